@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <map>
+
+#include "core/import/import.h"
+#include "core/memory/evaluate.h"
+
+namespace hw::app {
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+bool progressShown = false;
+
+Json optionalCount(const std::optional<core::Nanoseconds>& time) {
+    return time ? Json(time->count()) : Json(nullptr);
+}
+
+}  // namespace
+
+CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name, const std::string& description) {
+    CLI::App* command = app.add_subcommand(name, description);
+    command->add_flag("--json", common.json, "Print one JSON object on stdout and nothing else there");
+    return command;
+}
+
+int fail(const core::Error& error) {
+    clearProgress();
+    std::cerr << "highwater: error: " << error.what << '\n';
+    if (!error.hint.empty()) std::cerr << "hint: " << error.hint << '\n';
+    return static_cast<int>(error.code);
+}
+
+void printJson(const Json& value) { std::cout << value.dump() << std::endl; }
+
+core::Result<core::Bytes> parseBytes(const std::string& text) {
+    static const std::map<std::string, double> kUnits{
+        {"", 1},        {"B", 1},         {"kB", 1e3},      {"KB", 1e3},        {"MB", 1e6},     {"GB", 1e9},
+        {"TB", 1e12},   {"KiB", 0x1p10},  {"MiB", 0x1p20},  {"GiB", 0x1p30},    {"TiB", 0x1p40}};
+    const core::Error error{core::ErrorCode::Usage, "'" + text + "' is no size", "write 4GiB, 500MB or a number of bytes"};
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (end == text.c_str() || !(value > 0) || !std::isfinite(value)) return error;
+    while (*end == ' ') ++end;
+    const auto unit = kUnits.find(end);
+    if (unit == kUnits.end() || value * unit->second > 9e18) return error;
+    return core::Bytes(static_cast<std::int64_t>(value * unit->second));
+}
+
+planners::Progress terminalProgress() {
+    std::signal(SIGINT, [](int) { interrupted = 1; });
+    planners::Progress progress;
+    progress.cancelled = [] { return interrupted != 0; };
+    if (isatty(STDERR_FILENO) != 0)
+        progress.report = [](double fraction, std::string_view what) {
+            progressShown = true;
+            std::fprintf(stderr, "\r\033[K%3.0f %% %.*s", fraction * 100, static_cast<int>(what.size()), what.data());
+        };
+    return progress;
+}
+
+void clearProgress() {
+    if (std::exchange(progressShown, false)) std::fputs("\r\033[K", stderr);
+}
+
+core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,
+                                  std::optional<core::CostSet> costs) {
+    auto session = core::openAny(path);
+    if (!session) return session.error();
+    if (!step) {
+        auto last = session->lastStep();
+        if (!last) return last.error();
+        step = *last;
+    }
+    auto graph = core::loadGraph(*session, *step, costs);
+    if (!graph) return graph.error();
+    const core::Evaluation baseline = core::evaluate(*graph, core::baselineSchedule(*graph));
+    if (!baseline.valid)
+        return core::badInput("'" + path + "': the captured order does not replay: " + baseline.why,
+                              "the recording contradicts itself; record again");
+    return LoadedStep{std::move(*session), std::move(*graph), baseline};
+}
+
+core::Result<core::CostSet> parseCosts(const std::string& name) {
+    if (name == "captured") return core::CostSet::Captured;
+    if (name == "measured") return core::CostSet::Measured;
+    return core::Error{core::ErrorCode::Usage, "there are no costs '" + name + "'", "use captured or measured"};
+}
+
+std::string percent(double overhead) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%+.2f %%", (overhead - 1) * 100);
+    return text;
+}
+
+Json outcomeJson(const planners::Outcome& outcome) {
+    Json json{{"planner", outcome.planner},
+              {"status", planners::planStatusName(outcome.status)},
+              {"budget_bytes", outcome.budget.count()},
+              {"peak_bytes", outcome.peak.count()},
+              {"time_ns", outcome.time.count()},
+              {"overhead", outcome.overhead},
+              {"recomputed_ops", outcome.recomputedOps},
+              {"lower_bound_ns", optionalCount(outcome.lowerBound)},
+              {"gap", outcome.gap ? Json(*outcome.gap) : Json(nullptr)},
+              {"solve_seconds", outcome.solveSeconds}};
+    for (const auto& [key, value] : outcome.figures)
+        if (key != "peak") json[key] = value;
+    if (!outcome.reason.empty()) json["reason"] = outcome.reason;
+    return json;
+}
+
+}  // namespace hw::app

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What all commands share: output, errors, budgets, progress, opening a session and its step.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+#include "core/session/session.h"
+#include "planners/planner.h"
+
+namespace hw::app {
+
+using Json = nlohmann::ordered_json;
+
+/// Options that every command has, and the exit code that the chosen one leaves behind.
+struct Common {
+    bool json = false;
+    int exitCode = 0;
+};
+
+// One per command; each adds its subcommand and sets `common.exitCode` when it runs.
+void addCheck(CLI::App& app, Common& common);
+void addImport(CLI::App& app, Common& common);
+void addInfo(CLI::App& app, Common& common);
+void addPlan(CLI::App& app, Common& common);
+void addRecord(CLI::App& app, Common& common);
+void addRun(CLI::App& app, Common& common);
+void addSweep(CLI::App& app, Common& common);
+void addShot(CLI::App& app, Common& common);
+void addView(CLI::App& app, Common& common);
+/// The window with nothing to show yet: `highwater` without arguments.
+int openWindow();
+
+/// A subcommand with --json.
+CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name, const std::string& description);
+
+/// Prints `highwater: error: …` and `hint: …` to stderr; returns the exit code.
+int fail(const core::Error& error);
+void printJson(const Json& value);
+
+/// "4GiB", "500 MB", "123456". Errors: Usage.
+core::Result<core::Bytes> parseBytes(const std::string& text);
+
+/// Progress on a terminal's stderr; Ctrl-C cancels the work instead of killing the program.
+planners::Progress terminalProgress();
+void clearProgress();
+
+struct LoadedStep {
+    core::Session session;
+    core::TrainingGraph graph;
+    core::Evaluation baseline;
+};
+/// A session or importable file, and the graph of its last complete step or of `step`.
+core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,
+                                  std::optional<core::CostSet> costs = std::nullopt);
+/// "captured" or "measured". Errors: Usage.
+core::Result<core::CostSet> parseCosts(const std::string& name);
+
+std::string percent(double overhead);  // 1.107 -> "+10.7 %"
+Json outcomeJson(const planners::Outcome& outcome);
+
+}  // namespace hw::app

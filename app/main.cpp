@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <exception>
+
+#include "app/cli.h"
+
+int main(int argc, char** argv) {
+    using namespace hw::app;
+    if (argc == 1) return openWindow();
+
+    CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.", "highwater"};
+    app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
+    app.require_subcommand(1);
+    Common common;
+    addRecord(app, common);
+    addImport(app, common);
+    addInfo(app, common);
+    addPlan(app, common);
+    addSweep(app, common);
+    addCheck(app, common);
+    addRun(app, common);
+    addView(app, common);
+    addShot(app, common);
+    try {
+        app.parse(argc, argv);
+        return common.exitCode;
+    } catch (const CLI::Success& done) {  // --help, --version
+        return app.exit(done);
+    } catch (const CLI::ParseError& error) {
+        const auto chosen = app.get_subcommands();
+        return fail({hw::core::ErrorCode::Usage, error.what(),
+                     "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help'"});
+    } catch (const std::exception& error) {
+        return fail({hw::core::ErrorCode::Internal, error.what(), "this is a fault of Highwater: please report it"});
+    }
+}

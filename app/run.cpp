@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `run` hands over to highwater-exec, a program of its own because of what libtorch pulls in.
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "app/cli.h"
+#include "core/import/import.h"
+#include "core/session/database.h"
+
+namespace hw::app {
+namespace {
+
+using namespace hw::core;
+
+struct Arguments {
+    std::string file, plan, device = "cpu";
+    std::optional<std::int64_t> step;
+};
+
+// highwater-exec-MAJOR.MINOR for the session's torch where it is there, else the default one.
+Result<std::string> findExecutor(Session& session) {
+    std::string version;
+    try {
+        Statement process(session.database(), "SELECT framework, framework_version FROM processes ORDER BY id");
+        if (process.step() && process.text(0) == "pytorch") version = process.text(1);
+    } catch (const DatabaseError& error) {
+        return badInput("session '" + session.path() + "': " + error.message);
+    }
+    const std::string fitting = "highwater-exec-" + version.substr(0, version.find('.', version.find('.') + 1));
+    std::error_code ignored;
+    const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+    for (const std::string& name : {fitting, std::string("highwater-exec")})
+        if (std::filesystem::exists(folder / name, ignored)) return (folder / name).string();
+    return Error{ErrorCode::Internal, "the native executor is not built: neither " + fitting + " nor highwater-exec is in " + folder.string(),
+                 "install libtorch (scripts/setup) and build again"};
+}
+
+int run(const Arguments& arguments, const Common& common) {
+    auto session = openAny(arguments.file);
+    if (!session) return fail(session.error());
+    const auto executor = findExecutor(*session);
+    if (!executor) return fail(executor.error());
+    std::vector<std::string> command{*executor, arguments.file};
+    if (!arguments.plan.empty()) command.push_back(arguments.plan);
+    if (arguments.step) command.insert(command.end(), {"--step", std::to_string(*arguments.step)});
+    command.insert(command.end(), {"--device", arguments.device});
+    if (common.json) command.emplace_back("--json");
+    std::vector<char*> argv;
+    for (std::string& part : command) argv.push_back(part.data());
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    return fail({ErrorCode::Internal, "cannot start " + *executor, "build again"});
+}
+
+}  // namespace
+
+void addRun(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "run", "Run a recorded step natively, under a plan, and compare every result");
+    auto arguments = std::make_shared<Arguments>();
+    command->add_option("SESSION", arguments->file, "A recorded session")->required();
+    command->add_option("PLAN", arguments->plan, "The plan (default: none, the captured order)");
+    command->add_option("--step", arguments->step, "The step (default: the last complete one)");
+    command->add_option("--device", arguments->device, "cpu or cuda");
+    command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
+}
+
+}  // namespace hw::app

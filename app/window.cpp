@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `view` and `shot`, and the window without arguments.
+#include <iostream>
+
+#include "app/cli.h"
+#ifdef HIGHWATER_WITH_VIEWER
+#include "viewer/viewer.h"
+#endif
+
+namespace hw::app {
+namespace {
+
+#ifdef HIGHWATER_WITH_VIEWER
+
+int showWindow(const std::string& session, const std::vector<std::string>& plans) {
+    char name[] = "highwater";
+    char* argv[] = {name, nullptr};
+    int argc = 1;
+    const auto done = viewer::runWindow(argc, argv, session, plans);
+    return done ? *done : fail(done.error());
+}
+
+int takeShot(const viewer::ShotOptions& options, const Common& common) {
+    const auto summary = viewer::shot(options);
+    if (!summary) return fail(summary.error());
+    if (common.json) printJson({{"file", summary->file}, {"width", summary->width}, {"height", summary->height}});
+    else std::cout << summary->file << ": " << summary->width << " x " << summary->height << '\n';
+    return 0;
+}
+
+#else
+
+int noWindow() {
+    return fail({core::ErrorCode::Usage, "this build has no window", "install Qt 6 and QCustomPlot (scripts/setup) and build again"});
+}
+int showWindow(const std::string&, const std::vector<std::string>&) { return noWindow(); }
+
+#endif
+
+}  // namespace
+
+int openWindow() { return showWindow({}, {}); }
+
+void addView(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "view", "Open the window");
+    auto session = std::make_shared<std::string>();
+    auto plans = std::make_shared<std::vector<std::string>>();
+    command->add_option("SESSION", *session, "A session or an importable file");
+    command->add_option("--plan", *plans, "Plans to show");
+    command->callback([session, plans, &common] { common.exitCode = showWindow(*session, *plans); });
+}
+
+#ifdef HIGHWATER_WITH_VIEWER
+
+void addShot(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "shot", "Save a view as a picture; needs no display");
+    auto options = std::make_shared<viewer::ShotOptions>();
+    std::string names;
+    for (const std::string& name : viewer::viewNames()) names += (names.empty() ? "" : ", ") + name;
+    command->add_option("SESSION", options->session, "A session or an importable file")->required();
+    command->add_option("--view", options->view, names)->required();
+    command->add_option("--plan", options->plans, "Plans to show");
+    command->add_option("-o,--output", options->output, "The picture: .png, .svg or .pdf")->required();
+    command->add_option("--width", options->width, "Pixels");
+    command->add_option("--height", options->height, "Pixels");
+    command->add_option("--scale", options->scale, "Device pixels per pixel");
+    command->add_option("--step", options->step, "The step (default: the last complete one)");
+    command->add_flag("--light", options->light, "Light colours instead of dark ones");
+    command->callback([options, &common] { common.exitCode = takeShot(*options, common); });
+}
+
+#else
+
+void addShot(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "shot", "Save a view as a picture (not in this build)");
+    command->prefix_command();
+    command->callback([&common] { common.exitCode = noWindow(); });
+}
+
+#endif
+
+}  // namespace hw::app

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// The one graph: captures, imported logs and generated graphs all become a TrainingGraph of one step.
+//
+// A *storage* is a block of bytes; a *tensor* looks at a storage. An op reads tensors, makes new
+// storages, makes further views of existing ones, or writes a storage in place. Every write makes a
+// new *version* of the storage (0 when it is made, or at the start of the step for a constant), and
+// an op that reads a tensor reads it at one version.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/units.h"
+
+namespace hw::core {
+
+using OpIndex = std::int32_t;       // captured ops from 0 in captured order; constants are not ops
+using StorageIndex = std::int32_t;  // storages from 0 in the order in which they come into being
+using TensorIndex = std::int32_t;
+using LayerIndex = std::int32_t;
+inline constexpr std::int32_t kNone = -1;
+
+enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
+enum class Category : std::uint8_t {
+    Parameter, Gradient, OptimizerState, Input, Activation, Temporary, Workspace, Unknown
+};
+inline constexpr int kCategoryCount = 8;
+
+std::string_view phaseName(Phase phase);           // "forward", …, "unknown"
+std::string_view categoryName(Category category);  // "parameter", "optimizer state", …
+Phase phaseFromName(std::string_view name);
+Category categoryFromName(std::string_view name);
+
+struct Tensor {
+    StorageIndex storage = kNone;
+    OpIndex creator = kNone;  // first op that made it; kNone when it came with a constant
+    std::int64_t sessionId = kNone;
+};
+
+/// A read of a tensor: the storage must hold exactly this version.
+struct Use {
+    TensorIndex tensor = kNone;
+    std::int32_t version = 0;
+};
+
+/// One result of an op. `makesStorage`: it is a fresh storage. Otherwise it is a view of a storage
+/// that exists already (or, for an in-place op, the written tensor itself) and takes no bytes.
+struct OpOutput {
+    TensorIndex tensor = kNone;
+    bool makesStorage = false;
+};
+
+/// An in-place write: takes `storage` from `versionBefore` to `versionBefore` + 1.
+struct Write {
+    StorageIndex storage = kNone;
+    std::int32_t versionBefore = 0;
+};
+
+struct Op {
+    std::string name;  // "aten::convolution"
+    std::vector<Use> inputs;
+    std::vector<OpOutput> outputs;  // in result order
+    std::vector<Write> writes;
+    Nanoseconds time;  // of the cost set that the graph was loaded with
+    Bytes workspace;   // highest live bytes while it runs - live bytes before - bytes of new outputs
+    Phase phase = Phase::Unknown;
+    LayerIndex layer = kNone;
+    bool random = false;  // consumes a generator
+    std::int64_t sessionId = kNone;
+
+    /// Makes views only: it may be computed for the first time later than captured (rule 1).
+    bool viewOnly() const;
+};
+
+struct Storage {
+    Bytes bytes;
+    OpIndex creator = kNone;  // kNone: a constant of the step, it cannot be rematerialized
+    Category category = Category::Unknown;
+    LayerIndex layer = kNone;           // of its creator; for a constant, of its owner
+    std::vector<TensorIndex> tensors;   // all tensors on it; [0] came with the storage
+    std::vector<OpIndex> writers;       // in-place ops in captured order; version k comes from [k-1]
+    std::vector<OpIndex> readers;       // distinct ops with an input on it, in captured order
+    bool aliveAtEnd = false;            // held when the step ends
+    std::int64_t sessionId = kNone;
+
+    bool isConstant() const { return creator == kNone; }
+};
+
+struct Layer {
+    std::string path;  // "layer1.0.conv2", "(root)", "(loss)", "(optimizer)"
+    std::string type;  // "Conv2d"; empty when unknown
+    LayerIndex parent = kNone;
+};
+
+/// What happened, in captured order. A constant appears where it came into being; Release is the
+/// last external release of a storage.
+struct Event {
+    enum class Kind : std::uint8_t { Constant, Compute, Release } kind;
+    std::int32_t index;  // op for Compute, storage otherwise
+};
+
+/// Which figures op times and workspaces come from (rule 10).
+enum class CostSet : std::uint8_t { Captured, Measured };
+std::string_view costSetName(CostSet set);
+
+class TrainingGraph {
+public:
+    std::vector<Op> ops;
+    std::vector<Storage> storages;
+    std::vector<Tensor> tensors;
+    std::vector<Layer> layers;
+    std::vector<Event> events;
+    /// Tensors that must be resident and defined when the step ends, in the order of their names.
+    std::vector<TensorIndex> finalTensors;
+    CostSet costs = CostSet::Captured;
+    std::string framework;  // of the recorded process: "pytorch", or "simrd" for the simulator's logs
+    std::int64_t sessionStep = kNone;
+
+    /// Fills the derived fields (storage tensors, readers, writers, layer, creator of tensors) from
+    /// ops, tensors and events. Returns what is inconsistent, empty when nothing is.
+    std::string finish();
+
+    Nanoseconds totalTime() const;  // the baseline's time
+    Bytes constantBytes() const;
+    /// Largest inputs + outputs + workspace of one op, constants left out, each storage once.
+    Bytes bottleneckBytes() const;
+    /// A budget below this is impossible for any schedule: the maximum over the storage-making ops
+    /// of non-constant inputs + outputs + workspace + constants still needed, and of the final
+    /// outputs, each storage once.
+    Bytes floorBytes() const;
+    /// "sha256:…" over op names, edges, sizes, aliases and mutations; not times or workspaces.
+    std::string fingerprint() const;
+
+    StorageIndex storageOf(TensorIndex tensor) const { return tensors[tensor].storage; }
+};
+
+}  // namespace hw::core

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "core/memory/rebuild.h"
+
+#include <algorithm>
+
+namespace hw::core {
+namespace {
+
+void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
+    if (list.empty() || list.back() != op) list.push_back(op);
+}
+
+std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
+    std::vector<std::vector<OpIndex>> chain(graph.storages.size());
+    for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i) {
+        for (const OpOutput& output : graph.ops[i].outputs) pushDistinct(chain[graph.storageOf(output.tensor)], i);
+        for (const Write& write : graph.ops[i].writes) pushDistinct(chain[write.storage], i);
+    }
+    return chain;
+}
+
+// First op after which one of the inputs of the storage's chain does not hold the version that was
+// read; the number of ops when that never happens.
+OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vector<OpIndex>& chain) {
+    auto limit = static_cast<OpIndex>(graph.ops.size());
+    for (const OpIndex index : chain) {
+        const Op& op = graph.ops[index];
+        if (op.writes.size() > 1) return 0;
+        for (const Write& write : op.writes)
+            if (write.storage != s || graph.storages[write.storage].isConstant()) return 0;
+        for (const Use& use : op.inputs) {
+            const StorageIndex input = graph.storageOf(use.tensor);
+            const std::vector<OpIndex>& writers = graph.storages[input].writers;
+            if (input != s && use.version < static_cast<std::int32_t>(writers.size()))
+                limit = std::min(limit, writers[use.version]);
+        }
+    }
+    return limit;
+}
+
+// Calls visit(storage, input) for every storage that a rebuild of `storage` reads.
+template <class Visit>
+void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Visit visit) {
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
+        if (graph.storages[s].isConstant()) continue;
+        for (const OpIndex index : info.chain[s])
+            for (const Use& use : graph.ops[index].inputs)
+                if (const StorageIndex input = graph.storageOf(use.tensor); input != s) visit(s, input);
+    }
+}
+
+}  // namespace
+
+RebuildInfo rebuildInfo(const TrainingGraph& graph) {
+    const std::size_t count = graph.storages.size();
+    const auto never = static_cast<OpIndex>(graph.ops.size());
+    RebuildInfo info;
+    info.chain = chains(graph);
+    info.lastUse.assign(count, kNone);
+    std::vector<OpIndex> limit(count, never);
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s) {
+        const Storage& storage = graph.storages[s];
+        if (!storage.readers.empty()) info.lastUse[s] = storage.readers.back();
+        if (!storage.writers.empty()) info.lastUse[s] = std::max(info.lastUse[s], storage.writers.back());
+        if (storage.aliveAtEnd) info.lastUse[s] = never;
+        if (!storage.isConstant()) limit[s] = directLimit(graph, s, info.chain[s]);
+    }
+    // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
+    for (bool changed = true; changed;) {
+        changed = false;
+        forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
+            if (!graph.storages[input].isConstant() && limit[input] < limit[s]) limit[s] = limit[input], changed = true;
+        });
+    }
+    info.rematerializable.assign(count, false);
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
+        info.rematerializable[s] = !graph.storages[s].isConstant() &&
+                                   (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
+
+    info.neededUntil = info.lastUse;
+    for (bool changed = true; changed;) {
+        changed = false;
+        forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
+            if (info.rematerializable[s] && info.neededUntil[s] > info.neededUntil[input])
+                info.neededUntil[input] = info.neededUntil[s], changed = true;
+        });
+    }
+    return info;
+}
+
+}  // namespace hw::core

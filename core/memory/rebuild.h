@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Which storages can be rebuilt, and until when: the static side of rematerialization.
+//
+// A storage is rebuilt by its creator and then its writers in captured order (rule 7). Each of those
+// ops reads its inputs at the versions that they had when captured. Once a later op has written such
+// an input, that version is gone, and the storage can never be rebuilt again.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/training_graph.h"
+
+namespace hw::core {
+
+struct RebuildInfo {
+    /// Storage may be evicted at any time and rebuilt whenever it is needed: its rebuild stays
+    /// possible until its last use. Conservative: an op that writes several storages, or a constant,
+    /// is never run again. Always false for constants.
+    std::vector<bool> rematerializable;
+    /// Last op, in captured order, that reads or writes the storage; the number of ops when it is
+    /// alive at the end; kNone when nothing uses it.
+    std::vector<OpIndex> lastUse;
+    /// Last op before which a rebuild of anything may read the storage; at least lastUse.
+    std::vector<OpIndex> neededUntil;
+    /// Ops that touch the storage in captured order: creator, in-place writers and view makers.
+    std::vector<std::vector<OpIndex>> chain;
+};
+
+RebuildInfo rebuildInfo(const TrainingGraph& graph);
+
+}  // namespace hw::core

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// The plan file of DESIGN.md section 11: format "highwater-plan", version 1.
+#include "core/plan/plan.h"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace hw::core {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kPlanVersion = 1;
+
+json actionJson(const Action& action) {
+    switch (action.kind) {
+        case ActionKind::Compute: return {"c", action.target};
+        case ActionKind::Recompute: return {"r", action.target, action.outputs};
+        case ActionKind::Free: return {"f", action.target};
+        case ActionKind::Encode: return {"e", action.target, action.codec, action.encodedBytes.count()};
+        case ActionKind::Decode: return {"d", action.target};
+    }
+    return nullptr;
+}
+
+Action parseAction(const json& item) {
+    const auto kind = item.at(0).get<std::string>();
+    const auto target = item.at(1).get<std::int32_t>();
+    if (kind == "c" && item.size() == 2) return Action::compute(target);
+    if (kind == "r" && item.size() == 3)
+        return Action::recompute(target, item.at(2).get<std::vector<std::int32_t>>());
+    if (kind == "f" && item.size() == 2) return Action::free(target);
+    if (kind == "e" && item.size() == 4)
+        return {ActionKind::Encode, target, {}, item.at(2).get<std::string>(),
+                Bytes(item.at(3).get<std::int64_t>())};
+    if (kind == "d" && item.size() == 2) return {ActionKind::Decode, target, {}, {}, {}};
+    throw std::invalid_argument("'" + kind + "' with " + std::to_string(item.size()) +
+                                " fields is no action of this version");
+}
+
+json layoutJson(const AddressLayout& layout) {
+    json constants = json::object();
+    for (const auto& [storage, offset] : layout.constants) constants[std::to_string(storage)] = offset.count();
+    json offsets = json::array();
+    for (const auto& action : layout.offsets) {
+        json row = json::array();
+        for (const Bytes offset : action) row.push_back(offset.count());
+        offsets.push_back(std::move(row));
+    }
+    return {{"arena_bytes", layout.arena.count()}, {"constants", constants}, {"offsets", offsets}};
+}
+
+AddressLayout parseLayout(const json& item) {
+    AddressLayout layout;
+    layout.arena = Bytes(item.at("arena_bytes").get<std::int64_t>());
+    for (const auto& [storage, offset] : item.at("constants").items())
+        layout.constants[std::stoi(storage)] = Bytes(offset.get<std::int64_t>());
+    for (const json& row : item.at("offsets")) {
+        auto& offsets = layout.offsets.emplace_back();
+        for (const json& offset : row) offsets.emplace_back(offset.get<std::int64_t>());
+    }
+    return layout;
+}
+
+Plan parseDocument(const json& document) {
+    Plan plan;
+    const json& graph = document.at("graph");
+    plan.fingerprint = graph.at("fingerprint").get<std::string>();
+    plan.ops = graph.at("ops").get<std::int64_t>();
+    plan.storages = graph.at("storages").get<std::int64_t>();
+    plan.planner = document.at("planner").get<std::string>();
+    plan.options = document.at("options").get<std::map<std::string, std::string>>();
+    plan.seed = document.at("seed").get<std::uint64_t>();
+    plan.budget = Bytes(document.at("budget_bytes").get<std::int64_t>());
+    const json& predicted = document.at("predicted");
+    plan.predictedPeak = Bytes(predicted.at("peak_bytes").get<std::int64_t>());
+    plan.predictedTime = Nanoseconds(predicted.at("time_ns").get<std::int64_t>());
+    plan.overhead = predicted.at("overhead").get<double>();
+    if (const json& bound = predicted.at("lower_bound_ns"); !bound.is_null())
+        plan.lowerBound = Nanoseconds(bound.get<std::int64_t>());
+    const json& schedule = document.at("schedule");
+    plan.schedule.reserve(schedule.size());
+    for (std::size_t i = 0; i < schedule.size(); ++i) {
+        try {
+            plan.schedule.push_back(parseAction(schedule[i]));
+        } catch (const std::exception& error) {
+            throw std::invalid_argument("schedule entry " + std::to_string(i) + ": " + error.what());
+        }
+    }
+    for (const auto& [op, name] : document.at("implementations").items())
+        plan.implementations[std::stoi(op)] = name.get<std::string>();
+    const auto costs = document.at("costs").get<std::string>();
+    if (costs != "captured" && costs != "measured")
+        throw std::invalid_argument("costs must be 'captured' or 'measured', not '" + costs + "'");
+    plan.costs = costs == "measured" ? CostSet::Measured : CostSet::Captured;
+    if (const json& layout = document.at("layout"); !layout.is_null()) plan.layout = parseLayout(layout);
+    return plan;
+}
+
+}  // namespace
+
+std::string writePlan(const Plan& plan) {
+    json implementations = json::object();
+    for (const auto& [op, name] : plan.implementations) implementations[std::to_string(op)] = name;
+    const json graph = {{"fingerprint", plan.fingerprint}, {"ops", plan.ops}, {"storages", plan.storages}};
+    const json predicted = {
+        {"peak_bytes", plan.predictedPeak.count()},
+        {"time_ns", plan.predictedTime.count()},
+        {"overhead", plan.overhead},
+        {"lower_bound_ns", plan.lowerBound ? json(plan.lowerBound->count()) : json(nullptr)}};
+    // One action a line, so that two plans can be compared with diff.
+    std::ostringstream out;
+    out << "{\"format\": \"highwater-plan\", \"version\": " << kPlanVersion << ",\n"
+        << " \"graph\": " << graph.dump() << ",\n"
+        << " \"planner\": " << json(plan.planner).dump() << ", \"options\": " << json(plan.options).dump()
+        << ", \"seed\": " << plan.seed << ", \"budget_bytes\": " << plan.budget.count() << ",\n"
+        << " \"predicted\": " << predicted.dump() << ",\n"
+        << " \"schedule\": [";
+    for (std::size_t i = 0; i < plan.schedule.size(); ++i)
+        out << (i == 0 ? "\n  " : ",\n  ") << actionJson(plan.schedule[i]).dump();
+    out << "],\n \"implementations\": " << implementations.dump() << ",\n \"costs\": \""
+        << costSetName(plan.costs) << "\",\n \"layout\": "
+        << (plan.layout ? layoutJson(*plan.layout).dump() : "null") << "}\n";
+    return out.str();
+}
+
+Result<Plan> parsePlan(const std::string& text) {
+    try {
+        const json document = json::parse(text);
+        if (!document.is_object() || document.value("format", "") != "highwater-plan")
+            return badInput("this is no Highwater plan", "plans are written by 'highwater plan … -o F.plan.json'");
+        if (const int version = document.value("version", 0); version != kPlanVersion)
+            return badInput("the plan has version " + std::to_string(version) + ", this program reads version " +
+                                std::to_string(kPlanVersion),
+                            version > kPlanVersion ? "use a newer Highwater" : "make the plan again");
+        return parseDocument(document);
+    } catch (const std::exception& error) {
+        return badInput(std::string("the plan is malformed: ") + error.what(),
+                        "make it again with 'highwater plan'");
+    }
+}
+
+Result<Plan> readPlanFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return badInput("cannot read plan '" + path + "'", "check the path");
+    std::ostringstream text;
+    text << file.rdbuf();
+    Result<Plan> plan = parsePlan(text.str());
+    if (!plan) return badInput(path + ": " + plan.error().what, plan.error().hint);
+    return plan;
+}
+
+Status writePlanFile(const Plan& plan, const std::string& path) {
+    const std::string temporary = path + ".partial";
+    {
+        std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+        file << writePlan(plan);
+        file.flush();
+        if (!file) {
+            std::remove(temporary.c_str());
+            return badInput("cannot write '" + path + "'", "check that the folder exists, is writable and has room");
+        }
+    }
+    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+        std::remove(temporary.c_str());
+        return badInput("cannot write '" + path + "'", "check that the path is no folder");
+    }
+    return {};
+}
+
+Status requireSameGraph(const Plan& plan, const TrainingGraph& graph) {
+    if (plan.fingerprint == graph.fingerprint()) return {};
+    return badInput("the plan was made for another graph (" + std::to_string(plan.ops) + " ops, " +
+                        std::to_string(plan.storages) + " storages; this one has " +
+                        std::to_string(graph.ops.size()) + " and " + std::to_string(graph.storages.size()) + ")",
+                    "use the session and step that the plan was made from, or plan again");
+}
+
+}  // namespace hw::core

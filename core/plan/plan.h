@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// A schedule is a list of actions; a plan is a schedule with where it came from and what it promises.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+#include "core/graph/training_graph.h"
+
+namespace hw::core {
+
+enum class ActionKind : std::uint8_t { Compute, Recompute, Free, Encode, Decode };
+
+struct Action {
+    ActionKind kind = ActionKind::Compute;
+    std::int32_t target = kNone;          // op for (re)compute, storage otherwise
+    std::vector<std::int32_t> outputs;    // Recompute: indices of the results to keep
+    std::string codec;                    // Encode
+    Bytes encodedBytes;                   // Encode
+
+    static Action compute(OpIndex op) { return {ActionKind::Compute, op, {}, {}, {}}; }
+    static Action recompute(OpIndex op, std::vector<std::int32_t> outputs) {
+        return {ActionKind::Recompute, op, std::move(outputs), {}, {}};
+    }
+    static Action free(StorageIndex storage) { return {ActionKind::Free, storage, {}, {}, {}}; }
+};
+
+using Schedule = std::vector<Action>;
+
+/// Where every allocation of the schedule lies in one arena (bytes from its start).
+struct AddressLayout {
+    Bytes arena;
+    std::map<StorageIndex, Bytes> constants;
+    std::vector<std::vector<Bytes>> offsets;  // [action][k-th allocation of its op]
+};
+
+struct Plan {
+    std::string fingerprint;
+    std::int64_t ops = 0;
+    std::int64_t storages = 0;
+    std::string planner;
+    std::map<std::string, std::string> options;
+    std::uint64_t seed = 0;
+    Bytes budget;
+    Bytes predictedPeak;
+    Nanoseconds predictedTime;
+    double overhead = 1.0;  // predicted time / baseline time
+    std::optional<Nanoseconds> lowerBound;
+    Schedule schedule;
+    std::map<OpIndex, std::string> implementations;
+    CostSet costs = CostSet::Captured;
+    std::optional<AddressLayout> layout;
+};
+
+/// The plan as the text of a `*.plan.json` file (format highwater-plan, version 1), one action a line.
+std::string writePlan(const Plan& plan);
+/// Parses such a text. Errors: BadInput with the place that is wrong.
+Result<Plan> parsePlan(const std::string& text);
+/// Reads a plan file. Errors: BadInput when it is missing or malformed.
+Result<Plan> readPlanFile(const std::string& path);
+/// Writes atomically (a temporary file beside it, then a rename).
+Status writePlanFile(const Plan& plan, const std::string& path);
+/// BadInput when the plan was made for another graph.
+Status requireSameGraph(const Plan& plan, const TrainingGraph& graph);
+
+}  // namespace hw::core

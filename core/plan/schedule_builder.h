@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// Builds valid schedules for planners that decide what to drop: it computes ops in captured order,
+// rebuilds what was dropped when it is needed again, and frees what nobody needs any more.
+#pragma once
+
+#include <vector>
+
+#include "core/graph/training_graph.h"
+#include "core/memory/rebuild.h"
+#include "core/plan/plan.h"
+
+namespace hw::core {
+
+class ScheduleBuilder {
+public:
+    /// `graph` and `info` must outlive the builder.
+    ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& info);
+
+    /// Computes the next captured op for the first time, rebuilding missing inputs first. Rebuilt
+    /// storages stay until their last use; those without a further use go right after the op.
+    void computeNext();
+    OpIndex next() const { return next_; }
+    bool done() const { return next_ == static_cast<OpIndex>(graph_.ops.size()); }
+
+    /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
+    void drop(StorageIndex storage);
+    bool resident(StorageIndex storage) const { return resident_[storage]; }
+
+    /// Rebuilds final tensors that were dropped and returns the schedule.
+    Schedule finish();
+
+private:
+    void ensure(Use use);
+    void recompute(OpIndex op, TensorIndex wanted);
+    bool satisfied(const Use& use) const;
+    bool readsCurrentVersion(OpIndex op, StorageIndex storage) const;
+    bool worthKeeping(StorageIndex storage) const;
+    void free(StorageIndex storage);
+    void freeUnneeded();
+    void arriveConstants(OpIndex before);
+    void noteTouched(StorageIndex storage) { touched_.push_back(storage); }
+
+    const TrainingGraph& graph_;
+    const RebuildInfo& info_;
+    Schedule schedule_;
+    OpIndex next_ = 0;
+    std::size_t nextEvent_ = 0;
+    std::vector<bool> resident_, defined_;
+    std::vector<std::int32_t> version_;
+    std::vector<int> pins_;               // ops in progress that need the storage
+    std::vector<StorageIndex> touched_;   // candidates for freeing after the current op
+};
+
+}  // namespace hw::core

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "core/session/database.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+namespace hw::core {
+
+Database::Database(const std::string& path, int openFlags) {
+    const int code = sqlite3_open_v2(path.c_str(), &handle_, openFlags, nullptr);
+    if (code != SQLITE_OK) {
+        DatabaseError error{code, handle_ ? sqlite3_errmsg(handle_) : "out of memory"};
+        sqlite3_close(handle_);
+        handle_ = nullptr;
+        throw error;
+    }
+    sqlite3_busy_timeout(handle_, 5000);
+}
+
+Database::~Database() { sqlite3_close_v2(handle_); }
+
+void Database::execute(const char* sql) {
+    char* message = nullptr;
+    const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, &message);
+    if (code != SQLITE_OK) {
+        DatabaseError error{code, message ? message : sqlite3_errmsg(handle_)};
+        sqlite3_free(message);
+        throw error;
+    }
+}
+
+std::int64_t Database::lastInsertId() const { return sqlite3_last_insert_rowid(handle_); }
+
+Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
+    const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
+                                        SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+    if (code != SQLITE_OK) throw DatabaseError{code, sqlite3_errmsg(database.handle())};
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement::Statement(Statement&& other) noexcept
+    : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
+
+Statement& Statement::bind(int at, std::int64_t value) {
+    sqlite3_bind_int64(statement_, at, value);
+    return *this;
+}
+Statement& Statement::bind(int at, double value) {
+    sqlite3_bind_double(statement_, at, value);
+    return *this;
+}
+Statement& Statement::bind(int at, std::string_view value) {
+    sqlite3_bind_text64(statement_, at, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
+    return *this;
+}
+Statement& Statement::bindBlob(int at, std::span<const std::byte> value) {
+    // SQLite takes a null pointer as NULL; an empty blob needs an address.
+    static constexpr std::byte kNothing{};
+    sqlite3_bind_blob64(statement_, at, value.empty() ? &kNothing : value.data(), value.size(), SQLITE_TRANSIENT);
+    return *this;
+}
+Statement& Statement::bind(int at, const std::optional<std::int64_t>& value) {
+    return value ? bind(at, *value) : bindNull(at);
+}
+Statement& Statement::bindNull(int at) {
+    sqlite3_bind_null(statement_, at);
+    return *this;
+}
+
+bool Statement::step() {
+    const int code = sqlite3_step(statement_);
+    if (code == SQLITE_ROW) return true;
+    if (code == SQLITE_DONE) return false;
+    DatabaseError error{code, sqlite3_errmsg(database_->handle())};
+    sqlite3_reset(statement_);
+    throw error;
+}
+
+void Statement::execute() {
+    while (step()) {
+    }
+    reset();
+}
+
+void Statement::reset() { sqlite3_reset(statement_); }
+
+bool Statement::isNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+std::optional<std::int64_t> Statement::optionalInteger(int column) const {
+    if (isNull(column)) return std::nullopt;
+    return integer(column);
+}
+double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+std::string Statement::text(int column) const {
+    const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+    return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)))
+                 : std::string();
+}
+std::span<const std::byte> Statement::blob(int column) const {
+    const void* bytes = sqlite3_column_blob(statement_, column);
+    return {static_cast<const std::byte*>(bytes),
+            static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+}  // namespace hw::core

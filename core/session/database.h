@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// A thin RAII layer over SQLite. Nothing above core/session sees sqlite3 itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace hw::core {
+
+class Database;
+
+/// A prepared statement. Bind by position from 1, read columns from 0. Throws DatabaseError inside
+/// core/session only; Session's interface turns it into an Error.
+class Statement {
+public:
+    Statement(Database& database, std::string_view sql);
+    ~Statement();
+    Statement(Statement&& other) noexcept;
+    Statement& operator=(Statement&&) = delete;
+
+    Statement& bind(int at, std::int64_t value);
+    Statement& bind(int at, double value);
+    Statement& bind(int at, std::string_view value);
+    Statement& bindBlob(int at, std::span<const std::byte> value);
+    Statement& bind(int at, const std::optional<std::int64_t>& value);
+    Statement& bindNull(int at);
+
+    bool step();     // true: a row is there
+    void execute();  // step to the end, then reset
+    void reset();
+
+    bool isNull(int column) const;
+    std::int64_t integer(int column) const;
+    std::optional<std::int64_t> optionalInteger(int column) const;
+    double real(int column) const;
+    std::string text(int column) const;
+    std::span<const std::byte> blob(int column) const;  // valid until the next step()
+
+private:
+    Database* database_;
+    sqlite3_stmt* statement_ = nullptr;
+};
+
+struct DatabaseError {
+    int code;  // SQLite's result code
+    std::string message;
+};
+
+class Database {
+public:
+    /// `path` may be ":memory:". Throws DatabaseError.
+    Database(const std::string& path, int openFlags);
+    ~Database();
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    void execute(const char* sql);
+    std::int64_t lastInsertId() const;
+    sqlite3* handle() const { return handle_; }
+
+private:
+    sqlite3* handle_ = nullptr;
+};
+
+}  // namespace hw::core

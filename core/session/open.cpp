@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Opening, creating and closing session files: what is a session, what is too new, what was cut.
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/session/database.h"
+#include "core/session/session.h"
+#include "core/session/statements.h"
+
+namespace hw::core {
+
+extern const char* const kSessionSchema;
+
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x4857544d;  // "HWTM"
+constexpr std::uintmax_t kFullCheckLimit = 32u << 20;  // bytes; larger files are checked by their length
+
+std::int64_t pragma(Database& database, const char* name) {
+    Statement statement(database, std::string("PRAGMA ") + name);
+    return statement.step() ? statement.integer(0) : 0;
+}
+
+Status checkIsSession(Database& database, const std::string& path) {
+    if (pragma(database, "application_id") != kApplicationId)
+        return badInput("'" + path + "' is a SQLite file, but no Highwater session",
+                        "record one with 'highwater record', or import a trace with 'highwater import'");
+    const std::int64_t version = pragma(database, "user_version");
+    if (version > kSessionSchemaVersion)
+        return badInput("'" + path + "' has session schema version " + std::to_string(version) +
+                            ", this program reads up to version " + std::to_string(kSessionSchemaVersion),
+                        "open it with a newer Highwater");
+    if (version < 1)
+        return badInput("'" + path + "' has no session schema version", "record or import it again");
+    return {};
+}
+
+Status checkIsWhole(Database& database, const std::string& path) {
+    std::error_code ignored;
+    const auto size = std::filesystem::file_size(path, ignored);
+    const auto expected = static_cast<std::uintmax_t>(pragma(database, "page_count") * pragma(database, "page_size"));
+    bool whole = size >= expected || std::filesystem::exists(path + "-wal", ignored);
+    if (whole && size <= kFullCheckLimit) {
+        Statement check(database, "PRAGMA quick_check(1)");
+        whole = check.step() && check.text(0) == "ok";
+    }
+    if (whole) return {};
+    return badInput("'" + path + "' is damaged or was cut short", "copy it again from where it was recorded");
+}
+
+bool looksLikeDatabase(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string head(15, '\0');
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    return head == "SQLite format 3";
+}
+
+std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mode) {
+    if (mode == Session::Mode::Write) return std::make_unique<Database>(path, SQLITE_OPEN_READWRITE);
+    try {
+        auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
+        pragma(*database, "application_id");  // reads the file: a locked-away WAL shows here
+        return database;
+    } catch (const DatabaseError&) {
+        // A read-only folder cannot hold the shared memory of a WAL: read the file as it is.
+        const std::string uri = "file:" + path + "?immutable=1";
+        return std::make_unique<Database>(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+    }
+}
+
+}  // namespace
+
+Session::Session(std::unique_ptr<Database> database, std::string path)
+    : database_(std::move(database)), path_(std::move(path)) {}
+Session::Session(Session&&) noexcept = default;
+
+Session& Session::operator=(Session&& other) noexcept {
+    std::swap(database_, other.database_);
+    std::swap(statements_, other.statements_);
+    std::swap(path_, other.path_);
+    std::swap(recording_, other.recording_);
+    return *this;
+}
+
+Session::~Session() {
+    statements_.reset();
+    if (!database_ || !recording_) return;
+    try {
+        database_->execute("PRAGMA journal_mode = DELETE");
+    } catch (const DatabaseError&) {
+        // A reader is attached; the WAL stays beside the file and is read with it.
+    }
+}
+
+const std::string& Session::path() const { return path_; }
+
+Session::Statements& Session::statements() {
+    if (!statements_) statements_ = std::make_unique<Statements>(*database_);
+    return *statements_;
+}
+
+Result<Session> Session::open(const std::string& path, Mode mode) {
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored))
+        return badInput("there is no file '" + path + "'", "check the path");
+    if (!looksLikeDatabase(path))
+        return badInput("'" + path + "' is no Highwater session", "record one with 'highwater record'");
+    try {
+        Session session(openDatabase(path, mode), path);
+        if (const Status status = checkIsSession(*session.database_, path); !status) return status.error();
+        if (const Status status = checkIsWhole(*session.database_, path); !status) return status.error();
+        return session;
+    } catch (const DatabaseError& error) {
+        return badInput("'" + path + "' cannot be read: " + error.message,
+                        "it may be damaged or cut short; copy it again from where it was recorded");
+    }
+}
+
+Result<Session> Session::create(const std::string& path) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored))
+        return badInput("'" + path + "' exists already", "choose another name with -o, or move it away");
+    try {
+        Session session(std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), path);
+        session.database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+        session.database_->execute(kSessionSchema);
+        session.recording_ = true;
+        return session;
+    } catch (const DatabaseError& error) {
+        return badInput("cannot create '" + path + "': " + error.message,
+                        "check that the folder exists, is writable and has room");
+    }
+}
+
+Session Session::inMemory() {
+    Session session(std::make_unique<Database>(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), ":memory:");
+    session.database_->execute(kSessionSchema);
+    return session;
+}
+
+}  // namespace hw::core

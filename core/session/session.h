@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// The session file: one SQLite database that is complete in itself.
+//
+// Op arguments (`OpRow::args`) are a JSON object {"a": [positional…], "k": {name: keyword…}} of:
+//   null, true, false, 12, "text", [list…]       themselves
+//   {"f": "0x1.8p+1"}                            a float, as C hex ("nan", "inf", "-inf" too)
+//   {"c": ["0x1p+0", "0x0p+0"]}                  a complex number
+//   {"t": 17}                                    the tensor with session id 17
+//   {"dtype": "float32"} {"layout": "strided"} {"device": "cpu"}
+//   {"memory_format": "contiguous_format"} {"generator": 0}
+//   {"opaque": "repr"}                           something that cannot be replayed
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/base/units.h"
+#include "core/graph/training_graph.h"
+#include "core/plan/plan.h"
+
+namespace hw::core {
+
+class Database;
+
+inline constexpr int kSessionSchemaVersion = 1;
+
+// Rows as they are written. Ids and seqs are the writer's; seq is one axis for ops, constants and
+// releases (schema.sql).
+struct ProcessRow {
+    std::int64_t pid = 0;
+    std::string command, host, framework, frameworkVersion;
+    std::int64_t startedNs = 0;
+    int rank = 0;
+};
+struct LayerRow {
+    std::int64_t id = 0;
+    std::optional<std::int64_t> parent;
+    std::string path, type;
+};
+struct OpRow {
+    std::int64_t id = 0, seq = 0;
+    std::string name, overload;
+    Phase phase = Phase::Unknown;
+    std::optional<std::int64_t> layer;
+    std::int64_t thread = 0;
+    std::int64_t beginNs = 0;
+    Nanoseconds duration;
+    Bytes workspace;
+    std::optional<std::int64_t> liveBytes;
+    bool random = false;
+    std::string args;  // JSON as above; empty when not recorded
+    struct Input { std::int64_t tensor; std::int32_t version; };
+    struct Output { std::int64_t tensor; bool makesStorage; };
+    struct Write { std::int64_t storage; std::int32_t versionBefore; };
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+    std::vector<Write> writes;
+};
+struct StorageRow {
+    std::int64_t id = 0;
+    Bytes bytes;
+    std::string device = "cpu";
+    Category category = Category::Unknown;
+    std::optional<std::int64_t> layer;
+    std::optional<std::int64_t> creator;  // op id
+    std::int64_t allocSeq = 0;
+    std::optional<std::int64_t> freeSeq;
+    std::optional<std::int64_t> address;
+};
+struct TensorRow {
+    std::int64_t id = 0, storage = 0;
+    std::optional<std::int64_t> creator;
+    std::string dtype, sizes, strides;  // sizes, strides: JSON arrays of elements
+    std::int64_t offset = 0;            // elements
+};
+struct StepRow {
+    std::int64_t id = 0;
+    std::int64_t firstSeq = 0, endSeq = 0;
+    std::int64_t beginNs = 0, endNs = 0;
+    std::optional<std::int64_t> allocatorBeginBytes, allocatorPeakBytes;
+    std::string environment;  // JSON object
+};
+struct GapRow {
+    std::optional<std::int64_t> step;
+    std::optional<std::int64_t> beginNs, endNs;
+    std::string what, why;
+};
+struct MemoryEventRow {
+    std::int64_t timeNs = 0;
+    std::string kind;
+    std::optional<std::int64_t> address;
+    Bytes bytes;  // signed
+    std::optional<std::int64_t> allocated, reserved;
+};
+struct SignatureRow {  // one allocation of an op
+    std::int64_t op = 0;
+    int position = 0;
+    Bytes bytes;
+    std::optional<int> output;
+    int beginEvent = 0;
+    std::optional<int> endEvent;
+};
+struct PlanRow {
+    std::int64_t id = 0, step = 0, createdNs = 0;
+    Plan plan;
+    std::int64_t recomputedOps = 0;
+    double solveSeconds = 0;
+};
+struct RunRow {
+    std::int64_t id = 0;
+    std::optional<std::int64_t> plan;  // plans.id; none: the unplanned order
+    std::int64_t step = 0, createdNs = 0;
+    std::string device = "cpu";
+    Bytes predictedPeak, measuredPeak;
+    std::optional<std::int64_t> arenaBytes;
+    Nanoseconds time, baselineTime;
+    std::int64_t compared = 0, different = 0, nonfinite = 0;
+    std::string details;  // JSON
+};
+struct Generator {
+    std::int64_t id = 0;
+    std::string device;
+    std::vector<std::byte> state;
+};
+struct SessionCounts {
+    std::int64_t ops = 0, tensors = 0, storages = 0, layers = 0, steps = 0;
+    std::int64_t events = 0;  // allocations, frees and memory events
+};
+
+/// An open session. Move-only; one writer at a time, any number of readers.
+class Session {
+public:
+    enum class Mode { Read, Write };
+
+    /// Opens an existing file. Errors: BadInput when it is missing, no session, cut short, or of a
+    /// newer schema (the message names both versions). Read mode falls back to an immutable open
+    /// when the folder is not writable.
+    static Result<Session> open(const std::string& path, Mode mode = Mode::Read);
+    /// Creates a new file in WAL mode. Errors: BadInput when it exists already or cannot be written.
+    static Result<Session> create(const std::string& path);
+    static Session inMemory();
+
+    Session(Session&&) noexcept;
+    Session& operator=(Session&&) noexcept;
+    ~Session();  // leaves one plain file: the WAL is checkpointed and removed
+
+    const std::string& path() const;
+    Database& database() { return *database_; }
+
+    // Writing. Group rows with begin() and commit(); a step becomes visible with insert(StepRow).
+    Status begin();
+    Status commit();
+    Status insert(const ProcessRow& row);
+    Status insert(const LayerRow& row);
+    Status insert(const OpRow& row);  // with its inputs, outputs and writes
+    Status insert(const StorageRow& row);
+    Status insert(const TensorRow& row);
+    Status insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors);
+    Status insert(const GapRow& row);
+    Status insert(const MemoryEventRow& row);
+    Status insertGenerator(std::int64_t step, const Generator& generator);
+    Status insertContents(std::int64_t step, std::int64_t storage, std::span<const std::byte> data);
+    Status setFreed(std::int64_t storage, std::int64_t freeSeq);
+    Status setStorageBytes(std::int64_t storage, Bytes bytes);
+    Status setCategory(std::int64_t storage, Category category, std::optional<std::int64_t> layer);
+    Status setMeta(const std::string& key, const std::string& value);
+    Status setMeasured(std::int64_t op, Nanoseconds time, Bytes workspace);
+    Status replaceSignatures(const std::vector<SignatureRow>& rows);  // of the ops that occur in rows
+    Result<std::int64_t> insert(const PlanRow& row);
+    Result<std::int64_t> insert(const RunRow& row);
+
+    // Reading.
+    Result<std::string> meta(const std::string& key);  // empty when absent
+    Result<SessionCounts> counts();
+    Result<std::vector<StepRow>> steps();
+    Result<std::int64_t> lastStep();  // BadInput when there is no complete step
+    Result<std::vector<OpRow>> ops(std::int64_t step);  // with inputs, outputs, writes and args
+    Result<std::vector<TensorRow>> tensors();
+    Result<std::vector<GapRow>> gaps();
+    Result<std::vector<MemoryEventRow>> memoryEvents();
+    Result<std::vector<Generator>> generators(std::int64_t step);
+    /// Empty when none were stored.
+    Result<std::vector<std::byte>> contents(std::int64_t step, std::int64_t storage);
+    Result<std::vector<SignatureRow>> signatures(std::int64_t step);
+    Result<std::vector<PlanRow>> plans();
+    Result<std::vector<RunRow>> runs();
+    bool hasMeasuredCosts(std::int64_t step);
+
+private:
+    struct Statements;  // prepared inserts, made on first use
+    explicit Session(std::unique_ptr<Database> database, std::string path);
+    Statements& statements();
+    std::unique_ptr<Database> database_;
+    std::unique_ptr<Statements> statements_;
+    std::string path_;
+    bool recording_ = false;  // created here, in WAL mode
+};
+
+/// The graph of one step with the given costs; without `costs`: measured where present.
+/// Errors: BadInput when the step does not exist or its rows contradict each other.
+Result<TrainingGraph> loadGraph(Session& session, std::int64_t step,
+                                std::optional<CostSet> costs = std::nullopt);
+
+}  // namespace hw::core

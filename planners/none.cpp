@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+#include "planners/none.h"
+
+namespace hw::planners {
+
+Proposal None::plan(const core::TrainingGraph& graph, const PlanRequest&, const Progress&) const {
+    Proposal proposal;
+    proposal.status = PlanStatus::Ok;
+    proposal.schedule = core::baselineSchedule(graph);
+    proposal.lowerBound = graph.totalTime();  // every op runs at least once
+    return proposal;
+}
+
+}  // namespace hw::planners

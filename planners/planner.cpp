@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "planners/planner.h"
+
+#include <array>
+#include <chrono>
+
+#include "planners/chen.h"
+#include "planners/dtr.h"
+#include "planners/none.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+struct Entry {
+    const char* name;
+    const char* description;
+    std::unique_ptr<Planner> (*make)();
+};
+
+const std::array kRegistry{
+    Entry{"none", "the baseline: captured order, nothing recomputed",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<None>(); }},
+    Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
+    Entry{"dtr:eqclass", "DTR (ICLR 2021), eager eviction by the equivalence-class score",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Dtr>(Dtr::Heuristic::EqClass); }},
+};
+
+Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
+              const Outcome& outcome, Schedule schedule) {
+    Plan plan;
+    plan.fingerprint = graph.fingerprint();
+    plan.ops = static_cast<std::int64_t>(graph.ops.size());
+    plan.storages = static_cast<std::int64_t>(graph.storages.size());
+    plan.planner = planner;
+    plan.options = request.options;
+    plan.seed = request.seed;
+    plan.budget = request.budget;
+    plan.predictedPeak = outcome.peak;
+    plan.predictedTime = outcome.time;
+    plan.overhead = outcome.overhead;
+    plan.lowerBound = outcome.lowerBound;
+    plan.schedule = std::move(schedule);
+    plan.costs = graph.costs;
+    return plan;
+}
+
+}  // namespace
+
+std::string_view planStatusName(PlanStatus status) {
+    switch (status) {
+        case PlanStatus::Ok: return "ok";
+        case PlanStatus::Infeasible: return "infeasible";
+        case PlanStatus::Thrash: return "thrash";
+        case PlanStatus::TimeLimit: return "time_limit";
+        case PlanStatus::Cancelled: return "cancelled";
+    }
+    return "infeasible";
+}
+
+std::vector<PlannerInfo> plannerList() {
+    std::vector<PlannerInfo> list;
+    for (const Entry& entry : kRegistry) list.push_back({entry.name, entry.description});
+    return list;
+}
+
+Result<std::unique_ptr<Planner>> makePlanner(std::string_view name) {
+    std::string known;
+    for (const Entry& entry : kRegistry) {
+        if (entry.name == name) return entry.make();
+        known += (known.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    return Error{ErrorCode::Usage, "there is no planner '" + std::string(name) + "'", "planners: " + known};
+}
+
+Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph, const PlanRequest& request,
+                         const Progress& progress) {
+    auto planner = makePlanner(name);
+    if (!planner) return planner.error();
+    const auto begin = std::chrono::steady_clock::now();
+    Proposal proposal = (*planner)->plan(graph, request, progress);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+
+    Outcome outcome;
+    outcome.planner = name;
+    outcome.status = proposal.status;
+    outcome.reason = std::move(proposal.reason);
+    outcome.budget = request.budget;
+    outcome.lowerBound = proposal.lowerBound;
+    outcome.solveSeconds = elapsed.count();
+    outcome.figures = std::move(proposal.figures);
+    const Nanoseconds baseline = graph.totalTime();
+    if (outcome.status != PlanStatus::Ok) {
+        // A simulated runtime that stopped reports how far it came.
+        if (const auto peak = outcome.figures.find("peak"); peak != outcome.figures.end())
+            outcome.peak = Bytes(peak->second);
+        if (const auto clock = outcome.figures.find("clock"); clock != outcome.figures.end())
+            outcome.time = Nanoseconds(clock->second - 1);
+        outcome.overhead = ratio(outcome.time, baseline);
+        return outcome;
+    }
+    const Evaluation judged = evaluate(graph, proposal.schedule);
+    if (!judged.valid)
+        return Error{ErrorCode::Internal, "planner '" + std::string(name) + "' made an invalid schedule: entry " +
+                                              std::to_string(judged.action) + ": " + judged.why,
+                     "this is a fault of Highwater: please report it with the session"};
+    outcome.peak = judged.peak;
+    outcome.time = judged.time;
+    outcome.overhead = ratio(judged.time, baseline);
+    outcome.recomputedOps = judged.recomputedOps;
+    if (outcome.lowerBound) outcome.gap = ratio(judged.time - *outcome.lowerBound, baseline);
+    if (judged.peak > request.budget) {
+        outcome.status = PlanStatus::Infeasible;
+        outcome.reason = "its plan needs " + humanBytes(judged.peak) + ", the budget is " + humanBytes(request.budget);
+        return outcome;
+    }
+    outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));
+    return outcome;
+}
+
+std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGraph& graph, PlanRequest request,
+                                    const Progress& progress) {
+    constexpr int kSteps = 16;
+    auto fits = [&](Bytes budget) {
+        request.budget = budget;
+        const auto outcome = planWith(planner, graph, request, progress);
+        return outcome && outcome->status == PlanStatus::Ok;
+    };
+    Bytes low = graph.floorBytes();
+    Bytes high = evaluate(graph, baselineSchedule(graph)).peak;
+    if (!fits(high)) return std::nullopt;
+    // Planners are not monotonic in the budget: the answer is a budget that does, not the least one.
+    for (int i = 0; i < kSteps && high.count() - low.count() > high.count() / 500; ++i) {
+        if (progress.cancelled()) break;
+        const Bytes middle((low.count() + high.count()) / 2);
+        (fits(middle) ? high : low) = middle;
+    }
+    return high;
+}
+
+}  // namespace hw::planners
