@@ -91,7 +91,7 @@ int run(const Arguments& arguments, const Common& common) {
     for (const auto& [ratio, row] : *rows)
         std::printf("%-14s %6.2f %-11s %12s %12s %10s %11lld %7.3f s\n", row.planner.c_str(), ratio,
                     std::string(planners::planStatusName(row.status)).c_str(), humanBytes(row.budget).c_str(),
-                    humanBytes(row.peak).c_str(), percent(row.overhead).c_str(),
+                    humanBytes(row.peak).c_str(), row.status == planners::PlanStatus::Ok ? percent(row.overhead).c_str() : "-",
                     static_cast<long long>(row.recomputedOps), row.solveSeconds);
     return 0;
 }

@@ -12,15 +12,10 @@ namespace {
 
 using namespace hw::core;
 
-// First op of the backward pass: by phase where it was recorded, else where the baseline peaks.
 OpIndex forwardEnd(const TrainingGraph& graph) {
     const auto backward = std::find_if(graph.ops.begin(), graph.ops.end(),
                                        [](const Op& op) { return op.phase == Phase::Backward; });
-    if (backward != graph.ops.end()) return static_cast<OpIndex>(backward - graph.ops.begin());
-    const Schedule baseline = baselineSchedule(graph);
-    std::size_t at = evaluate(graph, baseline).peakAction;
-    while (at > 0 && baseline[at].kind != ActionKind::Compute) --at;
-    return baseline[at].target;
+    return static_cast<OpIndex>(backward - graph.ops.begin());
 }
 
 // What the forward pass looks like to the algorithm.
@@ -49,7 +44,7 @@ Forward analyse(const TrainingGraph& graph, const RebuildInfo& info) {
             if (op < forward.end) last = std::max(last, op);
         forward.lastForwardUse[s] = last;
         for (OpIndex op = storage.creator; op < last; ++op) forward.crossing[op] += storage.bytes.count();
-        forward.saved[s] = info.lastUse[s] >= forward.end && info.rematerializable[s];
+        forward.saved[s] = info.lastUse[s] >= forward.end && info.rematerializable[s] && !storage.aliveAtEnd;
         if (forward.saved[s]) forward.lastUseAt[last].push_back(s);
     }
     return forward;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/memory/rebuild.h"
@@ -54,15 +55,16 @@ double divideExactly(std::uint64_t numerator, Wide denominator) {
 
 // A score as the reference computes it: integers divided with one rounding. The quotient in extended
 // precision settles all cases but those next to a rounding boundary.
+static_assert(std::numeric_limits<long double>::digits == 64, "score() reads x87 extended precision");
+
 double score(std::int64_t numerator, std::int64_t size, std::int64_t staleness) {
     if (size <= 0 || staleness <= 0) return kInfinity;
     if (numerator == 0) return 0.0;
     const Wide denominator = static_cast<Wide>(size) * static_cast<Wide>(staleness);
     const auto magnitude = static_cast<std::uint64_t>(numerator < 0 ? -numerator : numerator);
     const long double quotient = static_cast<long double>(magnitude) / static_cast<long double>(denominator);
-    int exponent = 0;
-    const long double fraction = std::frexp(quotient, &exponent);
-    const auto mantissa = static_cast<std::uint64_t>(std::ldexp(fraction, 64));
+    std::uint64_t mantissa = 0;  // x87 extended: 64 bits, the leading one among them
+    std::memcpy(&mantissa, &quotient, sizeof mantissa);
     const auto low = static_cast<std::int64_t>(mantissa & 0x7ff);
     const bool settled = std::abs(low - 0x400) > 4;
     const double result = settled ? static_cast<double>(quotient) : divideExactly(magnitude, denominator);
@@ -115,8 +117,8 @@ public:
         : graph_(graph),
           request_(request),
           progress_(progress),
-          info_(rebuildInfo(graph)),
           simulated_(graph.framework == "simrd"),
+          info_(simulated_ ? RebuildInfo{} : rebuildInfo(graph)),
           state_(graph.storages.size()),
           defined_(graph.tensors.size(), false),
           poolNext_(graph.storages.size() + 1),
@@ -383,7 +385,7 @@ private:
             classes_.value(state.classNode) -= state.compute;
             state.classNode = -1;
         }
-        if (!graph_.storages[s].isConstant() && !info_.rematerializable[s] && !state.dead && !simulated_) pin(s);
+        if (!simulated_ && !graph_.storages[s].isConstant() && !info_.rematerializable[s] && !state.dead) pin(s);
     }
 
     // --- eviction
@@ -441,8 +443,8 @@ private:
     const TrainingGraph& graph_;
     const PlanRequest& request_;
     const Progress& progress_;
-    const RebuildInfo info_;
-    const bool simulated_;  // a log of the simulator: follow it to the letter
+    const bool simulated_;    // a log of the simulator: follow it to the letter
+    const RebuildInfo info_;  // of a recorded session
     std::vector<State> state_;
     std::vector<bool> defined_;
     std::vector<StorageIndex> poolNext_, poolPrevious_, touched_;

@@ -83,11 +83,10 @@ private:
 
     // Replay begins after START: what came before is forgotten.
     void annotate(const std::string& text) {
-        if (text == "BACKWARD") backward_ = true;
         if (text != "START") return;
         names_.clear(), nameOrder_.clear(), tensors_.clear(), storages_.clear(), ops_.clear(), live_.clear();
+        lastUse_.clear();
         seq_ = nextOp_ = clock_ = 0;
-        backward_ = false;
     }
 
     void constant(const std::string& name) {
@@ -148,13 +147,10 @@ private:
         op.duration = Nanoseconds(wholeNumber(item, "TIME"));
         if (op.duration < Nanoseconds(0)) throw std::invalid_argument("a negative time");
         clock_ += op.duration.count();
-        backward_ = backward_ || op.name.find("backward") != std::string::npos;
-        op.phase = backward_ ? Phase::Backward : Phase::Forward;
         for (const json& argument : item.at("ARGS")) {
             const std::int64_t tensor = tensorOf(argument.get<std::string>());
             op.inputs.push_back({tensor, 0});
-            StorageRow& storage = storages_[tensors_[tensor].storage];
-            if (storage.category == Category::Temporary && backward_) storage.category = Category::Activation;
+            lastUse_[tensors_[tensor].storage] = op.id;
         }
         return op;
     }
@@ -167,9 +163,9 @@ private:
         row.device = "cuda";
         row.creator = creator;
         row.allocSeq = seq;
-        row.category = !creator ? Category::Parameter : backward_ ? Category::Gradient : Category::Temporary;
         storages_.push_back(row);
         live_.push_back(0);
+        lastUse_.push_back(-1);
         return row.id;
     }
     std::int64_t newTensor(std::int64_t storage, std::optional<std::int64_t> creator) {
@@ -194,10 +190,32 @@ private:
         if (--state.references == 0 && --live_[state.storage] == 0) storages_[state.storage].freeSeq = seq_++;
     }
 
+    // The log's own backward marks are unreliable (max_pool2d_backward stands in forward passes):
+    // memory tells. It is highest where forward turns into backward.
+    void tellPhases() {
+        std::map<std::int64_t, Bytes> change;  // by seq
+        for (const StorageRow& row : storages_) {
+            change[row.allocSeq] += row.bytes;
+            if (row.freeSeq) change[*row.freeSeq] -= row.bytes;
+        }
+        Bytes live, peak;
+        std::int64_t peakSeq = 0;
+        for (const auto& [seq, bytes] : change)
+            if (live += bytes; live > peak) peak = live, peakSeq = seq;
+        std::int64_t firstBackward = nextOp_;
+        for (OpRow& op : ops_) {
+            op.phase = op.seq <= peakSeq ? Phase::Forward : Phase::Backward;
+            if (op.phase == Phase::Backward) firstBackward = std::min(firstBackward, op.id);
+        }
+        for (StorageRow& row : storages_) {
+            if (!row.creator) row.category = Category::Parameter;
+            else if (*row.creator >= firstBackward) row.category = row.freeSeq ? Category::Temporary : Category::Gradient;
+            else row.category = lastUse_[row.id] >= firstBackward ? Category::Activation : Category::Temporary;
+        }
+    }
+
     Status write() {
-        // Made in backward and gone before the end: no gradient that anybody keeps.
-        for (StorageRow& row : storages_)
-            if (row.category == Category::Gradient && row.freeSeq) row.category = Category::Temporary;
+        tellPhases();
         std::vector<std::int64_t> finals;
         std::vector<bool> listed(tensors_.size(), false);
         for (const std::string& name : nameOrder_) {
@@ -226,6 +244,7 @@ private:
         if (Status s = session_.insert(step, finals); !s) return s;
         for (const auto& [what, why] : std::map<std::string, std::string>{
                  {"layers", "simrd logs name no modules"},
+                 {"phases", "simrd logs mark them unreliably; backward starts after the peak"},
                  {"workspace", "simrd logs hold no workspaces"},
                  {"categories", "simrd logs do not tell parameters from inputs; constants count as parameters"}})
             if (Status s = session_.insert(GapRow{0, {}, {}, what, why}); !s) return s;
@@ -239,9 +258,9 @@ private:
     std::vector<TensorState> tensors_;
     std::vector<StorageRow> storages_;
     std::vector<std::int64_t> live_;  // named tensors of each storage
+    std::vector<std::int64_t> lastUse_;  // last op that reads each storage
     std::vector<OpRow> ops_;
     std::int64_t seq_ = 0, nextOp_ = 0, clock_ = 0;
-    bool backward_ = false;
 };
 
 }  // namespace

@@ -2,8 +2,19 @@
 #include "core/plan/schedule_builder.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace hw::core {
+
+// Ops to re-run, in captured order: then every version that one of them reads is there in its time,
+// and nothing is rebuilt twice.
+struct ScheduleBuilder::Batch {
+    std::set<OpIndex> ops;
+    std::unordered_map<StorageIndex, std::int32_t> versions;  // storages to rebuild, up to which version
+    std::unordered_set<TensorIndex> tensors;                  // that must be defined
+};
 
 ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& info)
     : graph_(graph),
@@ -12,25 +23,26 @@ ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& 
       defined_(graph.tensors.size(), false),
       version_(graph.storages.size(), 0),
       pins_(graph.storages.size(), 0) {
-    arriveConstants(0);
+    passEvents(0);
 }
 
-// Passes over the events up to the computation of `before`: constants come, releases are noted.
-void ScheduleBuilder::arriveConstants(OpIndex before) {
+// Passes over the events up to the computation of `before`: constants come into being, and what the
+// program releases is looked at once more.
+void ScheduleBuilder::passEvents(OpIndex before) {
     for (; nextEvent_ < graph_.events.size(); ++nextEvent_) {
         const Event& event = graph_.events[nextEvent_];
-        if (event.kind == Event::Kind::Compute) {
-            if (event.index >= before) return;
-            continue;
-        }
-        if (event.kind == Event::Kind::Release) {
-            noteTouched(event.index);
-            continue;
-        }
-        resident_[event.index] = true;
-        for (const TensorIndex tensor : graph_.storages[event.index].tensors)
-            if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+        if (event.kind == Event::Kind::Compute && event.index >= before) return;
+        if (event.kind == Event::Kind::Constant) place(event.index);
+        if (event.kind == Event::Kind::Release) touched_.push_back(event.index);
     }
+}
+
+void ScheduleBuilder::place(StorageIndex s) {
+    resident_[s] = true;
+    version_[s] = 0;
+    for (const TensorIndex tensor : graph_.storages[s].tensors)
+        if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+    touched_.push_back(s);
 }
 
 bool ScheduleBuilder::satisfied(const Use& use) const {
@@ -46,96 +58,89 @@ bool ScheduleBuilder::worthKeeping(StorageIndex s) const {
 void ScheduleBuilder::computeNext() {
     const OpIndex index = next_;
     const Op& op = graph_.ops[index];
-    arriveConstants(index);
+    passEvents(index);
     freeUnneeded();
-    for (const Use& use : op.inputs) {
-        ensure(use);
-        ++pins_[graph_.storageOf(use.tensor)];
-    }
+    rebuild(op.inputs);
     schedule_.push_back(Action::compute(index));
-    for (const Write& write : op.writes) ++version_[write.storage], noteTouched(write.storage);
+    for (const Write& write : op.writes) ++version_[write.storage];
     for (const OpOutput& output : op.outputs) {
         const StorageIndex s = graph_.storageOf(output.tensor);
-        if (output.makesStorage) {
-            resident_[s] = true;
-            version_[s] = 0;
-            for (const TensorIndex t : graph_.storages[s].tensors)
-                if (graph_.tensors[t].creator == kNone) defined_[t] = true;
-            noteTouched(s);
-        }
+        if (output.makesStorage) place(s);
         if (resident_[s]) defined_[output.tensor] = true;
     }
-    for (const Use& use : op.inputs) {
-        const StorageIndex s = graph_.storageOf(use.tensor);
-        --pins_[s];
-        noteTouched(s);
-    }
+    for (const Use& use : op.inputs) touched_.push_back(graph_.storageOf(use.tensor));
     ++next_;
-    arriveConstants(next_);
+    passEvents(next_);
     freeUnneeded();
 }
 
-// Whether `op`, one of the chain of storage `s`, belongs right after the version that `s` holds.
-bool ScheduleBuilder::readsCurrentVersion(OpIndex op, StorageIndex s) const {
-    for (const Write& write : graph_.ops[op].writes)
-        if (write.storage == s) return write.versionBefore == version_[s];
-    for (const Use& use : graph_.ops[op].inputs)
-        if (graph_.storageOf(use.tensor) == s) return use.version == version_[s];
-    return false;
+void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
+    if (std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return satisfied(use); })) return;
+    Batch batch;
+    for (const Use& use : uses) require(batch, use);
+    for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
+    for (const OpIndex op : batch.ops)
+        for (const Use& use : graph_.ops[op].inputs) ++pins_[graph_.storageOf(use.tensor)];
+    for (const OpIndex op : batch.ops) {
+        recompute(op, batch);
+        for (const Use& use : graph_.ops[op].inputs) {
+            const StorageIndex s = graph_.storageOf(use.tensor);
+            --pins_[s];
+            touched_.push_back(s);
+        }
+        freeUnneeded();
+    }
+    for (const Use& use : uses) --pins_[graph_.storageOf(use.tensor)];
 }
 
-// Brings `use` into being. Writers of its storage are re-run in order, and with them the views that
-// were taken before each write.
-void ScheduleBuilder::ensure(Use use) {
-    if (satisfied(use)) return;
+// Enters into the batch what brings `use` into being: the creator of its storage, the writers up to
+// its version with the views taken before each of them, and the maker of the tensor itself.
+void ScheduleBuilder::require(Batch& batch, const Use& use) const {
     const StorageIndex s = graph_.storageOf(use.tensor);
+    const auto planned = batch.versions.find(s);
+    if (satisfied(use) && planned == batch.versions.end()) return;
     const Storage& storage = graph_.storages[s];
-    if (!resident_[s]) recompute(storage.creator, storage.tensors.front());
-    ++pins_[s];
-    if (version_[s] < use.version) {
+    if (!resident_[s] && !storage.isConstant() &&
+        (planned == batch.versions.end() || planned->second < use.version)) {
+        batch.versions[s] = use.version;
         for (const OpIndex op : info_.chain[s]) {
-            if (version_[s] >= use.version || op >= next_) break;
-            if (op == storage.creator) continue;
-            if (readsCurrentVersion(op, s)) recompute(op, kNone);
+            if (op >= next_) break;
+            std::int32_t reads = op == storage.creator ? -1 : use.version;
+            for (const Use& input : graph_.ops[op].inputs)
+                if (op != storage.creator && graph_.storageOf(input.tensor) == s) reads = input.version;
+            if (reads < use.version) requireOp(batch, op);
         }
     }
-    if (!defined_[use.tensor]) recompute(graph_.tensors[use.tensor].creator, use.tensor);
-    --pins_[s];
+    const OpIndex maker = graph_.tensors[use.tensor].creator;
+    if (batch.tensors.insert(use.tensor).second && maker != kNone && maker < next_ && !(resident_[s] && defined_[use.tensor]))
+        requireOp(batch, maker);
 }
 
-// Re-runs an op. Of its outputs those are kept that are wanted or have a use ahead.
-void ScheduleBuilder::recompute(OpIndex index, TensorIndex wanted) {
+void ScheduleBuilder::requireOp(Batch& batch, OpIndex op) const {
+    if (!batch.ops.insert(op).second) return;
+    for (const Use& use : graph_.ops[op].inputs) require(batch, use);
+}
+
+// Re-runs an op. Of its outputs those are kept that the batch needs or that have a use ahead.
+void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
     const Op& op = graph_.ops[index];
-    for (const Use& use : op.inputs) {
-        ensure(use);
-        ++pins_[graph_.storageOf(use.tensor)];
-    }
+    for (const Write& write : op.writes) ++version_[write.storage];
     std::vector<std::int32_t> keep;
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
         const TensorIndex t = op.outputs[j].tensor;
         const StorageIndex s = graph_.storageOf(t);
         if (defined_[t]) continue;
         if (op.outputs[j].makesStorage) {
-            if (t != wanted && (info_.lastUse[s] < next_ || !graph_.storages[s].writers.empty())) continue;
-            resident_[s] = true;
-            version_[s] = 0;
-            for (const TensorIndex other : graph_.storages[s].tensors)
-                if (graph_.tensors[other].creator == kNone) defined_[other] = true;
-            noteTouched(s);
+            const bool usefulAsItIs = graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
+            if (!batch.versions.contains(s) && !usefulAsItIs) continue;
+            place(s);
         } else if (!resident_[s]) {
             continue;
         }
         defined_[t] = true;
         keep.push_back(static_cast<std::int32_t>(j));
     }
-    for (const Write& write : op.writes) ++version_[write.storage];
     schedule_.push_back(Action::recompute(index, std::move(keep)));
-    for (const Use& use : op.inputs) {
-        const StorageIndex s = graph_.storageOf(use.tensor);
-        --pins_[s];
-        noteTouched(s);
-    }
-    freeUnneeded();
 }
 
 void ScheduleBuilder::drop(StorageIndex storage) { free(storage); }
@@ -157,11 +162,11 @@ void ScheduleBuilder::freeUnneeded() {
 }
 
 Schedule ScheduleBuilder::finish() {
-    arriveConstants(static_cast<OpIndex>(graph_.ops.size()) + 1);
-    for (const TensorIndex tensor : graph_.finalTensors) {
-        const StorageIndex s = graph_.storageOf(tensor);
-        ensure({tensor, static_cast<std::int32_t>(graph_.storages[s].writers.size())});
-    }
+    passEvents(static_cast<OpIndex>(graph_.ops.size()) + 1);
+    std::vector<Use> finals;
+    for (const TensorIndex tensor : graph_.finalTensors)
+        finals.push_back({tensor, static_cast<std::int32_t>(graph_.storages[graph_.storageOf(tensor)].writers.size())});
+    rebuild(finals);
     freeUnneeded();
     return std::move(schedule_);
 }

@@ -30,15 +30,18 @@ public:
     Schedule finish();
 
 private:
-    void ensure(Use use);
-    void recompute(OpIndex op, TensorIndex wanted);
+    struct Batch;  // the ops of one rebuild
+
+    void rebuild(const std::vector<Use>& uses);
+    void require(Batch& batch, const Use& use) const;
+    void requireOp(Batch& batch, OpIndex op) const;
+    void recompute(OpIndex op, const Batch& batch);
     bool satisfied(const Use& use) const;
-    bool readsCurrentVersion(OpIndex op, StorageIndex storage) const;
     bool worthKeeping(StorageIndex storage) const;
+    void place(StorageIndex storage);
     void free(StorageIndex storage);
     void freeUnneeded();
-    void arriveConstants(OpIndex before);
-    void noteTouched(StorageIndex storage) { touched_.push_back(storage); }
+    void passEvents(OpIndex before);
 
     const TrainingGraph& graph_;
     const RebuildInfo& info_;
@@ -47,8 +50,8 @@ private:
     std::size_t nextEvent_ = 0;
     std::vector<bool> resident_, defined_;
     std::vector<std::int32_t> version_;
-    std::vector<int> pins_;               // ops in progress that need the storage
-    std::vector<StorageIndex> touched_;   // candidates for freeing after the current op
+    std::vector<int> pins_;              // reads ahead in the rebuild and the op in progress
+    std::vector<StorageIndex> touched_;  // candidates for freeing
 };
 
 }  // namespace hw::core
