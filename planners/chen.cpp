@@ -53,7 +53,8 @@ Forward analyse(const TrainingGraph& graph, const RebuildInfo& info) {
 // Algorithm 3: which saved storages are checkpoints when a segment may hold `limit` bytes.
 std::vector<bool> checkpoints(const TrainingGraph& graph, const Forward& forward, std::int64_t limit) {
     std::vector<bool> keep(graph.storages.size(), false);
-    std::vector<StorageIndex> alive;  // saved storages that a later forward op reads
+    std::vector<StorageIndex> alive;     // saved storages that a later forward op reads
+    std::vector<StorageIndex> sinceCut;  // saved storages of the open segment
     std::int64_t segment = 0;
     for (OpIndex op = 0; op < forward.end; ++op) {
         for (const OpOutput& output : graph.ops[op].outputs) {
@@ -61,13 +62,17 @@ std::vector<bool> checkpoints(const TrainingGraph& graph, const Forward& forward
             if (!output.makesStorage || !forward.saved[s]) continue;
             segment += graph.storages[s].bytes.count();
             alive.push_back(s);
+            sinceCut.push_back(s);
         }
         std::erase_if(alive, [&](StorageIndex s) { return forward.lastForwardUse[s] <= op; });
         const bool narrow = op + 1 == forward.end || forward.crossing[op] <= forward.crossing[op + 1];
         if (segment <= limit || !narrow) continue;
         for (const StorageIndex s : alive) keep[s] = true;
         segment = 0;
+        sinceCut.clear();
     }
+    // The last segment is needed right away: dropping it gains nothing.
+    for (const StorageIndex s : sinceCut) keep[s] = true;
     return keep;
 }
 

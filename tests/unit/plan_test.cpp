@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include "core/plan/plan.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/memory/evaluate.h"
+#include "tests/unit/graph_builder.h"
+#include "tests/unit/test_data.h"
+
+namespace hw::core {
+namespace {
+
+Plan example() {
+    const TrainingGraph graph = test::chain(3, 10);
+    Plan plan;
+    plan.fingerprint = graph.fingerprint();
+    plan.ops = 7, plan.storages = 13, plan.planner = "dtr:eqclass", plan.seed = 18446744073709551615u;
+    plan.options = {{"dealloc", "eager"}};
+    plan.budget = Bytes(1000), plan.predictedPeak = Bytes(900), plan.predictedTime = Nanoseconds(77);
+    plan.overhead = 1.25, plan.lowerBound = Nanoseconds(70), plan.costs = CostSet::Measured;
+    plan.schedule = {Action::compute(0), Action::recompute(0, {0, 2}), Action::free(3),
+                     {ActionKind::Encode, 4, {}, "bits", Bytes(12)}, {ActionKind::Decode, 4, {}, {}, {}}};
+    plan.implementations = {{5, "direct"}};
+    plan.layout = AddressLayout{Bytes(4096), {{0, Bytes(64)}}, {{Bytes(0), Bytes(128)}, {}}};
+    return plan;
+}
+
+TEST(PlanFile, ComesBackAsItWasWritten) {
+    const Plan plan = example();
+    const auto read = parsePlan(writePlan(plan));
+    ASSERT_TRUE(read) << read.error().what;
+    EXPECT_EQ(writePlan(*read), writePlan(plan));
+    EXPECT_EQ(read->seed, plan.seed);
+    EXPECT_EQ(read->schedule[1].outputs, (std::vector<std::int32_t>{0, 2}));
+    EXPECT_EQ(read->layout->offsets[0][1], Bytes(128));
+}
+
+TEST(PlanFile, HasOneActionALine) {
+    const std::string text = writePlan(example());
+    EXPECT_NE(text.find("\n  [\"r\",0,[0,2]],\n"), std::string::npos) << text;
+}
+
+TEST(PlanFile, EveryCutIsRefused) {
+    const std::string text = writePlan(example());
+    for (std::size_t length = 0; length + 2 < text.size(); ++length) {
+        const auto read = parsePlan(text.substr(0, length));
+        ASSERT_FALSE(read) << length;
+        EXPECT_EQ(read.error().code, ErrorCode::BadInput);
+    }
+}
+
+TEST(PlanFile, NamesWhatIsWrong) {
+    auto broken = [](const std::string& from, const std::string& to) {
+        std::string text = writePlan(example());
+        text.replace(text.find(from), from.size(), to);
+        const auto read = parsePlan(text);
+        return read ? std::string("accepted") : read.error().what;
+    };
+    EXPECT_NE(broken("[\"f\",3]", "[\"x\",3]").find("schedule entry 2"), std::string::npos);
+    EXPECT_NE(broken("\"version\": 1", "\"version\": 9").find("version 9"), std::string::npos);
+    EXPECT_NE(broken("highwater-plan", "other-plan").find("no Highwater plan"), std::string::npos);
+    EXPECT_NE(broken("\"measured\"", "\"guessed\"").find("guessed"), std::string::npos);
+    EXPECT_NE(broken("[\"f\",3]", "[\"f\",\"three\"]").find("schedule entry 2"), std::string::npos);
+}
+
+TEST(PlanFile, WritesWholeFilesOrNone) {
+    test::TemporaryFolder folder;
+    EXPECT_TRUE(writePlanFile(example(), folder / "p.plan.json"));
+    EXPECT_TRUE(readPlanFile(folder / "p.plan.json"));
+    const auto status = writePlanFile(example(), folder / "missing/p.plan.json");
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, ErrorCode::BadInput);
+    EXPECT_FALSE(readPlanFile(folder / "none.plan.json"));
+}
+
+TEST(PlanFile, AnotherGraphIsRefused) {
+    const Plan plan = example();
+    EXPECT_TRUE(requireSameGraph(plan, test::chain(3, 10)));
+    const auto other = requireSameGraph(plan, test::chain(3, 11));
+    ASSERT_FALSE(other);
+    EXPECT_EQ(other.error().code, ErrorCode::BadInput);
+    EXPECT_NE(other.error().what.find("another graph"), std::string::npos);
+}
+
+TEST(Fingerprint, IgnoresTimesAndWorkspacesOnly) {
+    TrainingGraph graph = test::chain(4, 10);
+    const std::string before = graph.fingerprint();
+    graph.ops[0].time = Nanoseconds(99), graph.ops[0].workspace = Bytes(5);
+    EXPECT_EQ(graph.fingerprint(), before);
+    graph.ops[0].name = "other";
+    EXPECT_NE(graph.fingerprint(), before);
+    EXPECT_EQ(before.size(), std::string("sha256:").size() + 64);
+}
+
+}  // namespace
+}  // namespace hw::core

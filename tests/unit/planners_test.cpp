@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "planners/planner.h"
+
+#include <cmath>
+
+#include "tests/unit/graph_builder.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+Outcome planFor(const std::string& planner, const TrainingGraph& graph, double share) {
+    PlanRequest request;
+    const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
+    request.budget = Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * share));
+    auto outcome = planWith(planner, graph, request);
+    EXPECT_TRUE(outcome) << planner << ": " << (outcome ? "" : outcome.error().what);
+    return outcome ? *outcome : Outcome{};
+}
+
+TEST(Registry, KnowsItsPlannersAndNamesThemWhenAsked) {
+    for (const PlannerInfo& info : plannerList()) EXPECT_TRUE(makePlanner(info.name)) << info.name;
+    const auto unknown = makePlanner("magic");
+    ASSERT_FALSE(unknown);
+    EXPECT_EQ(unknown.error().code, ErrorCode::Usage);
+    EXPECT_NE(unknown.error().hint.find("dtr:eqclass"), std::string::npos);
+}
+
+TEST(None, IsTheBaselineOrNothing) {
+    const TrainingGraph graph = test::chain(8, 100);
+    const Outcome all = planFor("none", graph, 1.0);
+    EXPECT_EQ(all.status, PlanStatus::Ok);
+    EXPECT_DOUBLE_EQ(all.overhead, 1.0);
+    EXPECT_EQ(all.recomputedOps, 0);
+    EXPECT_EQ(planFor("none", graph, 0.99).status, PlanStatus::Infeasible);
+}
+
+TEST(ChenGreedy, KeepsAboutTheSquareRootOfAChain) {
+    const TrainingGraph graph = test::chain(100, 1000);
+    const Outcome outcome = planFor("chen-greedy", graph, 0.3);
+    ASSERT_EQ(outcome.status, PlanStatus::Ok) << outcome.reason;
+    EXPECT_LE(outcome.recomputedOps, 100) << "more than one extra forward";
+    EXPECT_LT(outcome.overhead, 1.5);
+    // 2 sqrt(n) layers and a few in flight, never the hundred of the baseline.
+    PlanRequest request;
+    const auto least = smallestBudget("chen-greedy", graph, request);
+    ASSERT_TRUE(least);
+    EXPECT_LT(least->count(), 30 * 1000);
+}
+
+TEST(DtrEqClass, TradesTimeForMemoryOnAChain) {
+    const TrainingGraph graph = test::chain(100, 1000);
+    double last = 1.0;
+    for (const double share : {0.8, 0.6, 0.4}) {
+        const Outcome outcome = planFor("dtr:eqclass", graph, share);
+        ASSERT_EQ(outcome.status, PlanStatus::Ok) << outcome.reason;
+        EXPECT_LE(outcome.peak, outcome.budget);
+        EXPECT_GE(outcome.overhead, last);
+        EXPECT_EQ(outcome.figures.at("clock") - 1, outcome.time.count());
+        EXPECT_EQ(outcome.figures.at("peak"), outcome.peak.count());
+        last = outcome.overhead;
+    }
+    EXPECT_GT(last, 1.0);
+}
+
+TEST(Planners, RebuildInPlaceChainsByTheirWriters) {
+    const TrainingGraph graph = test::chain(60, 1000, true);
+    for (const char* planner : {"chen-greedy", "dtr:eqclass"}) {
+        const Outcome outcome = planFor(planner, graph, 0.6);
+        ASSERT_EQ(outcome.status, PlanStatus::Ok) << planner << ": " << outcome.reason;
+        EXPECT_GT(outcome.recomputedOps, 0);
+    }
+}
+
+// Whatever a planner answers on any graph, the judge must agree: planWith() fails on an invalid schedule.
+TEST(Planners, AreValidOnRandomGraphs) {
+    int planned = 0;
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 20 + static_cast<int>(seed % 100));
+        for (const PlannerInfo& info : plannerList()) {
+            for (const double share : {1.0, 0.8, 0.6, 0.4}) {
+                const Outcome outcome = planFor(info.name, graph, share);
+                if (outcome.status != PlanStatus::Ok) continue;
+                ++planned;
+                EXPECT_LE(outcome.peak, outcome.budget);
+                EXPECT_GE(outcome.peak, graph.floorBytes()) << info.name << " seed " << seed << ": the floor is no bound";
+                EXPECT_EQ(evaluate(graph, outcome.plan->schedule).peak, outcome.plan->predictedPeak);
+            }
+        }
+    }
+    EXPECT_GT(planned, 600);
+}
+
+TEST(Planners, AreDeterministic) {
+    const TrainingGraph graph = test::randomGraph(7, 200);
+    for (const PlannerInfo& info : plannerList()) {
+        const Outcome first = planFor(info.name, graph, 0.9), second = planFor(info.name, graph, 0.9);
+        ASSERT_EQ(first.status, second.status);
+        if (first.plan) {
+            EXPECT_EQ(writePlan(*first.plan), writePlan(*second.plan));
+        }
+    }
+}
+
+TEST(Planners, StopWhenCancelled) {
+    const TrainingGraph graph = test::chain(200, 1000);
+    Progress progress;
+    progress.cancelled = [] { return true; };
+    PlanRequest request;
+    request.budget = Bytes(50000);
+    for (const char* planner : {"chen-greedy", "dtr:eqclass"}) {
+        const auto outcome = planWith(planner, graph, request, progress);
+        ASSERT_TRUE(outcome);
+        EXPECT_EQ(outcome->status, PlanStatus::Cancelled) << planner;
+    }
+}
+
+}  // namespace
+}  // namespace hw::planners
