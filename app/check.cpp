@@ -22,28 +22,37 @@ int run(const Arguments& arguments, const Common& common) {
 
     const Evaluation judged = evaluate(step->graph, plan->schedule);
     const bool within = judged.valid && judged.peak <= plan->budget;
-    const bool asPredicted = judged.valid && judged.peak == plan->predictedPeak && judged.time == plan->predictedTime;
+    const bool asPredicted =
+        judged.valid && judged.peak == plan->predictedPeak && judged.time == plan->predictedTime;
     if (common.json) {
-        Json json{{"valid", judged.valid}, {"within_budget", within}, {"peak_bytes", judged.peak.count()},
-                  {"time_ns", judged.time.count()}, {"overhead", ratio(judged.time, step->graph.totalTime())},
-                  {"budget_bytes", plan->budget.count()}, {"as_predicted", asPredicted}};
+        Json json{{"valid", judged.valid},
+                  {"within_budget", within},
+                  {"peak_bytes", judged.peak.count()},
+                  {"time_ns", judged.time.count()},
+                  {"overhead", ratio(judged.time, step->graph.totalTime())},
+                  {"budget_bytes", plan->budget.count()},
+                  {"as_predicted", asPredicted}};
         if (!judged.valid) json["action"] = judged.action, json["why"] = judged.why;
         printJson(json);
     }
     if (!judged.valid)
         return fail({ErrorCode::Verification,
-                     "the plan is invalid: schedule entry " + std::to_string(judged.action) + ": " + judged.why,
+                     "the plan is invalid: schedule entry " + std::to_string(judged.action) + ": " +
+                         judged.why,
                      "plan again; a plan file should not be edited by hand"});
     if (!within)
-        return fail({ErrorCode::NoPlan, "the plan's peak is " + humanBytes(judged.peak) + ", its budget " + humanBytes(plan->budget),
+        return fail({ErrorCode::NoPlan,
+                     "the plan's peak is " + humanBytes(judged.peak) + ", its budget " +
+                         humanBytes(plan->budget),
                      "plan again with the budget that you have"});
     if (!asPredicted)
         std::cerr << "note: the file promises " << humanBytes(plan->predictedPeak) << " and "
-                  << humanTime(plan->predictedTime) << ", the judge finds " << humanBytes(judged.peak) << " and "
-                  << humanTime(judged.time) << '\n';
+                  << humanTime(plan->predictedTime) << ", the judge finds "
+                  << humanBytes(judged.peak) << " and " << humanTime(judged.time) << '\n';
     if (!common.json)
-        std::cout << "valid, within the budget: peak " << humanBytes(judged.peak) << " of " << humanBytes(plan->budget)
-                  << ", step time " << percent(ratio(judged.time, step->graph.totalTime())) << '\n';
+        std::cout << "valid, within the budget: peak " << humanBytes(judged.peak) << " of "
+                  << humanBytes(plan->budget) << ", step time "
+                  << percent(ratio(judged.time, step->graph.totalTime())) << '\n';
     return 0;
 }
 
@@ -52,7 +61,8 @@ int run(const Arguments& arguments, const Common& common) {
 void addCheck(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "check", "Replay a plan under the judge");
     auto arguments = std::make_shared<Arguments>();
-    command->add_option("SESSION", arguments->file, "The session or file that it was made from")->required();
+    command->add_option("SESSION", arguments->file, "The session or file that it was made from")
+        ->required();
     command->add_option("PLAN", arguments->plan, "The plan file")->required();
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });

@@ -24,9 +24,11 @@ Json optionalCount(const std::optional<core::Nanoseconds>& time) {
 
 }  // namespace
 
-CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name, const std::string& description) {
+CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
+                     const std::string& description) {
     CLI::App* command = app.add_subcommand(name, description);
-    command->add_flag("--json", common.json, "Print one JSON object on stdout and nothing else there");
+    command->add_flag("--json", common.json,
+                      "Print one JSON object on stdout and nothing else there");
     return command;
 }
 
@@ -37,13 +39,17 @@ int fail(const core::Error& error) {
     return static_cast<int>(error.code);
 }
 
-void printJson(const Json& value) { std::cout << value.dump() << std::endl; }
+void printJson(const Json& value) {
+    std::cout << value.dump() << std::endl;
+}
 
 core::Result<core::Bytes> parseBytes(const std::string& text) {
     static const std::map<std::string, double> kUnits{
-        {"", 1},        {"B", 1},         {"kB", 1e3},      {"KB", 1e3},        {"MB", 1e6},     {"GB", 1e9},
-        {"TB", 1e12},   {"KiB", 0x1p10},  {"MiB", 0x1p20},  {"GiB", 0x1p30},    {"TiB", 0x1p40}};
-    const core::Error error{core::ErrorCode::Usage, "'" + text + "' is no size", "write 4GiB, 500MB or a number of bytes"};
+        {"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
+        {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
+        {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+    const core::Error error{core::ErrorCode::Usage, "'" + text + "' is no size",
+                            "write 4GiB, 500MB or a number of bytes"};
     char* end = nullptr;
     const double value = std::strtod(text.c_str(), &end);
     if (end == text.c_str() || !(value > 0) || !std::isfinite(value)) return error;
@@ -60,7 +66,8 @@ planners::Progress terminalProgress() {
     if (isatty(STDERR_FILENO) != 0)
         progress.report = [](double fraction, std::string_view what) {
             progressShown = true;
-            std::fprintf(stderr, "\r\033[K%3.0f %% %.*s", fraction * 100, static_cast<int>(what.size()), what.data());
+            std::fprintf(stderr, "\r\033[K%3.0f %% %.*s", fraction * 100,
+                         static_cast<int>(what.size()), what.data());
         };
     return progress;
 }
@@ -90,7 +97,8 @@ core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::in
 core::Result<core::CostSet> parseCosts(const std::string& name) {
     if (name == "captured") return core::CostSet::Captured;
     if (name == "measured") return core::CostSet::Measured;
-    return core::Error{core::ErrorCode::Usage, "there are no costs '" + name + "'", "use captured or measured"};
+    return core::Error{core::ErrorCode::Usage, "there are no costs '" + name + "'",
+                       "use captured or measured"};
 }
 
 std::string percent(double overhead) {

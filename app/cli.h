@@ -36,7 +36,8 @@ void addView(CLI::App& app, Common& common);
 int openWindow();
 
 /// A subcommand with --json.
-CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name, const std::string& description);
+CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
+                     const std::string& description);
 
 /// Prints `highwater: error: …` and `hint: …` to stderr; returns the exit code.
 int fail(const core::Error& error);

@@ -21,18 +21,22 @@ int run(const Arguments& arguments, const Common& common) {
     }
     // The input is looked at before the output is made: a bad input leaves nothing behind.
     core::Session trial = core::Session::inMemory();
-    if (const auto tried = core::importFile(arguments.file, arguments.format, trial); !tried) return fail(tried.error());
+    if (const auto tried = core::importFile(arguments.file, arguments.format, trial); !tried)
+        return fail(tried.error());
     auto session = core::Session::create(output);
     if (!session) return fail(session.error());
     const auto summary = core::importFile(arguments.file, arguments.format, *session);
     if (!summary) return fail(summary.error());
     const core::SessionCounts& counts = summary->counts;
     if (common.json) {
-        printJson({{"session", output}, {"format", summary->format}, {"ops", counts.ops},
-                   {"storages", counts.storages}, {"events", counts.events}});
+        printJson({{"session", output},
+                   {"format", summary->format},
+                   {"ops", counts.ops},
+                   {"storages", counts.storages},
+                   {"events", counts.events}});
     } else {
-        std::cout << output << ": " << counts.ops << " ops, " << counts.storages << " storages, " << counts.events
-                  << " memory events (" << summary->format << ")\n";
+        std::cout << output << ": " << counts.ops << " ops, " << counts.storages << " storages, "
+                  << counts.events << " memory events (" << summary->format << ")\n";
     }
     return 0;
 }
@@ -43,7 +47,8 @@ void addImport(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "import", "Read a foreign trace into a session");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("FILE", arguments->file, "The trace, plain or gzip")->required();
-    command->add_option("-o,--output", arguments->output, "The session to write (default: FILE.hws here)");
+    command->add_option("-o,--output", arguments->output,
+                        "The session to write (default: FILE.hws here)");
     command->add_option("--format", arguments->format, "auto or simrd");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

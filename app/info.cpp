@@ -26,20 +26,27 @@ std::map<std::string, Bytes> categoriesAtPeak(const LoadedStep& step) {
         bytes[std::string(categoryName(storage.category))] += storage.bytes;
     }
     if (schedule[at].kind == ActionKind::Compute)
-        if (const Bytes workspace = step.graph.ops[schedule[at].target].workspace; workspace > Bytes(0))
+        if (const Bytes workspace = step.graph.ops[schedule[at].target].workspace;
+            workspace > Bytes(0))
             bytes["workspace"] += workspace;
     return bytes;
 }
 
-int printWithoutStep(Session& session, const SessionCounts& counts, const Common& common, const Error& error) {
+int printWithoutStep(Session& session, const SessionCounts& counts, const Common& common,
+                     const Error& error) {
     if (counts.events == 0) return fail(error);
     if (common.json)
-        printJson({{"ops", counts.ops}, {"tensors", counts.tensors}, {"storages", counts.storages},
-                   {"layers", counts.layers}, {"steps", counts.steps}, {"events", counts.events},
-                   {"baseline", nullptr}, {"categories", Json::object()}});
+        printJson({{"ops", counts.ops},
+                   {"tensors", counts.tensors},
+                   {"storages", counts.storages},
+                   {"layers", counts.layers},
+                   {"steps", counts.steps},
+                   {"events", counts.events},
+                   {"baseline", nullptr},
+                   {"categories", Json::object()}});
     else
-        std::cout << session.path() << ": no complete step; " << counts.ops << " ops, " << counts.storages
-                  << " storages of an unfinished one\n";
+        std::cout << session.path() << ": no complete step; " << counts.ops << " ops, "
+                  << counts.storages << " storages of an unfinished one\n";
     return 0;
 }
 
@@ -54,7 +61,8 @@ int run(const Arguments& arguments, const Common& common) {
     if (!session) return fail(session.error());
     const auto counts = session->counts();
     if (!counts) return fail(counts.error());
-    if (const auto last = session->lastStep(); !last) return printWithoutStep(*session, *counts, common, last.error());
+    if (const auto last = session->lastStep(); !last)
+        return printWithoutStep(*session, *counts, common, last.error());
 
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
@@ -66,41 +74,55 @@ int run(const Arguments& arguments, const Common& common) {
         for (const auto& [name, bytes] : categories) atPeak[name] = bytes.count();
         Json gapList = Json::array();
         if (gaps)
-            for (const GapRow& gap : *gaps) gapList.push_back({{"what", gap.what}, {"why", gap.why}});
-        printJson({{"ops", graph.ops.size()}, {"tensors", graph.tensors.size()}, {"storages", graph.storages.size()},
-                   {"layers", graph.layers.size()}, {"steps", counts->steps}, {"events", counts->events},
+            for (const GapRow& gap : *gaps)
+                gapList.push_back({{"what", gap.what}, {"why", gap.why}});
+        printJson({{"ops", graph.ops.size()},
+                   {"tensors", graph.tensors.size()},
+                   {"storages", graph.storages.size()},
+                   {"layers", graph.layers.size()},
+                   {"steps", counts->steps},
+                   {"events", counts->events},
                    {"baseline",
-                    {{"peak_bytes", step->baseline.peak.count()}, {"time_ns", graph.totalTime().count()},
+                    {{"peak_bytes", step->baseline.peak.count()},
+                     {"time_ns", graph.totalTime().count()},
                      {"constant_bytes", graph.constantBytes().count()},
                      {"bottleneck_bytes", graph.bottleneckBytes().count()}}},
-                   {"categories", atPeak}, {"step", graph.sessionStep}, {"costs", costSetName(graph.costs)},
-                   {"fingerprint", graph.fingerprint()}, {"gaps", gapList}});
+                   {"categories", atPeak},
+                   {"step", graph.sessionStep},
+                   {"costs", costSetName(graph.costs)},
+                   {"fingerprint", graph.fingerprint()},
+                   {"gaps", gapList}});
         return 0;
     }
-    std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(), static_cast<long long>(graph.sessionStep),
-                static_cast<long long>(counts->steps));
-    std::printf("  ops %zu, tensors %zu, storages %zu, layers %zu\n", graph.ops.size(), graph.tensors.size(),
-                graph.storages.size(), graph.layers.size());
+    std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(),
+                static_cast<long long>(graph.sessionStep), static_cast<long long>(counts->steps));
+    std::printf("  ops %zu, tensors %zu, storages %zu, layers %zu\n", graph.ops.size(),
+                graph.tensors.size(), graph.storages.size(), graph.layers.size());
     std::printf("  baseline peak %s, op time %s (%s)\n", humanBytes(step->baseline.peak).c_str(),
-                humanTime(graph.totalTime()).c_str(), std::string(costSetName(graph.costs)).c_str());
+                humanTime(graph.totalTime()).c_str(),
+                std::string(costSetName(graph.costs)).c_str());
     std::printf("  constants %s, largest op %s\n", humanBytes(graph.constantBytes()).c_str(),
                 humanBytes(graph.bottleneckBytes()).c_str());
     std::printf("  at the peak:");
-    for (const auto& [name, bytes] : categories) std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
+    for (const auto& [name, bytes] : categories)
+        std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
     if (gaps)
-        for (const GapRow& gap : *gaps) std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
+        for (const GapRow& gap : *gaps)
+            std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
     return 0;
 }
 
 }  // namespace
 
 void addInfo(CLI::App& app, Common& common) {
-    auto* command = addCommand(app, common, "info", "What a session holds: counts, baseline, categories at the peak");
+    auto* command = addCommand(app, common, "info",
+                               "What a session holds: counts, baseline, categories at the peak");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
-    command->add_option("--costs", arguments->costs, "captured or measured (default: measured where present)");
+    command->add_option("--costs", arguments->costs,
+                        "captured or measured (default: measured where present)");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

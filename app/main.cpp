@@ -7,7 +7,8 @@ int main(int argc, char** argv) {
     using namespace hw::app;
     if (argc == 1) return openWindow();
 
-    CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.", "highwater"};
+    CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
+                 "highwater"};
     app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
     app.require_subcommand(1);
     Common common;
@@ -28,8 +29,10 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
         return fail({hw::core::ErrorCode::Usage, error.what(),
-                     "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help'"});
+                     "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") +
+                         "--help'"});
     } catch (const std::exception& error) {
-        return fail({hw::core::ErrorCode::Internal, error.what(), "this is a fault of Highwater: please report it"});
+        return fail({hw::core::ErrorCode::Internal, error.what(),
+                     "this is a fault of Highwater: please report it"});
     }
 }

@@ -20,29 +20,35 @@ struct Arguments {
 Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
     if (!arguments.budget.empty()) return parseBytes(arguments.budget);
     if (*arguments.ratio <= 0)
-        return Error{ErrorCode::Usage, "the ratio must be above 0", "0.5 is half of the baseline's peak"};
-    return Bytes(static_cast<std::int64_t>(static_cast<double>(baselinePeak.count()) * *arguments.ratio));
+        return Error{ErrorCode::Usage, "the ratio must be above 0",
+                     "0.5 is half of the baseline's peak"};
+    return Bytes(
+        static_cast<std::int64_t>(static_cast<double>(baselinePeak.count()) * *arguments.ratio));
 }
 
-// Keeps the plan in the session too, where the window finds it. A log or a read-only file has no room.
+// Keeps the plan in the session too, where the window finds it. A log or a read-only file has no
+// room.
 void keepInSession(const std::string& file, const planners::Outcome& outcome, std::int64_t step) {
     auto session = Session::open(file, Session::Mode::Write);
     if (!session) return;
     PlanRow row;
     row.step = step;
     row.createdNs = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                        std::chrono::system_clock::now().time_since_epoch()).count();
+                        std::chrono::system_clock::now().time_since_epoch())
+                        .count();
     row.plan = *outcome.plan;
     row.recomputedOps = outcome.recomputedOps;
     row.solveSeconds = outcome.solveSeconds;
-    if (const auto kept = session->insert(row); !kept) std::cerr << "note: " << kept.error().what << '\n';
+    if (const auto kept = session->insert(row); !kept)
+        std::cerr << "note: " << kept.error().what << '\n';
 }
 
 int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
            planners::PlanRequest request, const Common& common) {
     std::optional<Bytes> enough;
     if (outcome.status != planners::PlanStatus::Cancelled)
-        enough = planners::smallestBudget(arguments.planner, step.graph, request, terminalProgress());
+        enough =
+            planners::smallestBudget(arguments.planner, step.graph, request, terminalProgress());
     clearProgress();
     Json json = outcomeJson(outcome);
     json["smallest_budget_bytes"] = enough ? Json(enough->count()) : Json(nullptr);
@@ -50,8 +56,8 @@ int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::O
     if (common.json) printJson(json);
     std::string hint = "no plan at all fits below " + humanBytes(step.graph.floorBytes());
     if (enough)
-        hint = "the smallest budget at which " + arguments.planner + " finds a plan is about " + humanBytes(*enough) +
-               " (--budget " + std::to_string(enough->count()) + "); " + hint;
+        hint = "the smallest budget at which " + arguments.planner + " finds a plan is about " +
+               humanBytes(*enough) + " (--budget " + std::to_string(enough->count()) + "); " + hint;
     return fail({ErrorCode::NoPlan,
                  arguments.planner + " has no plan within " + humanBytes(outcome.budget) + " (" +
                      std::string(planners::planStatusName(outcome.status)) + "): " + outcome.reason,
@@ -62,7 +68,8 @@ int run(const Arguments& arguments, const Common& common) {
     if (arguments.budget.empty() == !arguments.ratio.has_value())
         return fail({ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
                      "for example --ratio 0.6, or --budget 4GiB"});
-    if (const auto known = planners::makePlanner(arguments.planner); !known) return fail(known.error());
+    if (const auto known = planners::makePlanner(arguments.planner); !known)
+        return fail(known.error());
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -80,13 +87,16 @@ int run(const Arguments& arguments, const Common& common) {
     request.workLimit = arguments.workLimit;
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
-    const auto outcome = planners::planWith(arguments.planner, step->graph, request, terminalProgress());
+    const auto outcome =
+        planners::planWith(arguments.planner, step->graph, request, terminalProgress());
     clearProgress();
     if (!outcome) return fail(outcome.error());
-    if (outcome->status != planners::PlanStatus::Ok) return noPlan(arguments, *step, *outcome, request, common);
+    if (outcome->status != planners::PlanStatus::Ok)
+        return noPlan(arguments, *step, *outcome, request, common);
 
     if (!arguments.output.empty())
-        if (const Status written = writePlanFile(*outcome->plan, arguments.output); !written) return fail(written.error());
+        if (const Status written = writePlanFile(*outcome->plan, arguments.output); !written)
+            return fail(written.error());
     keepInSession(arguments.file, *outcome, step->graph.sessionStep);
     if (common.json) {
         Json json = outcomeJson(*outcome);
@@ -94,9 +104,9 @@ int run(const Arguments& arguments, const Common& common) {
         printJson(json);
         return 0;
     }
-    std::cout << outcome->planner << ": peak " << humanBytes(step->baseline.peak) << " -> " << humanBytes(outcome->peak)
-              << ", step time " << percent(outcome->overhead) << ", " << outcome->recomputedOps << " of "
-              << step->graph.ops.size() << " ops recomputed\n";
+    std::cout << outcome->planner << ": peak " << humanBytes(step->baseline.peak) << " -> "
+              << humanBytes(outcome->peak) << ", step time " << percent(outcome->overhead) << ", "
+              << outcome->recomputedOps << " of " << step->graph.ops.size() << " ops recomputed\n";
     if (!arguments.output.empty()) std::cout << "written to " << arguments.output << '\n';
     return 0;
 }
@@ -113,11 +123,14 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--budget", arguments->budget, "Highest peak, as 4GiB, 500MB or bytes");
     command->add_option("--ratio", arguments->ratio, "Highest peak as a share of the baseline's");
     command->add_option("--time-limit", arguments->timeLimit, "Seconds that a search may take");
-    command->add_option("--work-limit", arguments->workLimit, "Units of work that a search may take; repeatable");
+    command->add_option("--work-limit", arguments->workLimit,
+                        "Units of work that a search may take; repeatable");
     command->add_option("--seed", arguments->seed, "Seed of a randomised planner");
-    command->add_option("--thrash-limit", arguments->thrashLimit, "DTR stops above baseline time times this");
+    command->add_option("--thrash-limit", arguments->thrashLimit,
+                        "DTR stops above baseline time times this");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
-    command->add_option("--costs", arguments->costs, "captured or measured (default: measured where present)");
+    command->add_option("--costs", arguments->costs,
+                        "captured or measured (default: measured where present)");
     command->add_option("-o,--output", arguments->output, "Where to write the plan (*.plan.json)");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

@@ -23,17 +23,21 @@ struct Arguments {
 Result<std::string> findExecutor(Session& session) {
     std::string version;
     try {
-        Statement process(session.database(), "SELECT framework, framework_version FROM processes ORDER BY id");
+        Statement process(session.database(),
+                          "SELECT framework, framework_version FROM processes ORDER BY id");
         if (process.step() && process.text(0) == "pytorch") version = process.text(1);
     } catch (const DatabaseError& error) {
         return badInput("session '" + session.path() + "': " + error.message);
     }
-    const std::string fitting = "highwater-exec-" + version.substr(0, version.find('.', version.find('.') + 1));
+    const std::string fitting =
+        "highwater-exec-" + version.substr(0, version.find('.', version.find('.') + 1));
     std::error_code ignored;
     const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
     for (const std::string& name : {fitting, std::string("highwater-exec")})
         if (std::filesystem::exists(folder / name, ignored)) return (folder / name).string();
-    return Error{ErrorCode::Internal, "the native executor is not built: neither " + fitting + " nor highwater-exec is in " + folder.string(),
+    return Error{ErrorCode::Internal,
+                 "the native executor is not built: neither " + fitting +
+                     " nor highwater-exec is in " + folder.string(),
                  "install libtorch (scripts/setup) and build again"};
 }
 
@@ -57,7 +61,8 @@ int run(const Arguments& arguments, const Common& common) {
 }  // namespace
 
 void addRun(CLI::App& app, Common& common) {
-    auto* command = addCommand(app, common, "run", "Run a recorded step natively, under a plan, and compare every result");
+    auto* command = addCommand(
+        app, common, "run", "Run a recorded step natively, under a plan, and compare every result");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("SESSION", arguments->file, "A recorded session")->required();
     command->add_option("PLAN", arguments->plan, "The plan (default: none, the captured order)");

@@ -30,7 +30,8 @@ Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& ste
     for (const std::string& planner : arguments.planners) {
         for (const double ratio : arguments.ratios) {
             planners::PlanRequest request;
-            request.budget = Bytes(static_cast<std::int64_t>(static_cast<double>(step.baseline.peak.count()) * ratio));
+            request.budget = Bytes(
+                static_cast<std::int64_t>(static_cast<double>(step.baseline.peak.count()) * ratio));
             request.thrashLimit = arguments.thrashLimit;
             request.timeLimitSeconds = arguments.timeLimit;
             progress.report(static_cast<double>(rows.size()) / total, planner);
@@ -48,13 +49,15 @@ Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& ste
 
 Status writeCsv(const std::string& path, const std::vector<Row>& rows) {
     std::ofstream file(path, std::ios::trunc);
-    file << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,solve_seconds\n";
+    file << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,solve_"
+            "seconds\n";
     for (const auto& [ratio, row] : rows)
-        file << row.planner << ',' << ratio << ',' << planners::planStatusName(row.status) << ',' << row.budget.count()
-             << ',' << row.peak.count() << ',' << row.time.count() << ',' << row.overhead << ',' << row.recomputedOps
-             << ',' << row.solveSeconds << '\n';
+        file << row.planner << ',' << ratio << ',' << planners::planStatusName(row.status) << ','
+             << row.budget.count() << ',' << row.peak.count() << ',' << row.time.count() << ','
+             << row.overhead << ',' << row.recomputedOps << ',' << row.solveSeconds << '\n';
     file.flush();
-    if (!file) return badInput("cannot write '" + path + "'", "check that the folder exists and has room");
+    if (!file)
+        return badInput("cannot write '" + path + "'", "check that the folder exists and has room");
     return {};
 }
 
@@ -62,7 +65,9 @@ int run(const Arguments& arguments, const Common& common) {
     for (const std::string& planner : arguments.planners)
         if (const auto known = planners::makePlanner(planner); !known) return fail(known.error());
     for (const double ratio : arguments.ratios)
-        if (!(ratio > 0)) return fail({ErrorCode::Usage, "ratios must be above 0", "for example --ratios 1.0,0.8,0.6"});
+        if (!(ratio > 0))
+            return fail(
+                {ErrorCode::Usage, "ratios must be above 0", "for example --ratios 1.0,0.8,0.6"});
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -74,7 +79,8 @@ int run(const Arguments& arguments, const Common& common) {
     const auto rows = sweep(arguments, *step);
     if (!rows) return fail(rows.error());
     if (!arguments.csv.empty())
-        if (const Status written = writeCsv(arguments.csv, *rows); !written) return fail(written.error());
+        if (const Status written = writeCsv(arguments.csv, *rows); !written)
+            return fail(written.error());
     if (common.json) {
         Json list = Json::array();
         for (const auto& [ratio, outcome] : *rows) {
@@ -82,16 +88,19 @@ int run(const Arguments& arguments, const Common& common) {
             row["ratio"] = ratio;
             list.push_back(std::move(row));
         }
-        printJson({{"baseline", {{"peak_bytes", step->baseline.peak.count()}, {"time_ns", step->graph.totalTime().count()}}},
+        printJson({{"baseline",
+                    {{"peak_bytes", step->baseline.peak.count()},
+                     {"time_ns", step->graph.totalTime().count()}}},
                    {"rows", list}});
         return 0;
     }
-    std::printf("%-14s %6s %-11s %12s %12s %10s %11s %9s\n", "planner", "ratio", "status", "budget", "peak", "time",
-                "recomputed", "planning");
+    std::printf("%-14s %6s %-11s %12s %12s %10s %11s %9s\n", "planner", "ratio", "status", "budget",
+                "peak", "time", "recomputed", "planning");
     for (const auto& [ratio, row] : *rows)
         std::printf("%-14s %6.2f %-11s %12s %12s %10s %11lld %7.3f s\n", row.planner.c_str(), ratio,
-                    std::string(planners::planStatusName(row.status)).c_str(), humanBytes(row.budget).c_str(),
-                    humanBytes(row.peak).c_str(), row.status == planners::PlanStatus::Ok ? percent(row.overhead).c_str() : "-",
+                    std::string(planners::planStatusName(row.status)).c_str(),
+                    humanBytes(row.budget).c_str(), humanBytes(row.peak).c_str(),
+                    row.status == planners::PlanStatus::Ok ? percent(row.overhead).c_str() : "-",
                     static_cast<long long>(row.recomputedOps), row.solveSeconds);
     return 0;
 }
@@ -103,12 +112,16 @@ void addSweep(CLI::App& app, Common& common) {
     auto arguments = std::make_shared<Arguments>();
     for (const auto& info : planners::plannerList()) arguments->planners.push_back(info.name);
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
-    command->add_option("--planners", arguments->planners, "Planners, separated by commas")->delimiter(',');
-    command->add_option("--ratios", arguments->ratios, "Budgets as shares of the baseline's peak")->delimiter(',');
-    command->add_option("--thrash-limit", arguments->thrashLimit, "DTR stops above baseline time times this");
+    command->add_option("--planners", arguments->planners, "Planners, separated by commas")
+        ->delimiter(',');
+    command->add_option("--ratios", arguments->ratios, "Budgets as shares of the baseline's peak")
+        ->delimiter(',');
+    command->add_option("--thrash-limit", arguments->thrashLimit,
+                        "DTR stops above baseline time times this");
     command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
-    command->add_option("--costs", arguments->costs, "captured or measured (default: measured where present)");
+    command->add_option("--costs", arguments->costs,
+                        "captured or measured (default: measured where present)");
     command->add_option("--csv", arguments->csv, "Write the rows to this file too");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

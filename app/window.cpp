@@ -23,23 +23,31 @@ int showWindow(const std::string& session, const std::vector<std::string>& plans
 int takeShot(const viewer::ShotOptions& options, const Common& common) {
     const auto summary = viewer::shot(options);
     if (!summary) return fail(summary.error());
-    if (common.json) printJson({{"file", summary->file}, {"width", summary->width}, {"height", summary->height}});
-    else std::cout << summary->file << ": " << summary->width << " x " << summary->height << '\n';
+    if (common.json)
+        printJson(
+            {{"file", summary->file}, {"width", summary->width}, {"height", summary->height}});
+    else
+        std::cout << summary->file << ": " << summary->width << " x " << summary->height << '\n';
     return 0;
 }
 
 #else
 
 int noWindow() {
-    return fail({core::ErrorCode::Usage, "this build has no window", "install Qt 6 and QCustomPlot (scripts/setup) and build again"});
+    return fail({core::ErrorCode::Usage, "this build has no window",
+                 "install Qt 6 and QCustomPlot (scripts/setup) and build again"});
 }
-int showWindow(const std::string&, const std::vector<std::string>&) { return noWindow(); }
+int showWindow(const std::string&, const std::vector<std::string>&) {
+    return noWindow();
+}
 
 #endif
 
 }  // namespace
 
-int openWindow() { return showWindow({}, {}); }
+int openWindow() {
+    return showWindow({}, {});
+}
 
 void addView(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "view", "Open the window");
@@ -47,7 +55,8 @@ void addView(CLI::App& app, Common& common) {
     auto plans = std::make_shared<std::vector<std::string>>();
     command->add_option("SESSION", *session, "A session or an importable file");
     command->add_option("--plan", *plans, "Plans to show");
-    command->callback([session, plans, &common] { common.exitCode = showWindow(*session, *plans); });
+    command->callback(
+        [session, plans, &common] { common.exitCode = showWindow(*session, *plans); });
 }
 
 #ifdef HIGHWATER_WITH_VIEWER
@@ -60,7 +69,8 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("SESSION", options->session, "A session or an importable file")->required();
     command->add_option("--view", options->view, names)->required();
     command->add_option("--plan", options->plans, "Plans to show");
-    command->add_option("-o,--output", options->output, "The picture: .png, .svg or .pdf")->required();
+    command->add_option("-o,--output", options->output, "The picture: .png, .svg or .pdf")
+        ->required();
     command->add_option("--width", options->width, "Pixels");
     command->add_option("--height", options->height, "Pixels");
     command->add_option("--scale", options->scale, "Device pixels per pixel");

@@ -21,10 +21,11 @@ OpIndex forwardEnd(const TrainingGraph& graph) {
 // What the forward pass looks like to the algorithm.
 struct Forward {
     OpIndex end = 0;
-    std::vector<OpIndex> lastForwardUse;       // per storage; its creator when no forward op reads it
-    std::vector<bool> saved;                   // made in forward, needed later, may be dropped
-    std::vector<std::int64_t> crossing;        // [op]: droppable bytes that later forward ops read
-    std::vector<std::vector<StorageIndex>> lastUseAt;  // [op]: saved storages whose last forward use it is
+    std::vector<OpIndex> lastForwardUse;  // per storage; its creator when no forward op reads it
+    std::vector<bool> saved;              // made in forward, needed later, may be dropped
+    std::vector<std::int64_t> crossing;   // [op]: droppable bytes that later forward ops read
+    std::vector<std::vector<StorageIndex>>
+        lastUseAt;  // [op]: saved storages whose last forward use it is
 };
 
 Forward analyse(const TrainingGraph& graph, const RebuildInfo& info) {
@@ -43,15 +44,18 @@ Forward analyse(const TrainingGraph& graph, const RebuildInfo& info) {
         for (const OpIndex op : storage.readers)
             if (op < forward.end) last = std::max(last, op);
         forward.lastForwardUse[s] = last;
-        for (OpIndex op = storage.creator; op < last; ++op) forward.crossing[op] += storage.bytes.count();
-        forward.saved[s] = info.lastUse[s] >= forward.end && info.rematerializable[s] && !storage.aliveAtEnd;
+        for (OpIndex op = storage.creator; op < last; ++op)
+            forward.crossing[op] += storage.bytes.count();
+        forward.saved[s] =
+            info.lastUse[s] >= forward.end && info.rematerializable[s] && !storage.aliveAtEnd;
         if (forward.saved[s]) forward.lastUseAt[last].push_back(s);
     }
     return forward;
 }
 
 // Algorithm 3: which saved storages are checkpoints when a segment may hold `limit` bytes.
-std::vector<bool> checkpoints(const TrainingGraph& graph, const Forward& forward, std::int64_t limit) {
+std::vector<bool> checkpoints(const TrainingGraph& graph, const Forward& forward,
+                              std::int64_t limit) {
     std::vector<bool> keep(graph.storages.size(), false);
     std::vector<StorageIndex> alive;     // saved storages that a later forward op reads
     std::vector<StorageIndex> sinceCut;  // saved storages of the open segment
@@ -65,7 +69,8 @@ std::vector<bool> checkpoints(const TrainingGraph& graph, const Forward& forward
             sinceCut.push_back(s);
         }
         std::erase_if(alive, [&](StorageIndex s) { return forward.lastForwardUse[s] <= op; });
-        const bool narrow = op + 1 == forward.end || forward.crossing[op] <= forward.crossing[op + 1];
+        const bool narrow =
+            op + 1 == forward.end || forward.crossing[op] <= forward.crossing[op + 1];
         if (segment <= limit || !narrow) continue;
         for (const StorageIndex s : alive) keep[s] = true;
         segment = 0;
@@ -122,14 +127,17 @@ Proposal ChenGreedy::plan(const TrainingGraph& graph, const PlanRequest& request
         if (progress.cancelled()) return {PlanStatus::Cancelled, "cancelled", {}, {}, {}};
         progress.report(static_cast<double>(i) / kGrid, "searching the segment size");
         const double fraction = static_cast<double>(i) / (kGrid - 1);
-        const double limit = static_cast<double>(smallest) * std::pow(static_cast<double>(total) / static_cast<double>(smallest), fraction);
+        const double limit =
+            static_cast<double>(smallest) *
+            std::pow(static_cast<double>(total) / static_cast<double>(smallest), fraction);
         std::vector<bool> keep = checkpoints(graph, forward, std::llround(limit));
         if (keep == previous) continue;
         consider(build(graph, info, forward, keep));
         previous = std::move(keep);
     }
     if (proposal.status != PlanStatus::Ok)
-        proposal.reason = "the segments need at least " + humanBytes(lowest) + ", whatever their size";
+        proposal.reason =
+            "the segments need at least " + humanBytes(lowest) + ", whatever their size";
     return proposal;
 }
 

@@ -16,11 +16,12 @@ using namespace hw::core;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-using Wide = unsigned __int128;
+__extension__ using Wide = unsigned __int128;
 
 int bitLength(Wide value) {
     const auto high = static_cast<std::uint64_t>(value >> 64);
-    return high != 0 ? 128 - std::countl_zero(high) : 64 - std::countl_zero(static_cast<std::uint64_t>(value));
+    return high != 0 ? 128 - std::countl_zero(high)
+                     : 64 - std::countl_zero(static_cast<std::uint64_t>(value));
 }
 
 // numerator / denominator rounded once to the nearest double, ties to even, for any magnitude below
@@ -53,21 +54,24 @@ double divideExactly(std::uint64_t numerator, Wide denominator) {
     return std::ldexp(static_cast<double>(bits), exponent + 11);
 }
 
-// A score as the reference computes it: integers divided with one rounding. The quotient in extended
-// precision settles all cases but those next to a rounding boundary.
-static_assert(std::numeric_limits<long double>::digits == 64, "score() reads x87 extended precision");
+// A score as the reference computes it: integers divided with one rounding. The quotient in
+// extended precision settles all cases but those next to a rounding boundary.
+static_assert(std::numeric_limits<long double>::digits == 64,
+              "score() reads x87 extended precision");
 
 double score(std::int64_t numerator, std::int64_t size, std::int64_t staleness) {
     if (size <= 0 || staleness <= 0) return kInfinity;
     if (numerator == 0) return 0.0;
     const Wide denominator = static_cast<Wide>(size) * static_cast<Wide>(staleness);
     const auto magnitude = static_cast<std::uint64_t>(numerator < 0 ? -numerator : numerator);
-    const long double quotient = static_cast<long double>(magnitude) / static_cast<long double>(denominator);
+    const long double quotient =
+        static_cast<long double>(magnitude) / static_cast<long double>(denominator);
     std::uint64_t mantissa = 0;  // x87 extended: 64 bits, the leading one among them
     std::memcpy(&mantissa, &quotient, sizeof mantissa);
     const auto low = static_cast<std::int64_t>(mantissa & 0x7ff);
     const bool settled = std::abs(low - 0x400) > 4;
-    const double result = settled ? static_cast<double>(quotient) : divideExactly(magnitude, denominator);
+    const double result =
+        settled ? static_cast<double>(quotient) : divideExactly(magnitude, denominator);
     return numerator < 0 ? -result : result;
 }
 
@@ -134,9 +138,15 @@ public:
         try {
             for (const Event& event : graph_.events) {
                 switch (event.kind) {
-                    case Event::Kind::Constant: arrive(event.index); break;
-                    case Event::Kind::Compute: computeFirst(event.index); break;
-                    case Event::Kind::Release: release(event.index); break;
+                    case Event::Kind::Constant:
+                        arrive(event.index);
+                        break;
+                    case Event::Kind::Compute:
+                        computeFirst(event.index);
+                        break;
+                    case Event::Kind::Release:
+                        release(event.index);
+                        break;
                 }
             }
             for (const TensorIndex tensor : graph_.finalTensors) {
@@ -149,7 +159,8 @@ public:
             proposal.status = stop.status;
             proposal.reason = std::move(stop.reason);
         }
-        proposal.figures = {{"clock", clock_}, {"evals", evals_}, {"accesses", accesses_}, {"peak", peak_}};
+        proposal.figures = {
+            {"clock", clock_}, {"evals", evals_}, {"accesses", accesses_}, {"peak", peak_}};
         if (proposal.status == PlanStatus::Ok) proposal.schedule = std::move(schedule_);
         return proposal;
     }
@@ -163,8 +174,8 @@ private:
         int locks = 0;
         std::int32_t version = 0;
         int classNode = -1;
-        std::int64_t compute = 0;     // time of the ops that made the storage and its tensors so far
-        std::int64_t lastAccess = 0;  // clock
+        std::int64_t compute = 0;  // time of the ops that made the storage and its tensors so far
+        std::int64_t lastAccess = 0;           // clock
         std::vector<StorageIndex> neighbours;  // joined by an op, either way
     };
 
@@ -209,7 +220,8 @@ private:
         now_ = index;
         if (index % 64 == 0) {
             if (progress_.cancelled()) throw Stop{PlanStatus::Cancelled, "cancelled"};
-            progress_.report(static_cast<double>(index) / static_cast<double>(graph_.ops.size()), "running");
+            progress_.report(static_cast<double>(index) / static_cast<double>(graph_.ops.size()),
+                             "running");
         }
         connect(index);
         materialize(index, kNone, false);
@@ -227,7 +239,10 @@ private:
         for (const Write& write : op.writes) touch(write.storage);
         for (const StorageIndex s : touched_) {
             state_[s].compute += op.time.count();
-            if (state_[s].classNode < 0 && !state_[s].everMaterial) state_[s].classNode = classes_.add(0);
+            // The simulator gives a storage its class before it is first computed, and takes its
+            // compute out of the class afterwards, where it never was: classes shrink, and what a
+            // long evicted chain leads up to looks cheap. Recorded sessions do without.
+            if (simulated_ && !state_[s].everMaterial) state_[s].classNode = classes_.add(0);
         }
         for (const Use& use : op.inputs) {
             const StorageIndex input = graph_.storageOf(use.tensor);
@@ -261,7 +276,8 @@ private:
         OpIndex done = kNone;
         for (const Event& event : graph_.events) {
             if (event.kind == Event::Kind::Compute) done = event.index;
-            if (event.kind != Event::Kind::Release || !graph_.storages[event.index].isConstant()) continue;
+            if (event.kind != Event::Kind::Release || !graph_.storages[event.index].isConstant())
+                continue;
             const OpIndex need = info_.neededUntil[event.index];
             constantNeeds_[event.index] = need;
             if (need > done && need < static_cast<OpIndex>(graph_.ops.size()))
@@ -288,7 +304,8 @@ private:
         if (!satisfied(use)) {
             const OpIndex creator = graph_.tensors[use.tensor].creator;
             if (creator == kNone || defined_[use.tensor])
-                throw Stop{PlanStatus::Infeasible, "storage " + std::to_string(s) + " cannot be rebuilt"};
+                throw Stop{PlanStatus::Infeasible,
+                           "storage " + std::to_string(s) + " cannot be rebuilt"};
             materialize(creator, use.tensor, true);
         }
     }
@@ -318,8 +335,10 @@ private:
         // Locks first on what is there, so that rebuilding one input does not evict another.
         std::vector<Use> missing;
         for (const Use& use : op.inputs) {
-            if (satisfied(use)) lock(graph_.storageOf(use.tensor));
-            else missing.push_back(use);
+            if (satisfied(use))
+                lock(graph_.storageOf(use.tensor));
+            else
+                missing.push_back(use);
         }
         for (const Use& use : missing) {
             need(use);
@@ -333,7 +352,8 @@ private:
         for (const Use& use : op.inputs) unlock(graph_.storageOf(use.tensor));
         if (again) rematTime_ += op.time.count();
         if (static_cast<double>(rematTime_) > rematLimit_)
-            throw Stop{PlanStatus::Thrash, "rematerialization took longer than the thrash limit allows"};
+            throw Stop{PlanStatus::Thrash,
+                       "rematerialization took longer than the thrash limit allows"};
     }
 
     void execute(OpIndex index, TensorIndex wanted, bool again, std::int64_t outputBytes) {
@@ -341,7 +361,8 @@ private:
         clock_ += op.time.count();
         memory_ += outputBytes;
         peak_ = std::max(peak_, memory_ + op.workspace.count());
-        if (op.outputs.empty() || wanted == kNone) wanted = op.outputs.empty() ? kNone : op.outputs.front().tensor;
+        if (op.outputs.empty() || wanted == kNone)
+            wanted = op.outputs.empty() ? kNone : op.outputs.front().tensor;
 
         std::vector<std::int32_t> kept;
         std::vector<StorageIndex> made;  // siblings in result order, the wanted one last
@@ -356,8 +377,10 @@ private:
             }
             if (!makes && !state_[s].material) continue;
             if (!state_[s].material) {
-                if (tensor == wanted) wantedMade = s;
-                else made.push_back(s);
+                if (tensor == wanted)
+                    wantedMade = s;
+                else
+                    made.push_back(s);
                 state_[s].material = true;
                 state_[s].version = 0;
                 for (const TensorIndex other : graph_.storages[s].tensors)
@@ -369,10 +392,12 @@ private:
         if (wantedMade != kNone) made.push_back(wantedMade);
         for (const Write& write : op.writes) ++state_[write.storage].version;
         for (const StorageIndex s : made) becomeMaterial(s);
-        schedule_.push_back(again ? Action::recompute(index, std::move(kept)) : Action::compute(index));
+        schedule_.push_back(again ? Action::recompute(index, std::move(kept))
+                                  : Action::compute(index));
     }
 
-    // The simulator brings every sibling back; in a recorded session the dead and the overwritten stay away.
+    // The simulator brings every sibling back; in a recorded session the dead and the overwritten
+    // stay away.
     bool uselessSibling(StorageIndex s) const {
         return !simulated_ && (state_[s].dead || !graph_.storages[s].writers.empty());
     }
@@ -385,7 +410,9 @@ private:
             classes_.value(state.classNode) -= state.compute;
             state.classNode = -1;
         }
-        if (!simulated_ && !graph_.storages[s].isConstant() && !info_.rematerializable[s] && !state.dead) pin(s);
+        if (!simulated_ && !graph_.storages[s].isConstant() && !info_.rematerializable[s] &&
+            !state.dead)
+            pin(s);
     }
 
     // --- eviction
@@ -394,8 +421,11 @@ private:
             const StorageIndex victim = choose();
             if (victim == poolEnd_)
                 throw Stop{PlanStatus::Infeasible,
-                           (forOp == kNone ? std::string("a constant") : "op " + std::to_string(forOp) + " (" + graph_.ops[forOp].name + ")") +
-                               " needs " + humanBytes(Bytes(size)) + " more than can be evicted at this point"};
+                           (forOp == kNone ? std::string("a constant")
+                                           : "op " + std::to_string(forOp) + " (" +
+                                                 graph_.ops[forOp].name + ")") +
+                               " needs " + humanBytes(Bytes(size)) +
+                               " more than can be evicted at this point"};
             evict(victim);
         }
     }
@@ -411,7 +441,8 @@ private:
         return chosen;
     }
 
-    // h_eq of section 4.1: (own compute + compute of the distinct evicted classes next to it) / (size x staleness)
+    // h_eq of section 4.1: (own compute + compute of the distinct evicted classes next to it) /
+    // (size x staleness)
     double evaluateScore(StorageIndex s) {
         ++evals_;
         ++accesses_;
@@ -421,7 +452,9 @@ private:
         for (const StorageIndex neighbour : state.neighbours) {
             ++accesses_;
             const State& other = state_[neighbour];
-            if (!other.material && classes_.firstSight(other.classNode, stamp_)) compute += classes_.value(other.classNode);
+            if (!other.material && other.classNode >= 0 &&
+                classes_.firstSight(other.classNode, stamp_))
+                compute += classes_.value(other.classNode);
         }
         return score(compute, bytes(s), clock_ - state.lastAccess);
     }
@@ -436,7 +469,8 @@ private:
         state.classNode = classes_.add(state.compute);
         for (const StorageIndex neighbour : state.neighbours) {
             const State& other = state_[neighbour];
-            if (!other.material && other.classNode >= 0) classes_.merge(other.classNode, state.classNode);
+            if (!other.material && other.classNode >= 0)
+                classes_.merge(other.classNode, state.classNode);
         }
     }
 
@@ -450,17 +484,20 @@ private:
     std::vector<StorageIndex> poolNext_, poolPrevious_, touched_;
     StorageIndex poolEnd_ = 0;
     EquivalenceClasses classes_;
-    std::vector<std::vector<StorageIndex>> constantFrees_;  // [op]: constants to free right after it
+    std::vector<std::vector<StorageIndex>>
+        constantFrees_;  // [op]: constants to free right after it
     std::vector<OpIndex> constantNeeds_;
     Schedule schedule_;
     OpIndex now_ = kNone;
-    std::int64_t memory_ = 0, peak_ = 0, clock_ = 1, evals_ = 0, accesses_ = 0, stamp_ = 0, rematTime_ = 0;
+    std::int64_t memory_ = 0, peak_ = 0, clock_ = 1, evals_ = 0, accesses_ = 0, stamp_ = 0,
+                 rematTime_ = 0;
     double rematLimit_;
 };
 
 }  // namespace
 
-Proposal Dtr::plan(const TrainingGraph& graph, const PlanRequest& request, const Progress& progress) const {
+Proposal Dtr::plan(const TrainingGraph& graph, const PlanRequest& request,
+                   const Progress& progress) const {
     static_cast<void>(heuristic_);  // one so far
     return Runtime(graph, request, progress).run();
 }

@@ -25,7 +25,9 @@ const std::array kRegistry{
     Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
     Entry{"dtr:eqclass", "DTR (ICLR 2021), eager eviction by the equivalence-class score",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Dtr>(Dtr::Heuristic::EqClass); }},
+          +[]() -> std::unique_ptr<Planner> {
+              return std::make_unique<Dtr>(Dtr::Heuristic::EqClass);
+          }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
@@ -51,11 +53,16 @@ Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRe
 
 std::string_view planStatusName(PlanStatus status) {
     switch (status) {
-        case PlanStatus::Ok: return "ok";
-        case PlanStatus::Infeasible: return "infeasible";
-        case PlanStatus::Thrash: return "thrash";
-        case PlanStatus::TimeLimit: return "time_limit";
-        case PlanStatus::Cancelled: return "cancelled";
+        case PlanStatus::Ok:
+            return "ok";
+        case PlanStatus::Infeasible:
+            return "infeasible";
+        case PlanStatus::Thrash:
+            return "thrash";
+        case PlanStatus::TimeLimit:
+            return "time_limit";
+        case PlanStatus::Cancelled:
+            return "cancelled";
     }
     return "infeasible";
 }
@@ -72,11 +79,12 @@ Result<std::unique_ptr<Planner>> makePlanner(std::string_view name) {
         if (entry.name == name) return entry.make();
         known += (known.empty() ? "" : ", ") + std::string(entry.name);
     }
-    return Error{ErrorCode::Usage, "there is no planner '" + std::string(name) + "'", "planners: " + known};
+    return Error{ErrorCode::Usage, "there is no planner '" + std::string(name) + "'",
+                 "planners: " + known};
 }
 
-Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph, const PlanRequest& request,
-                         const Progress& progress) {
+Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
+                         const PlanRequest& request, const Progress& progress) {
     auto planner = makePlanner(name);
     if (!planner) return planner.error();
     const auto begin = std::chrono::steady_clock::now();
@@ -103,8 +111,9 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph, cons
     }
     const Evaluation judged = evaluate(graph, proposal.schedule);
     if (!judged.valid)
-        return Error{ErrorCode::Internal, "planner '" + std::string(name) + "' made an invalid schedule: entry " +
-                                              std::to_string(judged.action) + ": " + judged.why,
+        return Error{ErrorCode::Internal,
+                     "planner '" + std::string(name) + "' made an invalid schedule: entry " +
+                         std::to_string(judged.action) + ": " + judged.why,
                      "this is a fault of Highwater: please report it with the session"};
     outcome.peak = judged.peak;
     outcome.time = judged.time;
@@ -113,15 +122,16 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph, cons
     if (outcome.lowerBound) outcome.gap = ratio(judged.time - *outcome.lowerBound, baseline);
     if (judged.peak > request.budget) {
         outcome.status = PlanStatus::Infeasible;
-        outcome.reason = "its plan needs " + humanBytes(judged.peak) + ", the budget is " + humanBytes(request.budget);
+        outcome.reason = "its plan needs " + humanBytes(judged.peak) + ", the budget is " +
+                         humanBytes(request.budget);
         return outcome;
     }
     outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));
     return outcome;
 }
 
-std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGraph& graph, PlanRequest request,
-                                    const Progress& progress) {
+std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGraph& graph,
+                                    PlanRequest request, const Progress& progress) {
     constexpr int kSteps = 16;
     auto fits = [&](Bytes budget) {
         request.budget = budget;
@@ -131,7 +141,8 @@ std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGrap
     Bytes low = graph.floorBytes();
     Bytes high = evaluate(graph, baselineSchedule(graph)).peak;
     if (!fits(high)) return std::nullopt;
-    // Planners are not monotonic in the budget: the answer is a budget that does, not the least one.
+    // Planners are not monotonic in the budget: the answer is a budget that does, not the least
+    // one.
     for (int i = 0; i < kSteps && high.count() - low.count() > high.count() / 500; ++i) {
         if (progress.cancelled()) break;
         const Bytes middle((low.count() + high.count()) / 2);

@@ -19,30 +19,33 @@
 namespace hw::planners {
 
 struct PlanRequest {
-    core::Bytes budget;                         // binds the peak, constants included
+    core::Bytes budget;  // binds the peak, constants included
     std::optional<double> timeLimitSeconds;
-    std::optional<std::int64_t> workLimit;      // planner's own units of work; deterministic
+    std::optional<std::int64_t> workLimit;  // planner's own units of work; deterministic
     std::uint64_t seed = 0;
-    double thrashLimit = 2.0;                   // DTR: stop above baseline time x this
+    double thrashLimit = 2.0;  // DTR: stop above baseline time x this
     std::map<std::string, std::string> options;
 };
 
 /// Called from the planning thread. `cancelled` is asked often; `report` gets fractions in 0..1.
 struct Progress {
     std::function<bool()> cancelled = [] { return false; };
-    std::function<void(double fraction, std::string_view what)> report = [](double, std::string_view) {};
+    std::function<void(double fraction, std::string_view what)> report = [](double,
+                                                                            std::string_view) {};
 };
 
 enum class PlanStatus { Ok, Infeasible, Thrash, TimeLimit, Cancelled };
 std::string_view planStatusName(PlanStatus status);  // "ok", "infeasible", "thrash", …
 
-/// What a planner answers: a schedule, or the reason why there is none. Figures come from the judge.
+/// What a planner answers: a schedule, or the reason why there is none. Figures come from the
+/// judge.
 struct Proposal {
     PlanStatus status = PlanStatus::Infeasible;
-    std::string reason;                          // when there is no schedule
+    std::string reason;  // when there is no schedule
     core::Schedule schedule;
     std::optional<core::Nanoseconds> lowerBound;
-    std::map<std::string, std::int64_t> figures;  // of a simulated runtime: clock, evals, accesses, peak
+    std::map<std::string, std::int64_t>
+        figures;  // of a simulated runtime: clock, evals, accesses, peak
 };
 
 class Planner {
@@ -66,12 +69,12 @@ struct Outcome {
     PlanStatus status = PlanStatus::Infeasible;
     std::string reason;
     core::Bytes budget;
-    core::Bytes peak;                // judge's; the runtime's own figure when there is no schedule
+    core::Bytes peak;  // judge's; the runtime's own figure when there is no schedule
     core::Nanoseconds time;
-    double overhead = 0;             // time / baseline time
+    double overhead = 0;  // time / baseline time
     std::int64_t recomputedOps = 0;
     std::optional<core::Nanoseconds> lowerBound;
-    std::optional<double> gap;       // (time - lower bound) / baseline time
+    std::optional<double> gap;  // (time - lower bound) / baseline time
     double solveSeconds = 0;
     std::map<std::string, std::int64_t> figures;
     std::optional<core::Plan> plan;  // when status is Ok
@@ -84,7 +87,8 @@ core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGra
 
 /// Smallest budget at which `planner` finds a plan, searched by bisection between the graph's floor
 /// and its baseline peak; none when even the baseline peak has no plan.
-std::optional<core::Bytes> smallestBudget(std::string_view planner, const core::TrainingGraph& graph,
-                                          PlanRequest request, const Progress& progress = {});
+std::optional<core::Bytes> smallestBudget(std::string_view planner,
+                                          const core::TrainingGraph& graph, PlanRequest request,
+                                          const Progress& progress = {});
 
 }  // namespace hw::planners

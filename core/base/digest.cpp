@@ -26,7 +26,8 @@ Digest::~Digest() = default;
 
 void Digest::add(std::int64_t value) {
     auto bits = static_cast<std::uint64_t>(value);
-    for (int i = 0; i < 8; ++i, bits >>= 8) state_->pending.push_back(static_cast<char>(bits & 0xff));
+    for (int i = 0; i < 8; ++i, bits >>= 8)
+        state_->pending.push_back(static_cast<char>(bits & 0xff));
     if (state_->pending.size() > 4096) state_->flush();
 }
 

@@ -16,9 +16,9 @@ public:
     Digest(const Digest&) = delete;
     Digest& operator=(const Digest&) = delete;
 
-    void add(std::int64_t value);      // as 8 bytes, little endian
-    void add(std::string_view text);   // its length, then its bytes
-    std::string hex();                 // 64 hexadecimal digits; ends the stream
+    void add(std::int64_t value);     // as 8 bytes, little endian
+    void add(std::string_view text);  // its length, then its bytes
+    std::string hex();                // 64 hexadecimal digits; ends the stream
 
 private:
     struct State;

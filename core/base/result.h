@@ -47,7 +47,8 @@ template <>
 class [[nodiscard]] Result<void> {
 public:
     Result() = default;
-    Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT(google-explicit-constructor)
+    Result(Error error)
+        : error_(std::move(error)), ok_(false) {}  // NOLINT(google-explicit-constructor)
 
     explicit operator bool() const { return ok_; }
     const Error& error() const { return error_; }

@@ -18,11 +18,23 @@ public:
     constexpr std::int64_t count() const { return count_; }
 
     constexpr auto operator<=>(const Quantity&) const = default;
-    constexpr Quantity& operator+=(Quantity other) { count_ += other.count_; return *this; }
-    constexpr Quantity& operator-=(Quantity other) { count_ -= other.count_; return *this; }
-    friend constexpr Quantity operator+(Quantity a, Quantity b) { return Quantity(a.count_ + b.count_); }
-    friend constexpr Quantity operator-(Quantity a, Quantity b) { return Quantity(a.count_ - b.count_); }
-    friend constexpr Quantity operator*(Quantity a, std::int64_t n) { return Quantity(a.count_ * n); }
+    constexpr Quantity& operator+=(Quantity other) {
+        count_ += other.count_;
+        return *this;
+    }
+    constexpr Quantity& operator-=(Quantity other) {
+        count_ -= other.count_;
+        return *this;
+    }
+    friend constexpr Quantity operator+(Quantity a, Quantity b) {
+        return Quantity(a.count_ + b.count_);
+    }
+    friend constexpr Quantity operator-(Quantity a, Quantity b) {
+        return Quantity(a.count_ - b.count_);
+    }
+    friend constexpr Quantity operator*(Quantity a, std::int64_t n) {
+        return Quantity(a.count_ * n);
+    }
 
     /// a / b as a ratio without unit; 0 when b is 0.
     friend constexpr double ratio(Quantity a, Quantity b) {

@@ -10,10 +10,11 @@
 namespace hw::core {
 namespace {
 
-constexpr std::array<std::string_view, 4> kPhaseNames{"unknown", "forward", "backward", "optimizer"};
+constexpr std::array<std::string_view, 4> kPhaseNames{"unknown", "forward", "backward",
+                                                      "optimizer"};
 constexpr std::array<std::string_view, kCategoryCount> kCategoryNames{
-    "parameter", "gradient", "optimizer state", "input", "activation", "temporary", "workspace",
-    "unknown"};
+    "parameter",  "gradient",  "optimizer state", "input",
+    "activation", "temporary", "workspace",       "unknown"};
 
 template <class Enum, std::size_t N>
 Enum fromName(const std::array<std::string_view, N>& names, std::string_view name, Enum fallback) {
@@ -21,7 +22,9 @@ Enum fromName(const std::array<std::string_view, N>& names, std::string_view nam
     return at == names.end() ? fallback : static_cast<Enum>(at - names.begin());
 }
 
-std::string place(const char* what, std::int64_t index) { return what + (" " + std::to_string(index)); }
+std::string place(const char* what, std::int64_t index) {
+    return what + (" " + std::to_string(index));
+}
 
 // Replays the captured order once: every index in range, every version as recorded.
 class Checker {
@@ -34,8 +37,12 @@ public:
         for (const Event& event : graph_.events) {
             std::string wrong;
             switch (event.kind) {
-                case Event::Kind::Constant: wrong = arrive(event.index); break;
-                case Event::Kind::Release: wrong = release(event.index); break;
+                case Event::Kind::Constant:
+                    wrong = arrive(event.index);
+                    break;
+                case Event::Kind::Release:
+                    wrong = release(event.index);
+                    break;
                 case Event::Kind::Compute:
                     if (event.index != next++) return "ops are not in captured order";
                     wrong = compute(event.index);
@@ -43,7 +50,8 @@ public:
             }
             if (!wrong.empty()) return wrong;
         }
-        if (next != static_cast<OpIndex>(graph_.ops.size())) return "an op is missing from the events";
+        if (next != static_cast<OpIndex>(graph_.ops.size()))
+            return "an op is missing from the events";
         for (const TensorIndex tensor : graph_.finalTensors)
             if (version_[graph_.storageOf(tensor)] < 0)
                 return place("final tensor", tensor) + " is not alive at the end";
@@ -63,7 +71,8 @@ private:
         return {};
     }
     std::string release(StorageIndex s) {
-        if (!storageOk(s) || version_[s] < 0) return place("storage", s) + " is released while not alive";
+        if (!storageOk(s) || version_[s] < 0)
+            return place("storage", s) + " is released while not alive";
         version_[s] = kNotThere;
         return {};
     }
@@ -74,7 +83,8 @@ private:
             if (version_[s] < 0) return place("op", index) + " reads a storage that is not alive";
             if (version_[s] != use.version)
                 return place("op", index) + " reads " + place("storage", s) + " at version " +
-                       std::to_string(use.version) + ", but it holds " + std::to_string(version_[s]);
+                       std::to_string(use.version) + ", but it holds " +
+                       std::to_string(version_[s]);
         }
         for (const Write& write : op.writes)
             if (!storageOk(write.storage) || version_[write.storage] != write.versionBefore)
@@ -84,7 +94,8 @@ private:
         for (const OpOutput& output : op.outputs) {
             const StorageIndex s = graph_.storageOf(output.tensor);
             if (output.makesStorage) {
-                if (version_[s] >= 0) return place("op", index) + " makes a storage that is there already";
+                if (version_[s] >= 0)
+                    return place("op", index) + " makes a storage that is there already";
                 version_[s] = 0;
             } else if (version_[s] < 0) {
                 return place("op", index) + " makes a view of a storage that is not alive";
@@ -103,19 +114,25 @@ void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
 
 }  // namespace
 
-std::string_view phaseName(Phase phase) { return kPhaseNames[static_cast<std::size_t>(phase)]; }
+std::string_view phaseName(Phase phase) {
+    return kPhaseNames[static_cast<std::size_t>(phase)];
+}
 std::string_view categoryName(Category category) {
     return kCategoryNames[static_cast<std::size_t>(category)];
 }
-Phase phaseFromName(std::string_view name) { return fromName(kPhaseNames, name, Phase::Unknown); }
+Phase phaseFromName(std::string_view name) {
+    return fromName(kPhaseNames, name, Phase::Unknown);
+}
 Category categoryFromName(std::string_view name) {
     return fromName(kCategoryNames, name, Category::Unknown);
 }
-std::string_view costSetName(CostSet set) { return set == CostSet::Captured ? "captured" : "measured"; }
+std::string_view costSetName(CostSet set) {
+    return set == CostSet::Captured ? "captured" : "measured";
+}
 
 bool Op::viewOnly() const {
-    return writes.empty() &&
-           std::none_of(outputs.begin(), outputs.end(), [](const OpOutput& o) { return o.makesStorage; });
+    return writes.empty() && std::none_of(outputs.begin(), outputs.end(),
+                                          [](const OpOutput& o) { return o.makesStorage; });
 }
 
 std::string TrainingGraph::finish() {
@@ -139,7 +156,8 @@ std::string TrainingGraph::finish() {
         if (op.time < Nanoseconds(0)) return place("op", i) + " has a negative time";
         if (op.workspace < Bytes(0)) return place("op", i) + " has a negative workspace";
         for (const Use& use : op.inputs) {
-            if (use.tensor < 0 || use.tensor >= tensorCount) return place("op", i) + " reads an unknown tensor";
+            if (use.tensor < 0 || use.tensor >= tensorCount)
+                return place("op", i) + " reads an unknown tensor";
             pushDistinct(storages[storageOf(use.tensor)].readers, i);
             if (tensors[use.tensor].creator == kNone) readBefore[use.tensor] = true;
         }
@@ -149,7 +167,8 @@ std::string TrainingGraph::finish() {
             Tensor& tensor = tensors[output.tensor];
             Storage& storage = storages[tensor.storage];
             if (output.makesStorage) {
-                if (storage.creator != kNone) return place("op", i) + " makes a storage a second time";
+                if (storage.creator != kNone)
+                    return place("op", i) + " makes a storage a second time";
                 storage.creator = i;
                 storage.layer = op.layer;
             }
@@ -166,8 +185,10 @@ std::string TrainingGraph::finish() {
         Storage& storage = storages[tensors[t].storage];
         const bool root = tensors[t].creator == storage.creator && !storage.tensors.empty() &&
                           tensors[storage.tensors.front()].creator != storage.creator;
-        if (root) storage.tensors.insert(storage.tensors.begin(), t);
-        else storage.tensors.push_back(t);
+        if (root)
+            storage.tensors.insert(storage.tensors.begin(), t);
+        else
+            storage.tensors.push_back(t);
     }
     for (const TensorIndex tensor : finalTensors) {
         if (tensor < 0 || tensor >= tensorCount) return "an unknown tensor is alive at the end";
@@ -196,7 +217,8 @@ Bytes operandBytes(const TrainingGraph& graph, const Op& op) {
     std::set<StorageIndex> seen;
     Bytes total = op.workspace;
     auto add = [&](StorageIndex s) {
-        if (!graph.storages[s].isConstant() && seen.insert(s).second) total += graph.storages[s].bytes;
+        if (!graph.storages[s].isConstant() && seen.insert(s).second)
+            total += graph.storages[s].bytes;
     };
     for (const Use& use : op.inputs) add(graph.storageOf(use.tensor));
     for (const OpOutput& output : op.outputs) add(graph.storageOf(output.tensor));
@@ -229,7 +251,8 @@ Bytes TrainingGraph::floorBytes() const {
             constants += storages[i].bytes;
             endsAfter[lastNeed[i]].push_back(i);
         } else if (event.kind == Event::Kind::Compute) {
-            if (!ops[i].viewOnly()) floor = std::max(floor, constants + operandBytes(*this, ops[i]));
+            if (!ops[i].viewOnly())
+                floor = std::max(floor, constants + operandBytes(*this, ops[i]));
             for (const StorageIndex s : endsAfter[i]) constants -= storages[s].bytes;
         }
     }
@@ -254,9 +277,11 @@ std::string TrainingGraph::fingerprint() const {
         digest.add(static_cast<std::int64_t>(op.inputs.size()));
         for (const Use& use : op.inputs) digest.add(use.tensor), digest.add(use.version);
         digest.add(static_cast<std::int64_t>(op.outputs.size()));
-        for (const OpOutput& output : op.outputs) digest.add(output.tensor), digest.add(output.makesStorage);
+        for (const OpOutput& output : op.outputs)
+            digest.add(output.tensor), digest.add(output.makesStorage);
         digest.add(static_cast<std::int64_t>(op.writes.size()));
-        for (const Write& write : op.writes) digest.add(write.storage), digest.add(write.versionBefore);
+        for (const Write& write : op.writes)
+            digest.add(write.storage), digest.add(write.versionBefore);
     }
     for (const TensorIndex tensor : finalTensors) digest.add(tensor);
     return "sha256:" + digest.hex();

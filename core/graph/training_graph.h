@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one graph: captures, imported logs and generated graphs all become a TrainingGraph of one step.
+// The one graph: captures, imported logs and generated graphs all become a TrainingGraph of one
+// step.
 //
 // A *storage* is a block of bytes; a *tensor* looks at a storage. An op reads tensors, makes new
 // storages, makes further views of existing ones, or writes a storage in place. Every write makes a
@@ -24,7 +25,14 @@ inline constexpr std::int32_t kNone = -1;
 
 enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
 enum class Category : std::uint8_t {
-    Parameter, Gradient, OptimizerState, Input, Activation, Temporary, Workspace, Unknown
+    Parameter,
+    Gradient,
+    OptimizerState,
+    Input,
+    Activation,
+    Temporary,
+    Workspace,
+    Unknown
 };
 inline constexpr int kCategoryCount = 8;
 
@@ -64,7 +72,7 @@ struct Op {
     std::vector<OpOutput> outputs;  // in result order
     std::vector<Write> writes;
     Nanoseconds time;  // of the cost set that the graph was loaded with
-    Bytes workspace;   // highest live bytes while it runs - live bytes before - bytes of new outputs
+    Bytes workspace;  // highest live bytes while it runs - live bytes before - bytes of new outputs
     Phase phase = Phase::Unknown;
     LayerIndex layer = kNone;
     bool random = false;  // consumes a generator
@@ -78,11 +86,11 @@ struct Storage {
     Bytes bytes;
     OpIndex creator = kNone;  // kNone: a constant of the step, it cannot be rematerialized
     Category category = Category::Unknown;
-    LayerIndex layer = kNone;           // of its creator; for a constant, of its owner
-    std::vector<TensorIndex> tensors;   // all tensors on it; [0] came with the storage
-    std::vector<OpIndex> writers;       // in-place ops in captured order; version k comes from [k-1]
-    std::vector<OpIndex> readers;       // distinct ops with an input on it, in captured order
-    bool aliveAtEnd = false;            // held when the step ends
+    LayerIndex layer = kNone;          // of its creator; for a constant, of its owner
+    std::vector<TensorIndex> tensors;  // all tensors on it; [0] came with the storage
+    std::vector<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
+    std::vector<OpIndex> readers;      // distinct ops with an input on it, in captured order
+    bool aliveAtEnd = false;           // held when the step ends
     std::int64_t sessionId = kNone;
 
     bool isConstant() const { return creator == kNone; }
@@ -115,7 +123,8 @@ public:
     /// Tensors that must be resident and defined when the step ends, in the order of their names.
     std::vector<TensorIndex> finalTensors;
     CostSet costs = CostSet::Captured;
-    std::string framework;  // of the recorded process: "pytorch", or "simrd" for the simulator's logs
+    std::string
+        framework;  // of the recorded process: "pytorch", or "simrd" for the simulator's logs
     std::int64_t sessionStep = kNone;
 
     /// Fills the derived fields (storage tensors, readers, writers, layer, creator of tensors) from

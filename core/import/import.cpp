@@ -16,7 +16,8 @@ Result<std::string> detectFormat(const std::string& path) {
     if (!source) return source.error();
     std::string line;
     source->next(line);
-    if (line.starts_with("{") && line.find("\"INSTRUCTION\"") != std::string::npos) return std::string("simrd");
+    if (line.starts_with("{") && line.find("\"INSTRUCTION\"") != std::string::npos)
+        return std::string("simrd");
     return badInput("'" + path + "' is no session and of no known format", kKnownFormats);
 }
 
@@ -29,7 +30,8 @@ bool isDatabase(const std::string& path) {
 
 }  // namespace
 
-Result<ImportSummary> importFile(const std::string& path, const std::string& wanted, Session& session) {
+Result<ImportSummary> importFile(const std::string& path, const std::string& wanted,
+                                 Session& session) {
     std::string format = wanted;
     if (format.empty() || format == "auto") {
         auto found = detectFormat(path);

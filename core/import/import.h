@@ -16,7 +16,8 @@ struct ImportSummary {
 
 /// Reads `path` (plain or gzip; the format is found by its contents unless named) into `session`,
 /// which must be empty. Errors: BadInput with the line that is wrong.
-Result<ImportSummary> importFile(const std::string& path, const std::string& format, Session& session);
+Result<ImportSummary> importFile(const std::string& path, const std::string& format,
+                                 Session& session);
 
 /// Opens `path`: a session as it is (read only), any importable file through an in-memory session.
 Result<Session> openAny(const std::string& path);

@@ -32,8 +32,9 @@ public:
             if (nextOp_ == 0) throw std::invalid_argument("no op in it");
             return write();
         } catch (const std::exception& error) {
-            return badInput("simrd log, line " + std::to_string(source_.lineNumber()) + ": " + error.what(),
-                            "the log is damaged or cut short; export it again");
+            return badInput(
+                "simrd log, line " + std::to_string(source_.lineNumber()) + ": " + error.what(),
+                "the log is damaged or cut short; export it again");
         }
     }
 
@@ -55,7 +56,8 @@ private:
     json requireItem(const char* instruction, const std::string& name) {
         json item;
         if (!nextItem(item) || item.at("INSTRUCTION") != instruction || item.at("NAME") != name)
-            throw std::invalid_argument(std::string("expected ") + instruction + " of '" + name + "'");
+            throw std::invalid_argument(std::string("expected ") + instruction + " of '" + name +
+                                        "'");
         return item;
     }
 
@@ -63,9 +65,12 @@ private:
         json item;
         while (nextItem(item)) {
             const auto instruction = item.at("INSTRUCTION").get<std::string>();
-            if (instruction == "ANNOTATE") annotate(item.at("ANNOTATION").get<std::string>());
-            else if (instruction == "CONSTANT") constant(item.at("NAME").get<std::string>());
-            else if (instruction == "COPY") copy(item.at("DST").get<std::string>(), item.at("SRC").get<std::string>());
+            if (instruction == "ANNOTATE")
+                annotate(item.at("ANNOTATION").get<std::string>());
+            else if (instruction == "CONSTANT")
+                constant(item.at("NAME").get<std::string>());
+            else if (instruction == "COPY")
+                copy(item.at("DST").get<std::string>(), item.at("SRC").get<std::string>());
             else if (instruction == "COPY_FROM") {
                 const std::int64_t old = tensorOf(item.at("DST").get<std::string>());
                 const std::int64_t from = tensorOf(item.at("SRC").get<std::string>());
@@ -75,23 +80,28 @@ private:
             } else if (instruction == "RELEASE") {
                 const auto name = names_.find(item.at("NAME").get<std::string>());
                 if (name != names_.end()) release(name->second);  // undefined names are ignored
-            } else if (instruction == "CALL") call(item);
-            else if (instruction == "MUTATE") mutate(item);
-            else throw std::invalid_argument("unknown instruction '" + instruction + "'");
+            } else if (instruction == "CALL")
+                call(item);
+            else if (instruction == "MUTATE")
+                mutate(item);
+            else
+                throw std::invalid_argument("unknown instruction '" + instruction + "'");
         }
     }
 
     // Replay begins after START: what came before is forgotten.
     void annotate(const std::string& text) {
         if (text != "START") return;
-        names_.clear(), nameOrder_.clear(), tensors_.clear(), storages_.clear(), ops_.clear(), live_.clear();
+        names_.clear(), nameOrder_.clear(), tensors_.clear(), storages_.clear(), ops_.clear(),
+            live_.clear();
         lastUse_.clear();
         seq_ = nextOp_ = clock_ = 0;
     }
 
     void constant(const std::string& name) {
         const json memory = requireItem("MEMORY", name);
-        const std::int64_t storage = newStorage(wholeNumber(memory, "MEMORY"), std::nullopt, seq_++);
+        const std::int64_t storage =
+            newStorage(wholeNumber(memory, "MEMORY"), std::nullopt, seq_++);
         setName(name, newTensor(storage, std::nullopt));
     }
 
@@ -155,7 +165,8 @@ private:
         return op;
     }
 
-    std::int64_t newStorage(std::int64_t bytes, std::optional<std::int64_t> creator, std::int64_t seq) {
+    std::int64_t newStorage(std::int64_t bytes, std::optional<std::int64_t> creator,
+                            std::int64_t seq) {
         if (bytes < 0) throw std::invalid_argument("a negative size");
         StorageRow row;
         row.id = static_cast<std::int64_t>(storages_.size());
@@ -186,8 +197,10 @@ private:
     // live_ counts the tensors of a storage that still have a name.
     void release(std::int64_t tensor) {
         TensorState& state = tensors_[tensor];
-        if (state.references == 0) throw std::invalid_argument("a tensor is released more often than held");
-        if (--state.references == 0 && --live_[state.storage] == 0) storages_[state.storage].freeSeq = seq_++;
+        if (state.references == 0)
+            throw std::invalid_argument("a tensor is released more often than held");
+        if (--state.references == 0 && --live_[state.storage] == 0)
+            storages_[state.storage].freeSeq = seq_++;
     }
 
     // The log's own backward marks are unreliable (max_pool2d_backward stands in forward passes):
@@ -208,9 +221,13 @@ private:
             if (op.phase == Phase::Backward) firstBackward = std::min(firstBackward, op.id);
         }
         for (StorageRow& row : storages_) {
-            if (!row.creator) row.category = Category::Parameter;
-            else if (*row.creator >= firstBackward) row.category = row.freeSeq ? Category::Temporary : Category::Gradient;
-            else row.category = lastUse_[row.id] >= firstBackward ? Category::Activation : Category::Temporary;
+            if (!row.creator)
+                row.category = Category::Parameter;
+            else if (*row.creator >= firstBackward)
+                row.category = row.freeSeq ? Category::Temporary : Category::Gradient;
+            else
+                row.category =
+                    lastUse_[row.id] >= firstBackward ? Category::Activation : Category::Temporary;
         }
     }
 
@@ -220,7 +237,8 @@ private:
         std::vector<bool> listed(tensors_.size(), false);
         for (const std::string& name : nameOrder_) {
             const std::int64_t tensor = names_.at(name);
-            if (tensors_[tensor].references > 0 && !listed[tensor]) finals.push_back(tensor), listed[tensor] = true;
+            if (tensors_[tensor].references > 0 && !listed[tensor])
+                finals.push_back(tensor), listed[tensor] = true;
         }
         StepRow step;
         step.endSeq = seq_;
@@ -237,7 +255,8 @@ private:
             if (Status s = session_.insert(row); !s) return s;
         for (std::size_t i = 0; i < tensors_.size(); ++i) {
             TensorRow row;
-            row.id = static_cast<std::int64_t>(i), row.storage = tensors_[i].storage, row.creator = tensors_[i].creator;
+            row.id = static_cast<std::int64_t>(i), row.storage = tensors_[i].storage,
+            row.creator = tensors_[i].creator;
             row.sizes = row.strides = "[]";
             if (Status s = session_.insert(row); !s) return s;
         }
@@ -246,7 +265,8 @@ private:
                  {"layers", "simrd logs name no modules"},
                  {"phases", "simrd logs mark them unreliably; backward starts after the peak"},
                  {"workspace", "simrd logs hold no workspaces"},
-                 {"categories", "simrd logs do not tell parameters from inputs; constants count as parameters"}})
+                 {"categories",
+                  "simrd logs do not tell parameters from inputs; constants count as parameters"}})
             if (Status s = session_.insert(GapRow{0, {}, {}, what, why}); !s) return s;
         return session_.commit();
     }
@@ -257,7 +277,7 @@ private:
     std::vector<std::string> nameOrder_;  // in which names were first given
     std::vector<TensorState> tensors_;
     std::vector<StorageRow> storages_;
-    std::vector<std::int64_t> live_;  // named tensors of each storage
+    std::vector<std::int64_t> live_;     // named tensors of each storage
     std::vector<std::int64_t> lastUse_;  // last op that reads each storage
     std::vector<OpRow> ops_;
     std::int64_t seq_ = 0, nextOp_ = 0, clock_ = 0;
@@ -265,6 +285,8 @@ private:
 
 }  // namespace
 
-Status importSimrd(TextSource& source, Session& session) { return SimrdImporter(source, session).run(); }
+Status importSimrd(TextSource& source, Session& session) {
+    return SimrdImporter(source, session).run();
+}
 
 }  // namespace hw::core

@@ -8,9 +8,9 @@
 
 namespace hw::core {
 
-/// Writes one step into an empty session. `CALL` and `MUTATE` after START are the ops; a constant, a
-/// result that is no alias and a mutated argument are new storages (a logged mutation is a pure op
-/// with a fresh output). A storage is released when the last name of a tensor on it goes.
+/// Writes one step into an empty session. `CALL` and `MUTATE` after START are the ops; a constant,
+/// a result that is no alias and a mutated argument are new storages (a logged mutation is a pure
+/// op with a fresh output). A storage is released when the last name of a tensor on it goes.
 /// Errors: BadInput with the line number.
 Status importSimrd(TextSource& source, Session& session);
 

@@ -9,12 +9,16 @@
 
 namespace hw::core {
 
-void TextSource::Closer::operator()(void* file) const { gzclose(static_cast<gzFile>(file)); }
+void TextSource::Closer::operator()(void* file) const {
+    gzclose(static_cast<gzFile>(file));
+}
 
 Result<TextSource> TextSource::open(const std::string& path) {
     std::error_code failure;
-    if (!std::filesystem::exists(path, failure)) return badInput("there is no file '" + path + "'", "check the path");
-    if (std::filesystem::is_directory(path, failure)) return badInput("'" + path + "' is a folder", "name a file in it");
+    if (!std::filesystem::exists(path, failure))
+        return badInput("there is no file '" + path + "'", "check the path");
+    if (std::filesystem::is_directory(path, failure))
+        return badInput("'" + path + "' is a folder", "name a file in it");
     if (std::filesystem::file_size(path, failure) == 0 && !failure)
         return badInput("'" + path + "' is empty", "record or export it again");
     TextSource source;

@@ -20,7 +20,8 @@ public:
           computed_(graph.ops.size(), false) {
         OpIndex fixedOps = 0;  // ops before the constant that keep their place
         for (const Event& event : graph.events) {
-            if (event.kind == Event::Kind::Constant) arrivals_.push_back({fixedOps, event.index});
+            if (event.kind == Event::Kind::Constant)
+                arrivals_.push_back({fixedOps, event.index});
             else if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly()) {
                 ++fixedOps;
                 fixedOrder_.push_back(event.index);
@@ -54,16 +55,23 @@ private:
     }
 
     bool apply(const Action& action) {
-        const bool onOp = action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute;
+        const bool onOp =
+            action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute;
         const std::size_t limit = onOp ? graph_.ops.size() : graph_.storages.size();
         if (action.target < 0 || static_cast<std::size_t>(action.target) >= limit)
-            return fail((onOp ? "there is no op " : "there is no storage ") + std::to_string(action.target));
+            return fail((onOp ? "there is no op " : "there is no storage ") +
+                        std::to_string(action.target));
         switch (action.kind) {
-            case ActionKind::Compute: return compute(action.target);
-            case ActionKind::Recompute: return recompute(action.target, action.outputs);
-            case ActionKind::Free: return free(action.target);
-            case ActionKind::Encode: return encode(action.target, action.encodedBytes);
-            case ActionKind::Decode: return decode(action.target);
+            case ActionKind::Compute:
+                return compute(action.target);
+            case ActionKind::Recompute:
+                return recompute(action.target, action.outputs);
+            case ActionKind::Free:
+                return free(action.target);
+            case ActionKind::Encode:
+                return encode(action.target, action.encodedBytes);
+            case ActionKind::Decode:
+                return decode(action.target);
         }
         return fail("unknown action");
     }
@@ -86,7 +94,8 @@ private:
 
     bool recompute(OpIndex index, const std::vector<std::int32_t>& wanted) {
         const Op& op = graph_.ops[index];
-        if (!computed_[index]) return fail(opName(index) + " is recomputed before its first computation");
+        if (!computed_[index])
+            return fail(opName(index) + " is recomputed before its first computation");
         for (const std::int32_t output : wanted)
             if (output < 0 || static_cast<std::size_t>(output) >= op.outputs.size())
                 return fail(opName(index) + " has no output " + std::to_string(output));
@@ -95,7 +104,8 @@ private:
                 return fail(opName(index) + " writes a constant and must not be run again");
         ++result_.recomputedOps;
         return execute(index, [&](std::size_t output) {
-            return std::find(wanted.begin(), wanted.end(), static_cast<std::int32_t>(output)) != wanted.end();
+            return std::find(wanted.begin(), wanted.end(), static_cast<std::int32_t>(output)) !=
+                   wanted.end();
         });
     }
 
@@ -114,11 +124,13 @@ private:
         }
         for (const Write& write : op.writes)
             if (!resident_[write.storage] || version_[write.storage] != write.versionBefore)
-                return fail(opName(index) + " cannot write storage " + std::to_string(write.storage));
+                return fail(opName(index) + " cannot write storage " +
+                            std::to_string(write.storage));
 
         during_ = live_ + op.workspace;
         for (const OpOutput& output : op.outputs)
-            if (output.makesStorage) during_ += graph_.storages[graph_.storageOf(output.tensor)].bytes;
+            if (output.makesStorage)
+                during_ += graph_.storages[graph_.storageOf(output.tensor)].bytes;
         result_.time += op.time;
 
         for (const Write& write : op.writes) ++version_[write.storage];
@@ -141,7 +153,8 @@ private:
             encoded_[s] = Bytes(-1);
             return true;
         }
-        if (!resident_[s]) return fail("storage " + std::to_string(s) + " is freed while not resident");
+        if (!resident_[s])
+            return fail("storage " + std::to_string(s) + " is freed while not resident");
         resident_[s] = false;
         live_ -= graph_.storages[s].bytes;
         for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
@@ -150,7 +163,8 @@ private:
 
     // While a codec runs both forms are resident; views do not survive it.
     bool encode(StorageIndex s, Bytes bytes) {
-        if (!resident_[s]) return fail("storage " + std::to_string(s) + " is encoded while not resident");
+        if (!resident_[s])
+            return fail("storage " + std::to_string(s) + " is encoded while not resident");
         if (bytes < Bytes(0)) return fail("an encoded form has a negative size");
         during_ = live_ + bytes;
         if (!free(s)) return false;
@@ -159,7 +173,8 @@ private:
         return true;
     }
     bool decode(StorageIndex s) {
-        if (encoded_[s] < Bytes(0)) return fail("storage " + std::to_string(s) + " is decoded but not encoded");
+        if (encoded_[s] < Bytes(0))
+            return fail("storage " + std::to_string(s) + " is decoded but not encoded");
         during_ = live_ + graph_.storages[s].bytes;
         live_ -= encoded_[s];
         encoded_[s] = Bytes(-1);
@@ -186,7 +201,8 @@ private:
 
     void finish() {
         if (computedCount_ != graph_.ops.size()) {
-            const auto missing = std::find(computed_.begin(), computed_.end(), false) - computed_.begin();
+            const auto missing =
+                std::find(computed_.begin(), computed_.end(), false) - computed_.begin();
             fail(opName(static_cast<OpIndex>(missing)) + " is never computed");
             result_.action = action_ + 1;
             return;
@@ -230,7 +246,8 @@ Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule) {
     return Replay(graph).run(schedule, schedule.size(), nullptr);
 }
 
-Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule, std::vector<MemoryPoint>& curve) {
+Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule,
+                    std::vector<MemoryPoint>& curve) {
     curve.clear();
     curve.reserve(schedule.size());
     return Replay(graph).run(schedule, schedule.size(), &curve);

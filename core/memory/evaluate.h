@@ -14,10 +14,10 @@ namespace hw::core {
 
 struct Evaluation {
     bool valid = false;
-    std::string why;              // invalid: what is wrong
-    std::size_t action = 0;       // invalid: the first action that cannot be run
+    std::string why;         // invalid: what is wrong
+    std::size_t action = 0;  // invalid: the first action that cannot be run
     Bytes peak;
-    std::size_t peakAction = 0;   // the action during which the peak is reached
+    std::size_t peakAction = 0;  // the action during which the peak is reached
     Nanoseconds time;
     std::int64_t recomputedOps = 0;
 };
@@ -26,14 +26,14 @@ struct Evaluation {
 struct MemoryPoint {
     Nanoseconds begin;  // plan time at which the action starts; frees take no time
     Nanoseconds end;
-    Bytes during;       // resident + all outputs + workspace while it runs
-    Bytes after;        // resident when it is done
+    Bytes during;  // resident + all outputs + workspace while it runs
+    Bytes after;   // resident when it is done
 };
 
 /// Replays `schedule` by the accounting rules: captured order of first computations (views may come
-/// later), versions of inputs, duplicates of recomputed outputs charged while the op runs, constants
-/// arriving at their place, final tensors resident and defined at the end.
-/// Never throws; an impossible schedule comes back with valid == false.
+/// later), versions of inputs, duplicates of recomputed outputs charged while the op runs,
+/// constants arriving at their place, final tensors resident and defined at the end. Never throws;
+/// an impossible schedule comes back with valid == false.
 Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule);
 
 /// The same replay, with the memory curve: one point an action.

@@ -8,9 +8,13 @@
 namespace hw::core {
 namespace {
 
-constexpr std::int64_t roundUp(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
+constexpr std::int64_t roundUp(std::int64_t value, std::int64_t to) {
+    return (value + to - 1) / to * to;
+}
 
-bool takesSpace(const Block& block) { return block.size > Bytes(0) && block.begin < block.end; }
+bool takesSpace(const Block& block) {
+    return block.size > Bytes(0) && block.begin < block.end;
+}
 
 // Enumerates the blocks that live at some instant of an interval: blocks sorted by begin under a
 // tree of the latest end, so that a query costs O(log n + overlaps).
@@ -24,16 +28,17 @@ public:
         });
         while (leaves_ < byBegin_.size()) leaves_ *= 2;
         latestEnd_.assign(2 * leaves_, INT64_MIN);
-        for (std::size_t i = 0; i < byBegin_.size(); ++i) latestEnd_[leaves_ + i] = blocks_[byBegin_[i]].end;
+        for (std::size_t i = 0; i < byBegin_.size(); ++i)
+            latestEnd_[leaves_ + i] = blocks_[byBegin_[i]].end;
         for (std::size_t node = leaves_ - 1; node > 0; --node)
             latestEnd_[node] = std::max(latestEnd_[2 * node], latestEnd_[2 * node + 1]);
     }
 
     template <class Visit>
     void forEach(const Block& with, Visit visit) const {
-        const auto last = std::partition_point(byBegin_.begin(), byBegin_.end(), [&](std::size_t i) {
-            return blocks_[i].begin < with.end;
-        });
+        const auto last =
+            std::partition_point(byBegin_.begin(), byBegin_.end(),
+                                 [&](std::size_t i) { return blocks_[i].begin < with.end; });
         const auto count = static_cast<std::size_t>(last - byBegin_.begin());
         if (count > 0) descend(1, 0, leaves_, count, with.begin, visit);
     }
@@ -123,11 +128,21 @@ std::vector<std::vector<std::size_t>> packingOrders(const std::vector<Block>& bl
         return product > 9e18 ? INT64_MAX : static_cast<std::int64_t>(product);
     };
     Key (*const keys[])(const Block&, std::int64_t, std::int64_t) = {
-        [](const Block& b, std::int64_t l, std::int64_t) { return Key{b.size.count(), l, -b.begin}; },
-        [](const Block& b, std::int64_t l, std::int64_t a) { return Key{a, l, b.size.count()}; },
-        [](const Block& b, std::int64_t l, std::int64_t) { return Key{l, b.size.count(), -b.begin}; },
-        [](const Block& b, std::int64_t l, std::int64_t) { return Key{-b.begin, l, b.size.count()}; },
-        [](const Block& b, std::int64_t l, std::int64_t) { return Key{b.end, l, b.size.count()}; },
+        [](const Block& b, std::int64_t l, std::int64_t) {
+            return Key{b.size.count(), l, -b.begin};
+        },
+        [](const Block& b, std::int64_t l, std::int64_t a) {
+            return Key{a, l, b.size.count()};
+        },
+        [](const Block& b, std::int64_t l, std::int64_t) {
+            return Key{l, b.size.count(), -b.begin};
+        },
+        [](const Block& b, std::int64_t l, std::int64_t) {
+            return Key{-b.begin, l, b.size.count()};
+        },
+        [](const Block& b, std::int64_t l, std::int64_t) {
+            return Key{b.end, l, b.size.count()};
+        },
     };
     std::vector<std::size_t> all;
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -135,7 +150,8 @@ std::vector<std::vector<std::size_t>> packingOrders(const std::vector<Block>& bl
     std::vector<std::vector<std::size_t>> orders;
     for (const auto key : keys) {
         std::vector<Key> sortKeys(blocks.size());
-        for (const std::size_t i : all) sortKeys[i] = key(blocks[i], life(blocks[i]), area(blocks[i]));
+        for (const std::size_t i : all)
+            sortKeys[i] = key(blocks[i], life(blocks[i]), area(blocks[i]));
         std::vector<std::size_t>& order = orders.emplace_back(all);
         std::stable_sort(order.begin(), order.end(),
                          [&](std::size_t a, std::size_t b) { return sortKeys[a] > sortKeys[b]; });

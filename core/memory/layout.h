@@ -17,8 +17,8 @@ struct Block {
 };
 
 struct Packing {
-    Bytes arena;                 // highest end of a block
-    Bytes lowerBound;            // highest sum of sizes that live at one instant, no packing is below
+    Bytes arena;       // highest end of a block
+    Bytes lowerBound;  // highest sum of sizes that live at one instant, no packing is below
     std::vector<Bytes> offsets;  // one per block
 };
 

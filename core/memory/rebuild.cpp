@@ -13,7 +13,8 @@ void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
 std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
     std::vector<std::vector<OpIndex>> chain(graph.storages.size());
     for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i) {
-        for (const OpOutput& output : graph.ops[i].outputs) pushDistinct(chain[graph.storageOf(output.tensor)], i);
+        for (const OpOutput& output : graph.ops[i].outputs)
+            pushDistinct(chain[graph.storageOf(output.tensor)], i);
         for (const Write& write : graph.ops[i].writes) pushDistinct(chain[write.storage], i);
     }
     return chain;
@@ -45,7 +46,8 @@ void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Visi
         if (graph.storages[s].isConstant()) continue;
         for (const OpIndex index : info.chain[s])
             for (const Use& use : graph.ops[index].inputs)
-                if (const StorageIndex input = graph.storageOf(use.tensor); input != s) visit(s, input);
+                if (const StorageIndex input = graph.storageOf(use.tensor); input != s)
+                    visit(s, input);
     }
 }
 
@@ -61,7 +63,8 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s) {
         const Storage& storage = graph.storages[s];
         if (!storage.readers.empty()) info.lastUse[s] = storage.readers.back();
-        if (!storage.writers.empty()) info.lastUse[s] = std::max(info.lastUse[s], storage.writers.back());
+        if (!storage.writers.empty())
+            info.lastUse[s] = std::max(info.lastUse[s], storage.writers.back());
         if (storage.aliveAtEnd) info.lastUse[s] = never;
         if (!storage.isConstant()) limit[s] = directLimit(graph, s, info.chain[s]);
     }
@@ -69,13 +72,15 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     for (bool changed = true; changed;) {
         changed = false;
         forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
-            if (!graph.storages[input].isConstant() && limit[input] < limit[s]) limit[s] = limit[input], changed = true;
+            if (!graph.storages[input].isConstant() && limit[input] < limit[s])
+                limit[s] = limit[input], changed = true;
         });
     }
     info.rematerializable.assign(count, false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-        info.rematerializable[s] = !graph.storages[s].isConstant() &&
-                                   (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
+        info.rematerializable[s] =
+            !graph.storages[s].isConstant() &&
+            (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
 
     info.neededUntil = info.lastUse;
     for (bool changed = true; changed;) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Which storages can be rebuilt, and until when: the static side of rematerialization.
 //
-// A storage is rebuilt by its creator and then its writers in captured order (rule 7). Each of those
-// ops reads its inputs at the versions that they had when captured. Once a later op has written such
-// an input, that version is gone, and the storage can never be rebuilt again.
+// A storage is rebuilt by its creator and then its writers in captured order (rule 7). Each of
+// those ops reads its inputs at the versions that they had when captured. Once a later op has
+// written such an input, that version is gone, and the storage can never be rebuilt again.
 #pragma once
 
 #include <vector>
@@ -14,8 +14,8 @@ namespace hw::core {
 
 struct RebuildInfo {
     /// Storage may be evicted at any time and rebuilt whenever it is needed: its rebuild stays
-    /// possible until its last use. Conservative: an op that writes several storages, or a constant,
-    /// is never run again. Always false for constants.
+    /// possible until its last use. Conservative: an op that writes several storages, or a
+    /// constant, is never run again. Always false for constants.
     std::vector<bool> rematerializable;
     /// Last op, in captured order, that reads or writes the storage; the number of ops when it is
     /// alive at the end; kNone when nothing uses it.

@@ -16,11 +16,16 @@ constexpr int kPlanVersion = 1;
 
 json actionJson(const Action& action) {
     switch (action.kind) {
-        case ActionKind::Compute: return {"c", action.target};
-        case ActionKind::Recompute: return {"r", action.target, action.outputs};
-        case ActionKind::Free: return {"f", action.target};
-        case ActionKind::Encode: return {"e", action.target, action.codec, action.encodedBytes.count()};
-        case ActionKind::Decode: return {"d", action.target};
+        case ActionKind::Compute:
+            return {"c", action.target};
+        case ActionKind::Recompute:
+            return {"r", action.target, action.outputs};
+        case ActionKind::Free:
+            return {"f", action.target};
+        case ActionKind::Encode:
+            return {"e", action.target, action.codec, action.encodedBytes.count()};
+        case ActionKind::Decode:
+            return {"d", action.target};
     }
     return nullptr;
 }
@@ -33,7 +38,10 @@ Action parseAction(const json& item) {
         return Action::recompute(target, item.at(2).get<std::vector<std::int32_t>>());
     if (kind == "f" && item.size() == 2) return Action::free(target);
     if (kind == "e" && item.size() == 4)
-        return {ActionKind::Encode, target, {}, item.at(2).get<std::string>(),
+        return {ActionKind::Encode,
+                target,
+                {},
+                item.at(2).get<std::string>(),
                 Bytes(item.at(3).get<std::int64_t>())};
     if (kind == "d" && item.size() == 2) return {ActionKind::Decode, target, {}, {}, {}};
     throw std::invalid_argument("'" + kind + "' with " + std::to_string(item.size()) +
@@ -42,7 +50,8 @@ Action parseAction(const json& item) {
 
 json layoutJson(const AddressLayout& layout) {
     json constants = json::object();
-    for (const auto& [storage, offset] : layout.constants) constants[std::to_string(storage)] = offset.count();
+    for (const auto& [storage, offset] : layout.constants)
+        constants[std::to_string(storage)] = offset.count();
     json offsets = json::array();
     for (const auto& action : layout.offsets) {
         json row = json::array();
@@ -86,7 +95,8 @@ Plan parseDocument(const json& document) {
         try {
             plan.schedule.push_back(parseAction(schedule[i]));
         } catch (const std::exception& error) {
-            throw std::invalid_argument("schedule entry " + std::to_string(i) + ": " + error.what());
+            throw std::invalid_argument("schedule entry " + std::to_string(i) + ": " +
+                                        error.what());
         }
     }
     for (const auto& [op, name] : document.at("implementations").items())
@@ -95,7 +105,8 @@ Plan parseDocument(const json& document) {
     if (costs != "captured" && costs != "measured")
         throw std::invalid_argument("costs must be 'captured' or 'measured', not '" + costs + "'");
     plan.costs = costs == "measured" ? CostSet::Measured : CostSet::Captured;
-    if (const json& layout = document.at("layout"); !layout.is_null()) plan.layout = parseLayout(layout);
+    if (const json& layout = document.at("layout"); !layout.is_null())
+        plan.layout = parseLayout(layout);
     return plan;
 }
 
@@ -104,7 +115,8 @@ Plan parseDocument(const json& document) {
 std::string writePlan(const Plan& plan) {
     json implementations = json::object();
     for (const auto& [op, name] : plan.implementations) implementations[std::to_string(op)] = name;
-    const json graph = {{"fingerprint", plan.fingerprint}, {"ops", plan.ops}, {"storages", plan.storages}};
+    const json graph = {
+        {"fingerprint", plan.fingerprint}, {"ops", plan.ops}, {"storages", plan.storages}};
     const json predicted = {
         {"peak_bytes", plan.predictedPeak.count()},
         {"time_ns", plan.predictedTime.count()},
@@ -114,15 +126,17 @@ std::string writePlan(const Plan& plan) {
     std::ostringstream out;
     out << "{\"format\": \"highwater-plan\", \"version\": " << kPlanVersion << ",\n"
         << " \"graph\": " << graph.dump() << ",\n"
-        << " \"planner\": " << json(plan.planner).dump() << ", \"options\": " << json(plan.options).dump()
-        << ", \"seed\": " << plan.seed << ", \"budget_bytes\": " << plan.budget.count() << ",\n"
+        << " \"planner\": " << json(plan.planner).dump()
+        << ", \"options\": " << json(plan.options).dump() << ", \"seed\": " << plan.seed
+        << ", \"budget_bytes\": " << plan.budget.count() << ",\n"
         << " \"predicted\": " << predicted.dump() << ",\n"
         << " \"schedule\": [";
     for (std::size_t i = 0; i < plan.schedule.size(); ++i)
         out << (i == 0 ? "\n  " : ",\n  ") << actionJson(plan.schedule[i]).dump();
     out << "],\n \"implementations\": " << implementations.dump() << ",\n \"costs\": \""
-        << costSetName(plan.costs) << "\",\n \"layout\": "
-        << (plan.layout ? layoutJson(*plan.layout).dump() : "null") << "}\n";
+        << costSetName(plan.costs)
+        << "\",\n \"layout\": " << (plan.layout ? layoutJson(*plan.layout).dump() : "null")
+        << "}\n";
     return out.str();
 }
 
@@ -130,11 +144,13 @@ Result<Plan> parsePlan(const std::string& text) {
     try {
         const json document = json::parse(text);
         if (!document.is_object() || document.value("format", "") != "highwater-plan")
-            return badInput("this is no Highwater plan", "plans are written by 'highwater plan … -o F.plan.json'");
+            return badInput("this is no Highwater plan",
+                            "plans are written by 'highwater plan … -o F.plan.json'");
         if (const int version = document.value("version", 0); version != kPlanVersion)
-            return badInput("the plan has version " + std::to_string(version) + ", this program reads version " +
-                                std::to_string(kPlanVersion),
-                            version > kPlanVersion ? "use a newer Highwater" : "make the plan again");
+            return badInput(
+                "the plan has version " + std::to_string(version) +
+                    ", this program reads version " + std::to_string(kPlanVersion),
+                version > kPlanVersion ? "use a newer Highwater" : "make the plan again");
         return parseDocument(document);
     } catch (const std::exception& error) {
         return badInput(std::string("the plan is malformed: ") + error.what(),
@@ -160,7 +176,8 @@ Status writePlanFile(const Plan& plan, const std::string& path) {
         file.flush();
         if (!file) {
             std::remove(temporary.c_str());
-            return badInput("cannot write '" + path + "'", "check that the folder exists, is writable and has room");
+            return badInput("cannot write '" + path + "'",
+                            "check that the folder exists, is writable and has room");
         }
     }
     if (std::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -174,7 +191,8 @@ Status requireSameGraph(const Plan& plan, const TrainingGraph& graph) {
     if (plan.fingerprint == graph.fingerprint()) return {};
     return badInput("the plan was made for another graph (" + std::to_string(plan.ops) + " ops, " +
                         std::to_string(plan.storages) + " storages; this one has " +
-                        std::to_string(graph.ops.size()) + " and " + std::to_string(graph.storages.size()) + ")",
+                        std::to_string(graph.ops.size()) + " and " +
+                        std::to_string(graph.storages.size()) + ")",
                     "use the session and step that the plan was made from, or plan again");
 }
 

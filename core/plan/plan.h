@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A schedule is a list of actions; a plan is a schedule with where it came from and what it promises.
+// A schedule is a list of actions; a plan is a schedule with where it came from and what it
+// promises.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +19,10 @@ enum class ActionKind : std::uint8_t { Compute, Recompute, Free, Encode, Decode 
 
 struct Action {
     ActionKind kind = ActionKind::Compute;
-    std::int32_t target = kNone;          // op for (re)compute, storage otherwise
-    std::vector<std::int32_t> outputs;    // Recompute: indices of the results to keep
-    std::string codec;                    // Encode
-    Bytes encodedBytes;                   // Encode
+    std::int32_t target = kNone;        // op for (re)compute, storage otherwise
+    std::vector<std::int32_t> outputs;  // Recompute: indices of the results to keep
+    std::string codec;                  // Encode
+    Bytes encodedBytes;                 // Encode
 
     static Action compute(OpIndex op) { return {ActionKind::Compute, op, {}, {}, {}}; }
     static Action recompute(OpIndex op, std::vector<std::int32_t> outputs) {
@@ -57,7 +58,8 @@ struct Plan {
     std::optional<AddressLayout> layout;
 };
 
-/// The plan as the text of a `*.plan.json` file (format highwater-plan, version 1), one action a line.
+/// The plan as the text of a `*.plan.json` file (format highwater-plan, version 1), one action a
+/// line.
 std::string writePlan(const Plan& plan);
 /// Parses such a text. Errors: BadInput with the place that is wrong.
 Result<Plan> parsePlan(const std::string& text);

@@ -12,8 +12,9 @@ namespace hw::core {
 // and nothing is rebuilt twice.
 struct ScheduleBuilder::Batch {
     std::set<OpIndex> ops;
-    std::unordered_map<StorageIndex, std::int32_t> versions;  // storages to rebuild, up to which version
-    std::unordered_set<TensorIndex> tensors;                  // that must be defined
+    std::unordered_map<StorageIndex, std::int32_t>
+        versions;                             // storages to rebuild, up to which version
+    std::unordered_set<TensorIndex> tensors;  // that must be defined
 };
 
 ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& info)
@@ -75,7 +76,8 @@ void ScheduleBuilder::computeNext() {
 }
 
 void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
-    if (std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return satisfied(use); })) return;
+    if (std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return satisfied(use); }))
+        return;
     Batch batch;
     for (const Use& use : uses) require(batch, use);
     for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
@@ -107,12 +109,14 @@ void ScheduleBuilder::require(Batch& batch, const Use& use) const {
             if (op >= next_) break;
             std::int32_t reads = op == storage.creator ? -1 : use.version;
             for (const Use& input : graph_.ops[op].inputs)
-                if (op != storage.creator && graph_.storageOf(input.tensor) == s) reads = input.version;
+                if (op != storage.creator && graph_.storageOf(input.tensor) == s)
+                    reads = input.version;
             if (reads < use.version) requireOp(batch, op);
         }
     }
     const OpIndex maker = graph_.tensors[use.tensor].creator;
-    if (batch.tensors.insert(use.tensor).second && maker != kNone && maker < next_ && !(resident_[s] && defined_[use.tensor]))
+    if (batch.tensors.insert(use.tensor).second && maker != kNone && maker < next_ &&
+        !(resident_[s] && defined_[use.tensor]))
         requireOp(batch, maker);
 }
 
@@ -131,7 +135,8 @@ void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
         const StorageIndex s = graph_.storageOf(t);
         if (defined_[t]) continue;
         if (op.outputs[j].makesStorage) {
-            const bool usefulAsItIs = graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
+            const bool usefulAsItIs =
+                graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
             if (!batch.versions.contains(s) && !usefulAsItIs) continue;
             place(s);
         } else if (!resident_[s]) {
@@ -143,7 +148,9 @@ void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
     schedule_.push_back(Action::recompute(index, std::move(keep)));
 }
 
-void ScheduleBuilder::drop(StorageIndex storage) { free(storage); }
+void ScheduleBuilder::drop(StorageIndex storage) {
+    free(storage);
+}
 
 void ScheduleBuilder::free(StorageIndex s) {
     schedule_.push_back(Action::free(s));
@@ -155,8 +162,10 @@ void ScheduleBuilder::freeUnneeded() {
     std::vector<StorageIndex> later;
     for (const StorageIndex s : touched_) {
         if (!resident_[s] || worthKeeping(s)) continue;
-        if (pins_[s] > 0) later.push_back(s);
-        else free(s);
+        if (pins_[s] > 0)
+            later.push_back(s);
+        else
+            free(s);
     }
     touched_ = std::move(later);
 }
@@ -165,7 +174,8 @@ Schedule ScheduleBuilder::finish() {
     passEvents(static_cast<OpIndex>(graph_.ops.size()) + 1);
     std::vector<Use> finals;
     for (const TensorIndex tensor : graph_.finalTensors)
-        finals.push_back({tensor, static_cast<std::int32_t>(graph_.storages[graph_.storageOf(tensor)].writers.size())});
+        finals.push_back({tensor, static_cast<std::int32_t>(
+                                      graph_.storages[graph_.storageOf(tensor)].writers.size())});
     rebuild(finals);
     freeUnneeded();
     return std::move(schedule_);

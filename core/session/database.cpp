@@ -18,7 +18,9 @@ Database::Database(const std::string& path, int openFlags) {
     sqlite3_busy_timeout(handle_, 5000);
 }
 
-Database::~Database() { sqlite3_close_v2(handle_); }
+Database::~Database() {
+    sqlite3_close_v2(handle_);
+}
 
 void Database::execute(const char* sql) {
     char* message = nullptr;
@@ -30,7 +32,9 @@ void Database::execute(const char* sql) {
     }
 }
 
-std::int64_t Database::lastInsertId() const { return sqlite3_last_insert_rowid(handle_); }
+std::int64_t Database::lastInsertId() const {
+    return sqlite3_last_insert_rowid(handle_);
+}
 
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
     const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
@@ -38,7 +42,9 @@ Statement::Statement(Database& database, std::string_view sql) : database_(&data
     if (code != SQLITE_OK) throw DatabaseError{code, sqlite3_errmsg(database.handle())};
 }
 
-Statement::~Statement() { sqlite3_finalize(statement_); }
+Statement::~Statement() {
+    sqlite3_finalize(statement_);
+}
 
 Statement::Statement(Statement&& other) noexcept
     : database_(other.database_), statement_(std::exchange(other.statement_, nullptr)) {}
@@ -58,7 +64,8 @@ Statement& Statement::bind(int at, std::string_view value) {
 Statement& Statement::bindBlob(int at, std::span<const std::byte> value) {
     // SQLite takes a null pointer as NULL; an empty blob needs an address.
     static constexpr std::byte kNothing{};
-    sqlite3_bind_blob64(statement_, at, value.empty() ? &kNothing : value.data(), value.size(), SQLITE_TRANSIENT);
+    sqlite3_bind_blob64(statement_, at, value.empty() ? &kNothing : value.data(), value.size(),
+                        SQLITE_TRANSIENT);
     return *this;
 }
 Statement& Statement::bind(int at, const std::optional<std::int64_t>& value) {
@@ -84,18 +91,27 @@ void Statement::execute() {
     reset();
 }
 
-void Statement::reset() { sqlite3_reset(statement_); }
+void Statement::reset() {
+    sqlite3_reset(statement_);
+}
 
-bool Statement::isNull(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+bool Statement::isNull(int column) const {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(statement_, column);
+}
 std::optional<std::int64_t> Statement::optionalInteger(int column) const {
     if (isNull(column)) return std::nullopt;
     return integer(column);
 }
-double Statement::real(int column) const { return sqlite3_column_double(statement_, column); }
+double Statement::real(int column) const {
+    return sqlite3_column_double(statement_, column);
+}
 std::string Statement::text(int column) const {
     const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-    return bytes ? std::string(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)))
+    return bytes ? std::string(bytes,
+                               static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)))
                  : std::string();
 }
 std::span<const std::byte> Statement::blob(int column) const {

@@ -12,7 +12,8 @@ namespace {
 
 class GraphLoader {
 public:
-    GraphLoader(Database& database, const StepRow& step, CostSet costs) : database_(database), step_(step) {
+    GraphLoader(Database& database, const StepRow& step, CostSet costs)
+        : database_(database), step_(step) {
         graph_.costs = costs;
         graph_.sessionStep = step.id;
     }
@@ -37,14 +38,18 @@ private:
             graph_.layers.push_back({from.text(1), from.text(2), kNone});
             parents.push_back(from.optionalInteger(3));
         }
-        for (std::size_t i = 0; i < parents.size(); ++i) graph_.layers[i].parent = layer(parents[i]);
+        for (std::size_t i = 0; i < parents.size(); ++i)
+            graph_.layers[i].parent = layer(parents[i]);
     }
 
-    // Everything alive in the step: what was there before it is a constant of the step, whoever made it.
+    // Everything alive in the step: what was there before it is a constant of the step, whoever
+    // made it.
     void loadStorages() {
-        Statement from(database_, "SELECT id, bytes, category, layer, creator, alloc_seq, free_seq FROM storages"
-                                  " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
-                                  " ORDER BY alloc_seq, id");
+        Statement from(
+            database_,
+            "SELECT id, bytes, category, layer, creator, alloc_seq, free_seq FROM storages"
+            " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
+            " ORDER BY alloc_seq, id");
         from.bind(1, step_.firstSeq).bind(2, step_.endSeq);
         while (from.step()) {
             const auto index = static_cast<StorageIndex>(graph_.storages.size());
@@ -58,18 +63,27 @@ private:
             const bool constant = from.isNull(4) || from.integer(5) < step_.firstSeq;
             if (constant) ordered_.push_back({allocated, 0, {Event::Kind::Constant, index}});
             const auto freed = from.optionalInteger(6);
-            if (freed && *freed < step_.endSeq) ordered_.push_back({*freed, 1, {Event::Kind::Release, index}});
-            else aliveAtEnd_.push_back(index);
+            if (freed && *freed < step_.endSeq)
+                ordered_.push_back({*freed, 1, {Event::Kind::Release, index}});
+            else
+                aliveAtEnd_.push_back(index);
         }
     }
 
     void loadOps() {
-        Statement from(database_, "SELECT id, seq, name, overload, phase, layer, random, duration_ns, workspace_bytes,"
-                                  " measured_ns, measured_workspace_bytes FROM ops"
-                                  " WHERE seq >= ? AND seq < ? ORDER BY seq");
-        Statement inputs(database_, "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
-        Statement outputs(database_, "SELECT tensor, makes_storage FROM op_outputs WHERE op = ? ORDER BY position");
-        Statement writes(database_, "SELECT storage, version_before FROM op_writes WHERE op = ? ORDER BY storage");
+        Statement from(
+            database_,
+            "SELECT id, seq, name, overload, phase, layer, random, duration_ns, workspace_bytes,"
+            " measured_ns, measured_workspace_bytes FROM ops"
+            " WHERE seq >= ? AND seq < ? ORDER BY seq");
+        Statement inputs(database_,
+                         "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
+        Statement outputs(
+            database_,
+            "SELECT tensor, makes_storage FROM op_outputs WHERE op = ? ORDER BY position");
+        Statement writes(
+            database_,
+            "SELECT storage, version_before FROM op_writes WHERE op = ? ORDER BY storage");
         from.bind(1, step_.firstSeq).bind(2, step_.endSeq);
         while (from.step()) {
             const auto index = static_cast<OpIndex>(graph_.ops.size());
@@ -77,7 +91,8 @@ private:
             Op op;
             op.sessionId = from.integer(0);
             op.name = from.text(2);
-            if (const std::string overload = from.text(3); !overload.empty()) op.name += "." + overload;
+            if (const std::string overload = from.text(3); !overload.empty())
+                op.name += "." + overload;
             op.phase = phaseFromName(from.text(4));
             op.layer = layer(from.optionalInteger(5));
             op.random = from.integer(6) != 0;
@@ -105,13 +120,15 @@ private:
 
     void loadFinalTensors() {
         std::vector<bool> covered(graph_.storages.size(), false);
-        Statement from(database_, "SELECT tensor FROM final_tensors WHERE step = ? ORDER BY position");
+        Statement from(database_,
+                       "SELECT tensor FROM final_tensors WHERE step = ? ORDER BY position");
         for (from.bind(1, step_.id); from.step();) {
             const TensorIndex t = tensor(from.integer(0));
             graph_.finalTensors.push_back(t);
             covered[graph_.storageOf(t)] = true;
         }
-        // A storage without any tensor of this step still takes its bytes; it is held by one tensor.
+        // A storage without any tensor of this step still takes its bytes; it is held by one
+        // tensor.
         std::vector<TensorIndex> first(graph_.storages.size(), kNone);
         for (TensorIndex t = 0; t < static_cast<TensorIndex>(graph_.tensors.size()); ++t)
             if (first[graph_.storageOf(t)] == kNone) first[graph_.storageOf(t)] = t;
@@ -139,25 +156,30 @@ private:
     StorageIndex storage(std::int64_t id) const {
         const auto at = storageOf_.find(id);
         if (at == storageOf_.end())
-            throw DatabaseError{0, "storage " + std::to_string(id) + " is used in a step in which it is not alive"};
+            throw DatabaseError{
+                0, "storage " + std::to_string(id) + " is used in a step in which it is not alive"};
         return at->second;
     }
 
     // Tensors are numbered in the order in which the step refers to them.
     TensorIndex tensor(std::int64_t id) {
-        const auto [at, isNew] = tensorOf_.try_emplace(id, static_cast<TensorIndex>(graph_.tensors.size()));
+        const auto [at, isNew] =
+            tensorOf_.try_emplace(id, static_cast<TensorIndex>(graph_.tensors.size()));
         if (isNew) {
             Statement from(database_, "SELECT storage FROM tensors WHERE id = ?");
             if (!from.bind(1, id).step())
-                throw DatabaseError{0, "tensor " + std::to_string(id) + " is used, but not described"};
+                throw DatabaseError{0,
+                                    "tensor " + std::to_string(id) + " is used, but not described"};
             graph_.tensors.push_back({storage(from.integer(0)), kNone, id});
         }
         return at->second;
     }
 
-    // Versions count from 0 at the start of the step: the first one that a constant shows is its base.
+    // Versions count from 0 at the start of the step: the first one that a constant shows is its
+    // base.
     std::int32_t relative(StorageIndex s, std::int64_t version) {
-        return static_cast<std::int32_t>(version - versionBase_.try_emplace(s, version).first->second);
+        return static_cast<std::int32_t>(version -
+                                         versionBase_.try_emplace(s, version).first->second);
     }
 
     struct Ordered {
@@ -182,25 +204,29 @@ private:
 Result<TrainingGraph> loadGraph(Session& session, std::int64_t step, std::optional<CostSet> costs) {
     auto steps = session.steps();
     if (!steps) return steps.error();
-    const auto row = std::find_if(steps->begin(), steps->end(), [&](const StepRow& s) { return s.id == step; });
+    const auto row =
+        std::find_if(steps->begin(), steps->end(), [&](const StepRow& s) { return s.id == step; });
     if (row == steps->end())
         return badInput("session '" + session.path() + "' has no step " + std::to_string(step),
                         steps->empty() ? "it holds no complete step"
-                                       : "its steps are " + std::to_string(steps->front().id) + " to " +
-                                             std::to_string(steps->back().id));
+                                       : "its steps are " + std::to_string(steps->front().id) +
+                                             " to " + std::to_string(steps->back().id));
     if (!costs) costs = session.hasMeasuredCosts(step) ? CostSet::Measured : CostSet::Captured;
     try {
         TrainingGraph graph = GraphLoader(session.database(), *row, *costs).load();
         if (const std::string wrong = graph.finish(); !wrong.empty())
-            return badInput("session '" + session.path() + "', step " + std::to_string(step) + ": " + wrong,
-                            "the recording contradicts itself; record again");
+            return badInput(
+                "session '" + session.path() + "', step " + std::to_string(step) + ": " + wrong,
+                "the recording contradicts itself; record again");
         if (graph.ops.empty())
-            return badInput("session '" + session.path() + "', step " + std::to_string(step) + " holds no ops",
-                            "planners need the ops of a step: record one with 'highwater record'");
+            return badInput(
+                "session '" + session.path() + "', step " + std::to_string(step) + " holds no ops",
+                "planners need the ops of a step: record one with 'highwater record'");
         return graph;
     } catch (const DatabaseError& error) {
-        return badInput("session '" + session.path() + "', step " + std::to_string(step) + ": " + error.message,
-                        "the file may be damaged; record or import it again");
+        return badInput(
+            "session '" + session.path() + "', step " + std::to_string(step) + ": " + error.message,
+            "the file may be damaged; record or import it again");
     }
 }
 

@@ -16,7 +16,8 @@ extern const char* const kSessionSchema;
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4857544d;  // "HWTM"
-constexpr std::uintmax_t kFullCheckLimit = 32u << 20;  // bytes; larger files are checked by their length
+constexpr std::uintmax_t kFullCheckLimit =
+    32u << 20;  // bytes; larger files are checked by their length
 
 std::int64_t pragma(Database& database, const char* name) {
     Statement statement(database, std::string("PRAGMA ") + name);
@@ -25,29 +26,34 @@ std::int64_t pragma(Database& database, const char* name) {
 
 Status checkIsSession(Database& database, const std::string& path) {
     if (pragma(database, "application_id") != kApplicationId)
-        return badInput("'" + path + "' is a SQLite file, but no Highwater session",
-                        "record one with 'highwater record', or import a trace with 'highwater import'");
+        return badInput(
+            "'" + path + "' is a SQLite file, but no Highwater session",
+            "record one with 'highwater record', or import a trace with 'highwater import'");
     const std::int64_t version = pragma(database, "user_version");
     if (version > kSessionSchemaVersion)
         return badInput("'" + path + "' has session schema version " + std::to_string(version) +
-                            ", this program reads up to version " + std::to_string(kSessionSchemaVersion),
+                            ", this program reads up to version " +
+                            std::to_string(kSessionSchemaVersion),
                         "open it with a newer Highwater");
     if (version < 1)
-        return badInput("'" + path + "' has no session schema version", "record or import it again");
+        return badInput("'" + path + "' has no session schema version",
+                        "record or import it again");
     return {};
 }
 
 Status checkIsWhole(Database& database, const std::string& path) {
     std::error_code ignored;
     const auto size = std::filesystem::file_size(path, ignored);
-    const auto expected = static_cast<std::uintmax_t>(pragma(database, "page_count") * pragma(database, "page_size"));
+    const auto expected =
+        static_cast<std::uintmax_t>(pragma(database, "page_count") * pragma(database, "page_size"));
     bool whole = size >= expected || std::filesystem::exists(path + "-wal", ignored);
     if (whole && size <= kFullCheckLimit) {
         Statement check(database, "PRAGMA quick_check(1)");
         whole = check.step() && check.text(0) == "ok";
     }
     if (whole) return {};
-    return badInput("'" + path + "' is damaged or was cut short", "copy it again from where it was recorded");
+    return badInput("'" + path + "' is damaged or was cut short",
+                    "copy it again from where it was recorded");
 }
 
 bool looksLikeDatabase(const std::string& path) {
@@ -58,7 +64,8 @@ bool looksLikeDatabase(const std::string& path) {
 }
 
 std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mode) {
-    if (mode == Session::Mode::Write) return std::make_unique<Database>(path, SQLITE_OPEN_READWRITE);
+    if (mode == Session::Mode::Write)
+        return std::make_unique<Database>(path, SQLITE_OPEN_READWRITE);
     try {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
         pragma(*database, "application_id");  // reads the file: a locked-away WAL shows here
@@ -94,7 +101,9 @@ Session::~Session() {
     }
 }
 
-const std::string& Session::path() const { return path_; }
+const std::string& Session::path() const {
+    return path_;
+}
 
 Session::Statements& Session::statements() {
     if (!statements_) statements_ = std::make_unique<Statements>(*database_);
@@ -106,11 +115,14 @@ Result<Session> Session::open(const std::string& path, Mode mode) {
     if (!std::filesystem::exists(path, ignored))
         return badInput("there is no file '" + path + "'", "check the path");
     if (!looksLikeDatabase(path))
-        return badInput("'" + path + "' is no Highwater session", "record one with 'highwater record'");
+        return badInput("'" + path + "' is no Highwater session",
+                        "record one with 'highwater record'");
     try {
         Session session(openDatabase(path, mode), path);
-        if (const Status status = checkIsSession(*session.database_, path); !status) return status.error();
-        if (const Status status = checkIsWhole(*session.database_, path); !status) return status.error();
+        if (const Status status = checkIsSession(*session.database_, path); !status)
+            return status.error();
+        if (const Status status = checkIsWhole(*session.database_, path); !status)
+            return status.error();
         return session;
     } catch (const DatabaseError& error) {
         return badInput("'" + path + "' cannot be read: " + error.message,
@@ -121,9 +133,11 @@ Result<Session> Session::open(const std::string& path, Mode mode) {
 Result<Session> Session::create(const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored))
-        return badInput("'" + path + "' exists already", "choose another name with -o, or move it away");
+        return badInput("'" + path + "' exists already",
+                        "choose another name with -o, or move it away");
     try {
-        Session session(std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), path);
+        Session session(
+            std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), path);
         session.database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
         session.database_->execute(kSessionSchema);
         session.recording_ = true;
@@ -135,7 +149,9 @@ Result<Session> Session::create(const std::string& path) {
 }
 
 Session Session::inMemory() {
-    Session session(std::make_unique<Database>(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), ":memory:");
+    Session session(
+        std::make_unique<Database>(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
+        ":memory:");
     session.database_->execute(kSessionSchema);
     return session;
 }

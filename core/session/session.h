@@ -54,9 +54,18 @@ struct OpRow {
     std::optional<std::int64_t> liveBytes;
     bool random = false;
     std::string args;  // JSON as above; empty when not recorded
-    struct Input { std::int64_t tensor; std::int32_t version; };
-    struct Output { std::int64_t tensor; bool makesStorage; };
-    struct Write { std::int64_t storage; std::int32_t versionBefore; };
+    struct Input {
+        std::int64_t tensor;
+        std::int32_t version;
+    };
+    struct Output {
+        std::int64_t tensor;
+        bool makesStorage;
+    };
+    struct Write {
+        std::int64_t storage;
+        std::int32_t versionBefore;
+    };
     std::vector<Input> inputs;
     std::vector<Output> outputs;
     std::vector<Write> writes;
@@ -141,7 +150,8 @@ public:
     /// newer schema (the message names both versions). Read mode falls back to an immutable open
     /// when the folder is not writable.
     static Result<Session> open(const std::string& path, Mode mode = Mode::Read);
-    /// Creates a new file in WAL mode. Errors: BadInput when it exists already or cannot be written.
+    /// Creates a new file in WAL mode. Errors: BadInput when it exists already or cannot be
+    /// written.
     static Result<Session> create(const std::string& path);
     static Session inMemory();
 
@@ -170,7 +180,8 @@ public:
     Status setCategory(std::int64_t storage, Category category, std::optional<std::int64_t> layer);
     Status setMeta(const std::string& key, const std::string& value);
     Status setMeasured(std::int64_t op, Nanoseconds time, Bytes workspace);
-    Status replaceSignatures(const std::vector<SignatureRow>& rows);  // of the ops that occur in rows
+    Status replaceSignatures(
+        const std::vector<SignatureRow>& rows);  // of the ops that occur in rows
     Result<std::int64_t> insert(const PlanRow& row);
     Result<std::int64_t> insert(const RunRow& row);
 
@@ -178,7 +189,7 @@ public:
     Result<std::string> meta(const std::string& key);  // empty when absent
     Result<SessionCounts> counts();
     Result<std::vector<StepRow>> steps();
-    Result<std::int64_t> lastStep();  // BadInput when there is no complete step
+    Result<std::int64_t> lastStep();                    // BadInput when there is no complete step
     Result<std::vector<OpRow>> ops(std::int64_t step);  // with inputs, outputs, writes and args
     Result<std::vector<TensorRow>> tensors();
     Result<std::vector<GapRow>> gaps();

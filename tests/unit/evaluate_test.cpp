@@ -11,7 +11,8 @@ using test::GraphBuilder;
 
 Schedule computeAll(const TrainingGraph& graph) {
     Schedule schedule;
-    for (OpIndex op = 0; op < static_cast<OpIndex>(graph.ops.size()); ++op) schedule.push_back(Action::compute(op));
+    for (OpIndex op = 0; op < static_cast<OpIndex>(graph.ops.size()); ++op)
+        schedule.push_back(Action::compute(op));
     return schedule;
 }
 
@@ -79,8 +80,8 @@ TEST(Evaluate, EvictionUndefinesViews) {
     b.release(a);
     const TrainingGraph graph = b.build();
     const StorageIndex s = graph.storageOf(a);
-    Schedule schedule{Action::compute(0), Action::compute(1), Action::free(s), Action::recompute(0, {0}),
-                      Action::compute(2), Action::free(s)};
+    Schedule schedule{Action::compute(0),        Action::compute(1), Action::free(s),
+                      Action::recompute(0, {0}), Action::compute(2), Action::free(s)};
     EXPECT_FALSE(evaluate(graph, schedule).valid);
     schedule.insert(schedule.begin() + 4, Action::recompute(1, {0}));
     const Evaluation result = evaluate(graph, schedule);
@@ -97,10 +98,11 @@ TEST(Evaluate, RecomputedDuplicatesAreChargedWhileTheOpRuns) {
     const TrainingGraph graph = b.build();
     const StorageIndex first = graph.storageOf(made[0]), second = graph.storageOf(made[1]);
     std::vector<MemoryPoint> curve;
-    const Evaluation result = evaluate(graph,
-                                       {Action::compute(0), Action::free(second), Action::recompute(0, {1}),
-                                        Action::compute(1), Action::free(first), Action::free(second)},
-                                       curve);
+    const Evaluation result =
+        evaluate(graph,
+                 {Action::compute(0), Action::free(second), Action::recompute(0, {1}),
+                  Action::compute(1), Action::free(first), Action::free(second)},
+                 curve);
     ASSERT_TRUE(result.valid) << result.why;
     EXPECT_EQ(curve[2].during, Bytes(230));  // resident 100 + both outputs again
     EXPECT_EQ(curve[2].after, Bytes(130));
@@ -117,8 +119,8 @@ TEST(Evaluate, InPlaceWritesMakeVersionsAndTakeNoBytes) {
     const StorageIndex s = graph.storageOf(a);
     EXPECT_EQ(evaluate(graph, baselineSchedule(graph)).peak, Bytes(16));
     // Rebuilt by its creator alone it holds version 0, and the reader wants version 1.
-    Schedule schedule{Action::compute(0), Action::compute(1), Action::free(s), Action::recompute(0, {0}),
-                      Action::compute(2), Action::free(s)};
+    Schedule schedule{Action::compute(0),        Action::compute(1), Action::free(s),
+                      Action::recompute(0, {0}), Action::compute(2), Action::free(s)};
     const Evaluation stale = evaluate(graph, schedule);
     EXPECT_FALSE(stale.valid);
     EXPECT_EQ(stale.action, 4u);
@@ -161,7 +163,8 @@ TEST(Evaluate, ConstantsArriveAtTheirPlace) {
     const auto late = b.constant(50);
     b.final(b.one("c", {late}, 10)), b.final(late), b.final(x);
     const TrainingGraph graph = b.build();
-    EXPECT_EQ(evaluate(graph, baselineSchedule(graph)).peak, Bytes(151)) << "it arrives before the free";
+    EXPECT_EQ(evaluate(graph, baselineSchedule(graph)).peak, Bytes(151))
+        << "it arrives before the free";
 }
 
 TEST(Evaluate, EncodedFormsReplaceStorages) {
@@ -174,11 +177,14 @@ TEST(Evaluate, EncodedFormsReplaceStorages) {
     const TrainingGraph graph = b.build();
     const StorageIndex s = graph.storageOf(a);
     std::vector<MemoryPoint> curve;
-    const Evaluation result =
-        evaluate(graph,
-                 {Action::compute(0), {ActionKind::Encode, s, {}, "bits", Bytes(2)}, Action::compute(1),
-                  {ActionKind::Decode, s, {}, {}, {}}, Action::compute(2), Action::free(s)},
-                 curve);
+    const Evaluation result = evaluate(graph,
+                                       {Action::compute(0),
+                                        {ActionKind::Encode, s, {}, "bits", Bytes(2)},
+                                        Action::compute(1),
+                                        {ActionKind::Decode, s, {}, {}, {}},
+                                        Action::compute(2),
+                                        Action::free(s)},
+                                       curve);
     ASSERT_TRUE(result.valid) << result.why;
     EXPECT_EQ(curve[1].during, Bytes(66));
     EXPECT_EQ(curve[2].during, Bytes(102));
@@ -187,10 +193,11 @@ TEST(Evaluate, EncodedFormsReplaceStorages) {
 
 TEST(Evaluate, NamesWhatIsWrongWithNonsense) {
     const TrainingGraph graph = test::chain(3, 10);
-    for (const Schedule& schedule :
-         {Schedule{Action::compute(99)}, Schedule{Action::free(-1)}, Schedule{Action::recompute(0, {0})},
-          Schedule{Action::compute(0), Action::recompute(0, {7})}, Schedule{}, Schedule{Action::free(0), Action::free(0)},
-          Schedule{Action::compute(0), Action::compute(0)}}) {
+    for (const Schedule& schedule : {Schedule{Action::compute(99)}, Schedule{Action::free(-1)},
+                                     Schedule{Action::recompute(0, {0})},
+                                     Schedule{Action::compute(0), Action::recompute(0, {7})},
+                                     Schedule{}, Schedule{Action::free(0), Action::free(0)},
+                                     Schedule{Action::compute(0), Action::compute(0)}}) {
         const Evaluation result = evaluate(graph, schedule);
         EXPECT_FALSE(result.valid);
         EXPECT_FALSE(result.why.empty());

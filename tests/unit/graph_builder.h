@@ -21,7 +21,8 @@ public:
     }
 
     /// An op that makes one fresh storage for each size.
-    std::vector<core::TensorIndex> op(const std::string& name, const std::vector<core::TensorIndex>& inputs,
+    std::vector<core::TensorIndex> op(const std::string& name,
+                                      const std::vector<core::TensorIndex>& inputs,
                                       const std::vector<std::int64_t>& sizes, std::int64_t time = 1,
                                       std::int64_t workspace = 0) {
         core::Op made = newOp(name, inputs, time);
@@ -34,8 +35,8 @@ public:
         push(std::move(made));
         return outputs;
     }
-    core::TensorIndex one(const std::string& name, const std::vector<core::TensorIndex>& inputs, std::int64_t bytes,
-                          std::int64_t time = 1, std::int64_t workspace = 0) {
+    core::TensorIndex one(const std::string& name, const std::vector<core::TensorIndex>& inputs,
+                          std::int64_t bytes, std::int64_t time = 1, std::int64_t workspace = 0) {
         return op(name, inputs, {bytes}, time, workspace).front();
     }
 
@@ -49,7 +50,8 @@ public:
     }
 
     /// Writes the first input in place.
-    void inPlace(const std::string& name, const std::vector<core::TensorIndex>& inputs, std::int64_t time = 1) {
+    void inPlace(const std::string& name, const std::vector<core::TensorIndex>& inputs,
+                 std::int64_t time = 1) {
         core::Op made = newOp(name, inputs, time);
         made.writes.push_back({storage(inputs.front()), versions_[storage(inputs.front())]});
         made.outputs.push_back({inputs.front(), false});
@@ -63,7 +65,9 @@ public:
     void final(core::TensorIndex tensor) { graph_.finalTensors.push_back(tensor); }
     void phase(core::Phase phase) { phase_ = phase; }
 
-    core::StorageIndex storage(core::TensorIndex tensor) const { return graph_.tensors[tensor].storage; }
+    core::StorageIndex storage(core::TensorIndex tensor) const {
+        return graph_.tensors[tensor].storage;
+    }
     std::int32_t version(core::TensorIndex tensor) const { return versions_[storage(tensor)]; }
 
     core::TrainingGraph build() {
@@ -74,12 +78,14 @@ public:
     core::TrainingGraph& raw() { return graph_; }
 
 private:
-    core::Op newOp(const std::string& name, const std::vector<core::TensorIndex>& inputs, std::int64_t time) {
+    core::Op newOp(const std::string& name, const std::vector<core::TensorIndex>& inputs,
+                   std::int64_t time) {
         core::Op made;
         made.name = name;
         made.time = core::Nanoseconds(time);
         made.phase = phase_;
-        for (const core::TensorIndex tensor : inputs) made.inputs.push_back({tensor, version(tensor)});
+        for (const core::TensorIndex tensor : inputs)
+            made.inputs.push_back({tensor, version(tensor)});
         return made;
     }
     core::TensorIndex newStorage(std::int64_t bytes) {
@@ -87,11 +93,13 @@ private:
         made.bytes = core::Bytes(bytes);
         graph_.storages.push_back(made);
         versions_.push_back(0);
-        graph_.tensors.push_back({static_cast<core::StorageIndex>(graph_.storages.size()) - 1, core::kNone, core::kNone});
+        graph_.tensors.push_back({static_cast<core::StorageIndex>(graph_.storages.size()) - 1,
+                                  core::kNone, core::kNone});
         return static_cast<core::TensorIndex>(graph_.tensors.size()) - 1;
     }
     void push(core::Op made) {
-        graph_.events.push_back({core::Event::Kind::Compute, static_cast<core::OpIndex>(graph_.ops.size())});
+        graph_.events.push_back(
+            {core::Event::Kind::Compute, static_cast<core::OpIndex>(graph_.ops.size())});
         graph_.ops.push_back(std::move(made));
     }
 
@@ -100,8 +108,8 @@ private:
     core::Phase phase_ = core::Phase::Unknown;
 };
 
-/// A chain of `length` layers forward and its backward: activation i is read by its gradient op, the
-/// weights' gradients are alive at the end. One unit of time an op.
+/// A chain of `length` layers forward and its backward: activation i is read by its gradient op,
+/// the weights' gradients are alive at the end. One unit of time an op.
 inline core::TrainingGraph chain(int length, std::int64_t bytes, bool inPlaceActivations = false) {
     GraphBuilder b;
     std::vector<core::TensorIndex> weights, activations{b.constant(bytes)}, gradients;
@@ -114,7 +122,9 @@ inline core::TrainingGraph chain(int length, std::int64_t bytes, bool inPlaceAct
     b.phase(core::Phase::Backward);
     auto gradient = b.one("loss_backward", {activations.back()}, bytes);
     for (int i = length - 1; i >= 0; --i) {
-        const auto made = b.op("layer_backward", {gradient, activations[i + 1], activations[i], weights[i]}, {bytes, 8});
+        const auto made =
+            b.op("layer_backward", {gradient, activations[i + 1], activations[i], weights[i]},
+                 {bytes, 8});
         b.release(gradient);
         b.release(activations[i + 1]);
         gradient = made[0];
@@ -131,14 +141,15 @@ inline core::TrainingGraph randomGraph(unsigned seed, int ops) {
     std::mt19937 random(seed);
     auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     GraphBuilder b;
-    std::vector<core::TensorIndex> alive;     // readable tensors, views among them
+    std::vector<core::TensorIndex> alive;  // readable tensors, views among them
     std::vector<core::TensorIndex> constants;
     for (int i = 0; i < 3; ++i) constants.push_back(b.constant(1 + below(50)));
     alive = constants;
     for (int i = 0; i < ops; ++i) {
         b.phase(i < ops / 2 ? core::Phase::Forward : core::Phase::Backward);
         std::vector<core::TensorIndex> inputs;
-        for (int k = 0, n = 1 + below(3); k < n; ++k) inputs.push_back(alive[below(static_cast<int>(alive.size()))]);
+        for (int k = 0, n = 1 + below(3); k < n; ++k)
+            inputs.push_back(alive[below(static_cast<int>(alive.size()))]);
         const int kind = below(10);
         if (kind == 0) {
             alive.push_back(b.view(inputs.front(), 1));
@@ -147,13 +158,16 @@ inline core::TrainingGraph randomGraph(unsigned seed, int ops) {
         } else {
             std::vector<std::int64_t> sizes;
             for (int k = 0, n = 1 + below(2); k < n; ++k) sizes.push_back(1 + below(100));
-            for (const auto made : b.op("make", inputs, sizes, 1 + below(9), below(3) == 0 ? below(40) : 0))
+            for (const auto made :
+                 b.op("make", inputs, sizes, 1 + below(9), below(3) == 0 ? below(40) : 0))
                 alive.push_back(made);
         }
         if (alive.size() > 8 && below(2) == 0) {
             const auto gone = b.storage(alive[3 + below(static_cast<int>(alive.size()) - 3)]);
-            if (std::none_of(constants.begin(), constants.end(), [&](auto c) { return b.storage(c) == gone; })) {
-                const auto root = std::find_if(alive.begin(), alive.end(), [&](auto t) { return b.storage(t) == gone; });
+            if (std::none_of(constants.begin(), constants.end(),
+                             [&](auto c) { return b.storage(c) == gone; })) {
+                const auto root = std::find_if(alive.begin(), alive.end(),
+                                               [&](auto t) { return b.storage(t) == gone; });
                 b.release(*root);
                 std::erase_if(alive, [&](auto t) { return b.storage(t) == gone; });
             }

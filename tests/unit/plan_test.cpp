@@ -15,12 +15,17 @@ Plan example() {
     const TrainingGraph graph = test::chain(3, 10);
     Plan plan;
     plan.fingerprint = graph.fingerprint();
-    plan.ops = 7, plan.storages = 13, plan.planner = "dtr:eqclass", plan.seed = 18446744073709551615u;
+    plan.ops = 7, plan.storages = 13, plan.planner = "dtr:eqclass",
+    plan.seed = 18446744073709551615u;
     plan.options = {{"dealloc", "eager"}};
-    plan.budget = Bytes(1000), plan.predictedPeak = Bytes(900), plan.predictedTime = Nanoseconds(77);
+    plan.budget = Bytes(1000), plan.predictedPeak = Bytes(900),
+    plan.predictedTime = Nanoseconds(77);
     plan.overhead = 1.25, plan.lowerBound = Nanoseconds(70), plan.costs = CostSet::Measured;
-    plan.schedule = {Action::compute(0), Action::recompute(0, {0, 2}), Action::free(3),
-                     {ActionKind::Encode, 4, {}, "bits", Bytes(12)}, {ActionKind::Decode, 4, {}, {}, {}}};
+    plan.schedule = {Action::compute(0),
+                     Action::recompute(0, {0, 2}),
+                     Action::free(3),
+                     {ActionKind::Encode, 4, {}, "bits", Bytes(12)},
+                     {ActionKind::Decode, 4, {}, {}, {}}};
     plan.implementations = {{5, "direct"}};
     plan.layout = AddressLayout{Bytes(4096), {{0, Bytes(64)}}, {{Bytes(0), Bytes(128)}, {}}};
     return plan;

@@ -73,7 +73,8 @@ TEST(Planners, RebuildInPlaceChainsByTheirWriters) {
     }
 }
 
-// Whatever a planner answers on any graph, the judge must agree: planWith() fails on an invalid schedule.
+// Whatever a planner answers on any graph, the judge must agree: planWith() fails on an invalid
+// schedule.
 TEST(Planners, AreValidOnRandomGraphs) {
     int planned = 0;
     for (unsigned seed = 0; seed < 300; ++seed) {
@@ -84,8 +85,10 @@ TEST(Planners, AreValidOnRandomGraphs) {
                 if (outcome.status != PlanStatus::Ok) continue;
                 ++planned;
                 EXPECT_LE(outcome.peak, outcome.budget);
-                EXPECT_GE(outcome.peak, graph.floorBytes()) << info.name << " seed " << seed << ": the floor is no bound";
-                EXPECT_EQ(evaluate(graph, outcome.plan->schedule).peak, outcome.plan->predictedPeak);
+                EXPECT_GE(outcome.peak, graph.floorBytes())
+                    << info.name << " seed " << seed << ": the floor is no bound";
+                EXPECT_EQ(evaluate(graph, outcome.plan->schedule).peak,
+                          outcome.plan->predictedPeak);
             }
         }
     }
@@ -95,7 +98,8 @@ TEST(Planners, AreValidOnRandomGraphs) {
 TEST(Planners, AreDeterministic) {
     const TrainingGraph graph = test::randomGraph(7, 200);
     for (const PlannerInfo& info : plannerList()) {
-        const Outcome first = planFor(info.name, graph, 0.9), second = planFor(info.name, graph, 0.9);
+        const Outcome first = planFor(info.name, graph, 0.9),
+                      second = planFor(info.name, graph, 0.9);
         ASSERT_EQ(first.status, second.status);
         if (first.plan) {
             EXPECT_EQ(writePlan(*first.plan), writePlan(*second.plan));

@@ -11,10 +11,11 @@
 namespace hw::core {
 namespace {
 
-#define ASSERT_OK(expression)                                     \
+#define ASSERT_OK(expression) \
     if (const auto status_ = (expression); !status_) FAIL() << status_.error().what
 
-// One step: x (there before), a = make(x), v = view(a), write_(a), b = make(v); a and x go, b stays.
+// One step: x (there before), a = make(x), v = view(a), write_(a), b = make(v); a and x go, b
+// stays.
 void writeStep(Session& session) {
     ASSERT_OK(session.begin());
     ProcessRow process;
@@ -40,12 +41,14 @@ void writeStep(Session& session) {
     for (const OpRow& row : {make, view, write, last}) ASSERT_OK(session.insert(row));
     StorageRow x, a, b;
     x.id = 1, x.bytes = Bytes(100), x.category = Category::Input, x.allocSeq = 3, x.freeSeq = 16;
-    a.id = 2, a.bytes = Bytes(200), a.category = Category::Activation, a.creator = 0, a.allocSeq = 11, a.freeSeq = 15;
+    a.id = 2, a.bytes = Bytes(200), a.category = Category::Activation, a.creator = 0,
+    a.allocSeq = 11, a.freeSeq = 15;
     b.id = 3, b.bytes = Bytes(50), b.creator = 3, b.allocSeq = 14;
     for (const StorageRow& row : {x, a, b}) ASSERT_OK(session.insert(row));
     for (const auto& [tensor, storage] : {std::pair{1, 1}, {2, 2}, {3, 2}, {4, 3}}) {
         TensorRow row;
-        row.id = tensor, row.storage = storage, row.dtype = "float32", row.sizes = "[5]", row.strides = "[1]";
+        row.id = tensor, row.storage = storage, row.dtype = "float32", row.sizes = "[5]",
+        row.strides = "[1]";
         ASSERT_OK(session.insert(row));
     }
     StepRow step;
@@ -92,10 +95,12 @@ TEST(Session, MeasuredCostsAreUsedWherePresent) {
     Session session = Session::inMemory();
     writeStep(session);
     EXPECT_FALSE(session.hasMeasuredCosts(0));
-    for (std::int64_t op = 0; op < 4; ++op) ASSERT_OK(session.setMeasured(op, Nanoseconds(1000), Bytes(0)));
+    for (std::int64_t op = 0; op < 4; ++op)
+        ASSERT_OK(session.setMeasured(op, Nanoseconds(1000), Bytes(0)));
     EXPECT_EQ(loadGraph(session, 0)->totalTime(), Nanoseconds(4000));
     EXPECT_EQ(loadGraph(session, 0, CostSet::Captured)->totalTime(), Nanoseconds(100));
-    EXPECT_EQ(loadGraph(session, 0)->fingerprint(), loadGraph(session, 0, CostSet::Captured)->fingerprint());
+    EXPECT_EQ(loadGraph(session, 0)->fingerprint(),
+              loadGraph(session, 0, CostSet::Captured)->fingerprint());
 }
 
 TEST(Session, PlansAndRunsAreKept) {
@@ -143,16 +148,19 @@ TEST(Session, SaysWhatIsWrongWithAFile) {
         writeStep(*session);
     }
     EXPECT_EQ(Session::open(folder / "missing.hws").error().code, ErrorCode::BadInput);
-    EXPECT_EQ(Session::create(good).error().code, ErrorCode::BadInput) << "it must not be overwritten";
+    EXPECT_EQ(Session::create(good).error().code, ErrorCode::BadInput)
+        << "it must not be overwritten";
 
     std::ofstream(folder / "noise.hws") << "this is no session at all";
-    EXPECT_NE(Session::open(folder / "noise.hws").error().what.find("no Highwater session"), std::string::npos);
+    EXPECT_NE(Session::open(folder / "noise.hws").error().what.find("no Highwater session"),
+              std::string::npos);
 
     const auto size = std::filesystem::file_size(good);
     for (const double share : {0.9, 0.5, 0.1}) {
         const std::string cut = folder / "cut.hws";
         std::filesystem::copy_file(good, cut, std::filesystem::copy_options::overwrite_existing);
-        std::filesystem::resize_file(cut, static_cast<std::uintmax_t>(static_cast<double>(size) * share));
+        std::filesystem::resize_file(
+            cut, static_cast<std::uintmax_t>(static_cast<double>(size) * share));
         const auto opened = Session::open(cut);
         ASSERT_FALSE(opened) << share;
         EXPECT_EQ(opened.error().code, ErrorCode::BadInput);
@@ -169,7 +177,8 @@ TEST(Session, SaysWhatIsWrongWithAFile) {
         Database foreign(folder / "foreign.hws", 6 /* read, write, create */);
         foreign.execute("CREATE TABLE t(x)");
     }
-    EXPECT_NE(Session::open(folder / "foreign.hws").error().what.find("no Highwater session"), std::string::npos);
+    EXPECT_NE(Session::open(folder / "foreign.hws").error().what.find("no Highwater session"),
+              std::string::npos);
 }
 
 TEST(Session, RefusesAStepThatContradictsItself) {

@@ -46,7 +46,9 @@ TEST_P(SimrdLog, DtrIsTheReference) {
         const auto outcome = planners::planWith("dtr:eqclass", graph_, request);
         ASSERT_TRUE(outcome) << outcome.error().what;
         const auto status = row["status"].get<std::string>();
-        EXPECT_EQ(planners::planStatusName(outcome->status), status == "oom" ? "infeasible" : status) << row["ratio"];
+        EXPECT_EQ(planners::planStatusName(outcome->status),
+                  status == "oom" ? "infeasible" : status)
+            << row["ratio"];
         EXPECT_EQ(outcome->figures.at("clock"), row["clock"].get<std::int64_t>()) << row["ratio"];
         EXPECT_EQ(outcome->figures.at("evals"), row["evals"].get<std::int64_t>()) << row["ratio"];
         EXPECT_EQ(outcome->peak.count(), row["peak"].get<std::int64_t>()) << row["ratio"];
@@ -55,7 +57,8 @@ TEST_P(SimrdLog, DtrIsTheReference) {
     EXPECT_GT(rows, 5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Public, SimrdLog, testing::Values("resnet32", "transformer", "treelstm", "unet"),
+INSTANTIATE_TEST_SUITE_P(Public, SimrdLog,
+                         testing::Values("resnet32", "transformer", "treelstm", "unet"),
                          [](const auto& info) { return std::string(info.param); });
 
 // --- small logs of our own
@@ -89,7 +92,8 @@ TEST(SimrdImport, FollowsTheLog) {
     const auto graph = loadGraph(*session, 0);
     ASSERT_TRUE(graph) << graph.error().what;
     EXPECT_EQ(graph->ops.size(), 3u);
-    EXPECT_EQ(graph->storages.size(), 3u) << "x, y and the fresh output of the mutation; w came before START";
+    EXPECT_EQ(graph->storages.size(), 3u)
+        << "x, y and the fresh output of the mutation; w came before START";
     EXPECT_TRUE(graph->ops[1].viewOnly());
     const Evaluation baseline = evaluate(*graph, baselineSchedule(*graph));
     ASSERT_TRUE(baseline.valid) << baseline.why;
@@ -133,7 +137,8 @@ TEST(Import, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(openAny(folder / "missing").error().code, ErrorCode::BadInput);
     EXPECT_EQ(fromText(folder, "").error().code, ErrorCode::BadInput);
     EXPECT_EQ(fromText(folder, std::string(5000, '\0')).error().code, ErrorCode::BadInput);
-    EXPECT_EQ(fromText(folder, "{\"traceEvents\":[{\"ph\":\"X\"").error().code, ErrorCode::BadInput);
+    EXPECT_EQ(fromText(folder, "{\"traceEvents\":[{\"ph\":\"X\"").error().code,
+              ErrorCode::BadInput);
     Session session = Session::inMemory();
     EXPECT_EQ(importFile(folder / "missing", "tarot", session).error().code, ErrorCode::Usage);
 }

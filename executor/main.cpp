@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// highwater-exec SESSION [PLAN]: runs a recorded step natively, under a plan, and compares every
+// result.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "executor/pipeline.h"
+
+namespace {
+
+int fail(const hw::core::Error& error) {
+    std::cerr << "highwater: error: " << error.what << '\n';
+    if (!error.hint.empty()) std::cerr << "hint: " << error.hint << '\n';
+    return static_cast<int>(error.code);
+}
+
+int usage(const std::string& what) {
+    return fail({hw::core::ErrorCode::Usage, what, "see 'highwater-exec --help'"});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app(
+        "Runs a recorded training step with real kernels, under a plan, and compares every result");
+    hw::executor::RunRequest request;
+    std::string device = "cpu";
+    bool json = false;
+    app.add_option("SESSION", request.session, "A recorded session")->required();
+    app.add_option("PLAN", request.plan, "The plan (default: none, the captured order)");
+    app.add_option("--step", request.step, "The step (default: the last complete one)");
+    app.add_option("--device", device, "Where to run: cpu");
+    app.add_flag("--remeasure", request.remeasure,
+                 "Replace the measured times and workspaces of an earlier run");
+    app.add_flag("--json", json, "Print one JSON object on stdout and nothing else there");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        return usage(error.what());
+    }
+    if (device != "cpu") return usage("this executor runs on the cpu, not on '" + device + "'");
+
+    const bool terminal = isatty(STDERR_FILENO) != 0;
+    const auto report = hw::executor::runStep(request, [&](const std::string& stage) {
+        if (terminal) std::cerr << "\r\x1b[K" << stage << " …" << std::flush;
+    });
+    if (terminal) std::cerr << "\r\x1b[K";
+    if (!report) return fail(report.error());
+    std::cout << (json ? toJson(*report) + "\n" : toText(*report)) << std::flush;
+    if (report->figures.different == 0) return 0;
+    return fail({hw::core::ErrorCode::Verification,
+                 std::to_string(report->figures.different) + " of " +
+                     std::to_string(report->figures.compared) +
+                     " results differ from the unplanned run",
+                 "the first difference is named in the output"});
+}

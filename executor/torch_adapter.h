@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// All that differs between releases of libtorch, and the few calls that reach below its public API.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "executor/memory_tracker.h"
+#include "executor/step.h"
+
+namespace hw::executor::torch {
+
+/// Makes `tracker` (which must live as long as the process uses tensors) the allocator of the CPU.
+void installAllocator(MemoryTracker& tracker);
+/// Threads, default dtype and flags as captured. Returns notes on what could not be set.
+std::vector<std::string> applyEnvironment(const Environment& environment);
+std::string libtorchVersion();  // "1.13"
+
+/// Errors: BadInput when this libtorch has no such op.
+core::Result<c10::OperatorHandle> findOp(const std::string& name, const std::string& overload);
+
+std::optional<c10::ScalarType> dtypeFromName(const std::string& name);  // "float32"
+std::optional<c10::Layout> layoutFromName(const std::string& name);
+std::optional<c10::MemoryFormat> memoryFormatFromName(const std::string& name);
+
+/// A storage of `bytes` bytes from the installed allocator.
+c10::Storage makeStorage(std::size_t bytes);
+at::Tensor makeView(const c10::Storage& storage, c10::ScalarType dtype, at::IntArrayRef sizes,
+                    at::IntArrayRef strides, std::int64_t offset);
+/// Another tensor on the same storage with the metadata of its own, outside of autograd.
+at::Tensor alias(const at::Tensor& tensor);
+/// A Python number where a tensor is expected: it takes part in type promotion as a number does.
+at::Tensor wrappedNumber(const c10::Scalar& value);
+
+TensorBytes bytesOf(const at::Tensor& tensor);
+
+/// A fresh CPU generator, or the default one.
+at::Generator makeGenerator(bool isDefault);
+/// Errors: BadInput when the state does not fit this libtorch.
+core::Status setState(at::Generator& generator, std::span<const std::byte> state);
+std::vector<std::byte> stateOf(at::Generator& generator);
+
+/// Calls a kernel below autograd; the results replace the arguments on the stack.
+/// Errors: Internal with the kernel's own message.
+core::Status call(const c10::OperatorHandle& op, c10::Stack& stack);
+
+}  // namespace hw::executor::torch

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// What lives inside the training process. Loaded with LD_PRELOAD (the constructor starts it) or by
+// hand (agent_start). It never raises into the program: whatever fails, it gives up and stays
+// quiet.
+#include <dlfcn.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <atomic>
+
+#include "profiler/agent/allocations.h"
+#include "profiler/agent/channel.h"
+#include "profiler/agent/shim_sources.h"
+#include "profiler/wire/format.h"
+
+namespace hw::profiler::agent {
+
+Config gConfig;
+
+namespace {
+
+constexpr int kConfigMilliseconds = 10000;
+constexpr long kPollNanoseconds = 200000;
+
+/// The few entries of CPython that the agent calls; the same in every version from 3.6 on.
+struct PythonApi {
+    int (*isInitialized)();
+    int (*ensure)();
+    void (*release)(int);
+    int (*run)(const char*);
+};
+
+template <class Function>
+bool resolve(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+    return function != nullptr;
+}
+
+bool resolvePython(PythonApi& api) {
+    return dlsym(RTLD_DEFAULT, "Py_AddPendingCall") != nullptr &&
+           resolve(api.isInitialized, "Py_IsInitialized") &&
+           resolve(api.ensure, "PyGILState_Ensure") && resolve(api.release, "PyGILState_Release") &&
+           resolve(api.run, "PyRun_SimpleString");
+}
+
+std::atomic<bool> gStarting{false};
+
+/// The shim finds this library again by its own path, so that ctypes gets the same copy.
+bool bootShim(const PythonApi& python) {
+    Dl_info self{};
+    if (dladdr(reinterpret_cast<void*>(&bootShim), &self) == 0) return false;
+    // The path goes into a Python literal: hexadecimal needs no quoting.
+    static char script[16384];
+    int used = snprintf(script, sizeof(script),
+                        "exec(\"\"\"try:\n import ctypes as c\n"
+                        " l=c.PyDLL(bytes.fromhex('");
+    for (const char* p = self.dli_fname; *p != '\0' && used < 12000; ++p)
+        used += snprintf(script + used, sizeof(script) - static_cast<std::size_t>(used), "%02x",
+                         static_cast<unsigned char>(*p));
+    snprintf(script + used, sizeof(script) - static_cast<std::size_t>(used),
+             "').decode('utf-8','surrogateescape'))\n"
+             " l.hw_shim_source.restype=c.c_char_p\n"
+             " exec(compile(l.hw_shim_source(0),'<highwater boot>','exec'),"
+             "{'__name__':'_highwater.boot','library':l})\n"
+             "except BaseException as e:\n"
+             " try:\n"
+             "  t=repr(e).encode()\n"
+             "  l.hw_fault(t,len(t))\n"
+             " except BaseException: pass\n\"\"\",{})\n");
+    const int state = python.ensure();
+    const bool done = python.run(script) == 0;
+    python.release(state);
+    return done;
+}
+
+/// Runs with all signals blocked. The interpreter may still be starting up; PyGILState_Ensure then
+/// waits until its main thread lets go of the lock for the first time.
+void* agentMain(void*) {
+    PythonApi python{};
+    if (!receiveConfig(gConfig, kConfigMilliseconds) || !startWriter() || !resolvePython(python)) {
+        closeChannel();
+    } else {
+        const timespec pause{0, kPollNanoseconds};
+        while (python.isInitialized() == 0) nanosleep(&pause, nullptr);
+        if (!bootShim(python)) closeChannel();
+    }
+    gStarting.store(false);
+    return nullptr;
+}
+
+bool startThread() {
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, &attributes, &agentMain, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
+void onForkInChild() {
+    disableCounting();
+    abandonChannel();
+}
+
+}  // namespace
+
+/// 0: started or already running. Called again after a recording has ended, it starts anew.
+int start(const char* socketPath) {
+    if (gStarting.exchange(true) || !channelBroken()) return 0;
+    static std::atomic<bool> forkWatched{false};
+    if (!forkWatched.exchange(true)) pthread_atfork(nullptr, nullptr, &onForkInChild);
+    if (openChannel(socketPath) && startThread()) return 0;
+    closeChannel();
+    gStarting.store(false);
+    return -1;
+}
+
+namespace {
+
+/// In a program that is not Python (a shell, env) nothing happens, and the variables stay for its
+/// children. In Python they go, so that what the training starts is left alone.
+__attribute__((constructor)) void onLoad() {
+    const char* socketPath = getenv(wire::kSocketVariable);
+    PythonApi python{};
+    if (socketPath == nullptr || !resolvePython(python)) return;
+    static char path[128];
+    if (strlen(socketPath) >= sizeof(path)) return;
+    strcpy(path, socketPath);
+    unsetenv(wire::kSocketVariable);
+    const char* before = getenv(wire::kPreloadVariable);
+    if (before != nullptr && *before != '\0')
+        setenv("LD_PRELOAD", before, 1);
+    else
+        unsetenv("LD_PRELOAD");
+    unsetenv(wire::kPreloadVariable);
+    start(path);
+}
+
+}  // namespace
+}  // namespace hw::profiler::agent

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/agent/allocations.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include <atomic>
+
+#include "profiler/agent/got.h"
+
+namespace hw::profiler::agent {
+namespace {
+
+// Sizes are kept here because malloc_usable_size rounds up. Open addressing with linear probing and
+// backward-shift deletion, one spin lock a shard, memory straight from mmap: nothing in here may
+// call the allocator that it counts.
+struct Entry {
+    std::uintptr_t address;
+    std::int64_t bytes;
+};
+
+struct Shard {
+    std::atomic_flag lock = ATOMIC_FLAG_INIT;
+    Entry* entries = nullptr;
+    std::size_t capacity = 0;  // a power of two
+    std::size_t used = 0;
+};
+
+constexpr std::size_t kShards = 64;
+Shard gShards[kShards];
+
+std::atomic<bool> gEnabled{false};
+std::atomic<std::int64_t> gLive{0};
+std::atomic<std::int64_t> gOpPeak{0};
+std::atomic<std::int64_t> gStepPeak{0};
+thread_local bool tPaused __attribute__((tls_model("initial-exec"))) = false;
+
+using MemalignFunction = int (*)(void**, std::size_t, std::size_t);
+using FreeFunction = void (*)(void*);
+MemalignFunction gMemalign = nullptr;
+FreeFunction gFree = nullptr;
+
+std::size_t hashOf(std::uintptr_t address) {
+    return static_cast<std::size_t>((address >> 4) * 0x9e3779b97f4a7c15ull >> 20);
+}
+Shard& shardOf(std::uintptr_t address) {
+    return gShards[hashOf(address) % kShards];
+}
+std::size_t slotOf(std::uintptr_t address, const Shard& shard) {
+    return (hashOf(address) / kShards) & (shard.capacity - 1);
+}
+
+class Guard {
+public:
+    explicit Guard(Shard& shard) : shard_(shard) {
+        while (shard_.lock.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause();
+    }
+    ~Guard() { shard_.lock.clear(std::memory_order_release); }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+private:
+    Shard& shard_;
+};
+
+void place(Shard& shard, Entry entry) {
+    std::size_t slot = slotOf(entry.address, shard);
+    while (shard.entries[slot].address != 0 && shard.entries[slot].address != entry.address)
+        slot = (slot + 1) & (shard.capacity - 1);
+    if (shard.entries[slot].address == 0) ++shard.used;
+    shard.entries[slot] = entry;
+}
+
+bool grow(Shard& shard) {
+    const std::size_t capacity = shard.capacity == 0 ? 256 : shard.capacity * 2;
+    void* memory = mmap(nullptr, capacity * sizeof(Entry), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return false;
+    Entry* old = shard.entries;
+    const std::size_t oldCapacity = shard.capacity;
+    shard.entries = static_cast<Entry*>(memory);
+    shard.capacity = capacity;
+    shard.used = 0;
+    for (std::size_t i = 0; i < oldCapacity; ++i)
+        if (old[i].address != 0) place(shard, old[i]);
+    if (old != nullptr) munmap(old, oldCapacity * sizeof(Entry));
+    return true;
+}
+
+bool insert(std::uintptr_t address, std::int64_t bytes) {
+    Shard& shard = shardOf(address);
+    const Guard guard(shard);
+    if (shard.used * 2 >= shard.capacity && !grow(shard)) return false;
+    place(shard, {address, bytes});
+    return true;
+}
+
+/// Bytes of the block, -1 when it is not counted; takes it out when asked.
+std::int64_t find(std::uintptr_t address, bool remove) {
+    Shard& shard = shardOf(address);
+    const Guard guard(shard);
+    if (shard.capacity == 0) return -1;
+    const std::size_t mask = shard.capacity - 1;
+    std::size_t slot = slotOf(address, shard);
+    while (shard.entries[slot].address != address) {
+        if (shard.entries[slot].address == 0) return -1;
+        slot = (slot + 1) & mask;
+    }
+    const std::int64_t bytes = shard.entries[slot].bytes;
+    if (!remove) return bytes;
+    // Close the hole, so that later entries of the same run stay reachable.
+    std::size_t hole = slot;
+    for (std::size_t next = (slot + 1) & mask; shard.entries[next].address != 0;
+         next = (next + 1) & mask) {
+        const std::size_t home = slotOf(shard.entries[next].address, shard);
+        if (((next - home) & mask) >= ((next - hole) & mask)) {
+            shard.entries[hole] = shard.entries[next];
+            hole = next;
+        }
+    }
+    shard.entries[hole].address = 0;
+    --shard.used;
+    return bytes;
+}
+
+void raisePeak(std::atomic<std::int64_t>& peak, std::int64_t value) {
+    std::int64_t seen = peak.load(std::memory_order_relaxed);
+    while (value > seen && !peak.compare_exchange_weak(seen, value, std::memory_order_relaxed)) {
+    }
+}
+
+int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
+    const int status = gMemalign(result, alignment, size);
+    if (status != 0 || tPaused || !gEnabled.load(std::memory_order_relaxed)) return status;
+    const int saved = errno;
+    const auto bytes = static_cast<std::int64_t>(size);
+    if (insert(reinterpret_cast<std::uintptr_t>(*result), bytes)) {
+        const std::int64_t live = gLive.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+        raisePeak(gOpPeak, live);
+        raisePeak(gStepPeak, live);
+    }
+    errno = saved;
+    return status;
+}
+
+void countingFree(void* block) {
+    // The entry goes before the block does: another thread may get the same address at once.
+    if (block != nullptr && gEnabled.load(std::memory_order_relaxed)) {
+        const std::int64_t bytes = find(reinterpret_cast<std::uintptr_t>(block), true);
+        if (bytes > 0) gLive.fetch_sub(bytes, std::memory_order_relaxed);
+    }
+    gFree(block);
+}
+
+}  // namespace
+
+int patchAllocator() {
+    if (gMemalign == nullptr) gMemalign = &posix_memalign;
+    if (gFree == nullptr) gFree = &free;
+    gEnabled.store(true);
+    const int allocating =
+        patchSlots("libc10.so", "posix_memalign", reinterpret_cast<void*>(&posix_memalign),
+                   reinterpret_cast<void*>(&countingMemalign));
+    const int freeing = patchSlots("libc10.so", "free", reinterpret_cast<void*>(&free),
+                                   reinterpret_cast<void*>(&countingFree));
+    if (allocating > 0 && freeing > 0) return allocating + freeing;
+    unpatchAllocator();
+    return 0;
+}
+
+void unpatchAllocator() {
+    patchSlots("libc10.so", "posix_memalign", reinterpret_cast<void*>(&countingMemalign),
+               reinterpret_cast<void*>(&posix_memalign));
+    patchSlots("libc10.so", "free", reinterpret_cast<void*>(&countingFree),
+               reinterpret_cast<void*>(&free));
+}
+
+std::int64_t beginOpWindow() {
+    const std::int64_t live = gLive.load(std::memory_order_relaxed);
+    gOpPeak.store(live, std::memory_order_relaxed);
+    return live;
+}
+
+AllocationFigures endOpWindow() {
+    return {gLive.load(std::memory_order_relaxed), gOpPeak.load(std::memory_order_relaxed)};
+}
+
+AllocationFigures restartStepWindow() {
+    const std::int64_t live = gLive.load(std::memory_order_relaxed);
+    return {live, gStepPeak.exchange(live, std::memory_order_relaxed)};
+}
+
+std::int64_t blockBytes(std::uintptr_t address) {
+    return gEnabled.load(std::memory_order_relaxed) ? find(address, false) : -1;
+}
+
+void pauseCounting(bool paused) {
+    tPaused = paused;
+}
+
+void disableCounting() {
+    gEnabled.store(false);
+}
+
+}  // namespace hw::profiler::agent

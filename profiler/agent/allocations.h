@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Counts the tensor memory of the framework's CPU allocator, exactly and by address.
+#pragma once
+
+#include <cstdint>
+
+namespace hw::profiler::agent {
+
+/// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
+/// slots: 0 when libc10 is not loaded or is linked in another way. Safe to call again.
+int patchAllocator();
+/// Puts the original entries back. Counted blocks that are freed later are no longer noticed.
+void unpatchAllocator();
+
+struct AllocationFigures {
+    std::int64_t live;  // bytes
+    std::int64_t peak;  // highest live bytes since the last reset of the window
+};
+
+/// Live bytes now; the op window restarts there.
+std::int64_t beginOpWindow();
+/// Live and highest bytes since beginOpWindow().
+AllocationFigures endOpWindow();
+/// The figures of the step window, which restarts at the present live bytes.
+AllocationFigures restartStepWindow();
+/// Requested size of a counted block, -1 for any other address.
+std::int64_t blockBytes(std::uintptr_t address);
+/// Allocations of the calling thread are not counted while paused: the shim's own tensors.
+void pauseCounting(bool paused);
+/// In a forked child: never take a lock that another thread held at the fork.
+void disableCounting();
+
+}  // namespace hw::profiler::agent

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/agent/channel.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <atomic>
+
+namespace hw::profiler::agent {
+namespace {
+
+constexpr std::size_t kQueueBytes = 64u << 20;  // reserved, touched as needed
+constexpr int kStallMilliseconds = 10000;
+constexpr std::size_t kWriteBytes = 256u << 10;
+
+std::atomic<int> gSocket{-1};
+std::atomic<bool> gBroken{true};
+pthread_mutex_t gLock = PTHREAD_MUTEX_INITIALIZER;
+pthread_cond_t gFilled = PTHREAD_COND_INITIALIZER;
+pthread_cond_t gDrained = PTHREAD_COND_INITIALIZER;
+unsigned char* gRing = nullptr;
+std::size_t gHead = 0;  // next byte to write out
+std::size_t gCount = 0;
+bool gWriterRuns = false;
+
+timespec deadlineIn(int milliseconds) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME, &now);
+    now.tv_sec += milliseconds / 1000;
+    now.tv_nsec += static_cast<long>(milliseconds % 1000) * 1000000;
+    if (now.tv_nsec >= 1000000000) {
+        now.tv_nsec -= 1000000000;
+        ++now.tv_sec;
+    }
+    return now;
+}
+
+void append(const void* data, std::size_t bytes) {
+    const auto* source = static_cast<const unsigned char*>(data);
+    while (bytes > 0) {
+        const std::size_t tail = (gHead + gCount) % kQueueBytes;
+        std::size_t run = kQueueBytes - tail;
+        if (run > bytes) run = bytes;
+        memcpy(gRing + tail, source, run);
+        source += run;
+        gCount += run;
+        bytes -= run;
+    }
+}
+
+bool writeAll(const unsigned char* data, std::size_t bytes) {
+    while (bytes > 0) {
+        const ssize_t written = send(gSocket.load(), data, bytes, MSG_NOSIGNAL);
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return false;
+        data += written;
+        bytes -= static_cast<std::size_t>(written);
+    }
+    return true;
+}
+
+void* writerMain(void*) {
+    pthread_mutex_lock(&gLock);
+    for (;;) {
+        while (gCount == 0 && !gBroken.load()) pthread_cond_wait(&gFilled, &gLock);
+        if (gBroken.load()) break;
+        std::size_t run = kQueueBytes - gHead;
+        if (run > gCount) run = gCount;
+        if (run > kWriteBytes) run = kWriteBytes;
+        const unsigned char* data = gRing + gHead;
+        pthread_mutex_unlock(&gLock);
+        const bool written = writeAll(data, run);
+        pthread_mutex_lock(&gLock);
+        if (!written) {
+            gBroken.store(true);
+            break;
+        }
+        gHead = (gHead + run) % kQueueBytes;
+        gCount -= run;
+        pthread_cond_broadcast(&gDrained);
+    }
+    gWriterRuns = false;
+    pthread_cond_broadcast(&gDrained);
+    pthread_mutex_unlock(&gLock);
+    return nullptr;
+}
+
+bool readAll(void* data, std::size_t bytes, int timeoutMilliseconds) {
+    auto* target = static_cast<unsigned char*>(data);
+    while (bytes > 0) {
+        pollfd waiting{gSocket.load(), POLLIN, 0};
+        const int ready = poll(&waiting, 1, timeoutMilliseconds);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return false;
+        const ssize_t got = recv(gSocket.load(), target, bytes, 0);
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) return false;
+        target += got;
+        bytes -= static_cast<std::size_t>(got);
+    }
+    return true;
+}
+
+struct Header {
+    std::uint32_t magic;
+    std::uint16_t version;
+    std::uint16_t type;
+    std::uint32_t length;
+};
+static_assert(sizeof(Header) == wire::kHeaderBytes);
+
+}  // namespace
+
+bool openChannel(const char* socketPath) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (strlen(socketPath) >= sizeof(address.sun_path)) return false;
+    strcpy(address.sun_path, socketPath);
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return false;
+    if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+        close(fd);
+        return false;
+    }
+    if (gRing == nullptr) {
+        void* memory = mmap(nullptr, kQueueBytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) {
+            close(fd);
+            return false;
+        }
+        gRing = static_cast<unsigned char*>(memory);
+    }
+    pthread_mutex_lock(&gLock);
+    gHead = gCount = 0;
+    gSocket.store(fd);
+    gBroken.store(false);
+    pthread_mutex_unlock(&gLock);
+    const std::int64_t pid = getpid();
+    return sendFrame(wire::Type::Hello, &pid, sizeof(pid), nullptr, 0, false) == Sent::Queued;
+}
+
+bool receiveConfig(Config& config, int timeoutMilliseconds) {
+    Header header{};
+    if (readAll(&header, sizeof(header), timeoutMilliseconds) && header.magic == wire::kMagic &&
+        header.version == wire::kVersion &&
+        header.type == static_cast<std::uint16_t>(wire::Type::Config) &&
+        header.length == sizeof(Config) && readAll(&config, sizeof(config), timeoutMilliseconds))
+        return true;
+    gBroken.store(true);
+    return false;
+}
+
+bool startWriter() {
+    pthread_mutex_lock(&gLock);
+    const bool running = gWriterRuns;
+    gWriterRuns = true;
+    pthread_mutex_unlock(&gLock);
+    if (running) return true;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread;
+    const bool started = pthread_create(&thread, &attributes, &writerMain, nullptr) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    pthread_attr_destroy(&attributes);
+    if (!started) gBroken.store(true);
+    return started;
+}
+
+Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
+               std::size_t secondBytes, bool wait) {
+    if (gBroken.load()) return Sent::Broken;
+    const std::size_t payload = firstBytes + secondBytes;
+    if (payload > wire::kMaxPayload) return Sent::Broken;
+    const Header header{wire::kMagic, wire::kVersion, static_cast<std::uint16_t>(type),
+                        static_cast<std::uint32_t>(payload)};
+    const std::size_t total = sizeof(header) + payload;
+    pthread_mutex_lock(&gLock);
+    while (gCount + total > kQueueBytes && !gBroken.load()) {
+        if (!wait) {
+            pthread_mutex_unlock(&gLock);
+            return Sent::Full;
+        }
+        const timespec deadline = deadlineIn(kStallMilliseconds);
+        if (pthread_cond_timedwait(&gDrained, &gLock, &deadline) == ETIMEDOUT) gBroken.store(true);
+    }
+    const bool broken = gBroken.load();
+    if (!broken) {
+        append(&header, sizeof(header));
+        append(first, firstBytes);
+        append(second, secondBytes);
+        pthread_cond_signal(&gFilled);
+    }
+    pthread_mutex_unlock(&gLock);
+    return broken ? Sent::Broken : Sent::Queued;
+}
+
+bool flushChannel(int timeoutMilliseconds) {
+    if (gBroken.load()) return false;
+    const timespec deadline = deadlineIn(timeoutMilliseconds);
+    pthread_mutex_lock(&gLock);
+    int status = 0;
+    while (gCount > 0 && !gBroken.load() && status == 0)
+        status = pthread_cond_timedwait(&gDrained, &gLock, &deadline);
+    const bool empty = gCount == 0;
+    pthread_mutex_unlock(&gLock);
+    return empty;
+}
+
+bool channelBroken() {
+    return gBroken.load();
+}
+
+void closeChannel() {
+    pthread_mutex_lock(&gLock);
+    gBroken.store(true);
+    pthread_cond_broadcast(&gFilled);
+    pthread_mutex_unlock(&gLock);
+    const int fd = gSocket.load();
+    if (fd >= 0) shutdown(fd, SHUT_RDWR);
+}
+
+void abandonChannel() {
+    gBroken.store(true);
+    const int fd = gSocket.exchange(-1);
+    if (fd >= 0) close(fd);
+}
+
+}  // namespace hw::profiler::agent

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The agent's side of the socket: a bounded queue of frames and a thread that writes them out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "profiler/wire/format.h"
+
+namespace hw::profiler::agent {
+
+struct Config {
+    std::int32_t steps = 1, warmup = 0, every = 1;
+    std::uint32_t flags = 0;
+};
+
+enum class Sent : int { Queued = 0, Full = 1, Broken = -1 };
+
+/// Connects to the recorder and says hello. Only one connection at a time.
+bool openChannel(const char* socketPath);
+/// Waits for the recorder's answer to the hello. False: none came, the channel is broken.
+bool receiveConfig(Config& config, int timeoutMilliseconds);
+/// Starts the writer thread. Frames may be queued before.
+bool startWriter();
+/// Queues one frame of the two parts. With `wait`, waits for room as long as the recorder reads on
+/// (10 s without any progress break the channel); without, says Full.
+Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
+               std::size_t secondBytes, bool wait);
+/// Waits until everything that is queued has been handed to the kernel.
+bool flushChannel(int timeoutMilliseconds);
+bool channelBroken();
+void closeChannel();
+/// In a forked child: drops the connection without touching locks.
+void abandonChannel();
+
+}  // namespace hw::profiler::agent

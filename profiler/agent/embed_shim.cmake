@@ -1,0 +1,10 @@
+# Writes the shim's Python files as string literals: cmake -DFILES=a;b -DOUTPUT=f -P embed_shim.cmake
+set(text "// Generated from profiler/agent/shim.\n#include \"profiler/agent/shim_sources.h\"\n\n")
+string(APPEND text "namespace hw::profiler::agent {\nconst ShimSource kShimSources[] = {\n")
+foreach(file IN LISTS FILES)
+    get_filename_component(name ${file} NAME_WE)
+    file(READ ${file} source)
+    string(APPEND text "    {\"${name}\", R\"PYTHON(${source})PYTHON\"},\n")
+endforeach()
+string(APPEND text "    {nullptr, nullptr},\n};\n}  // namespace hw::profiler::agent\n")
+file(WRITE ${OUTPUT} "${text}")

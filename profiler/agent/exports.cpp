@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// What the shim calls through ctypes. Sizes and addresses travel as 64-bit numbers.
+#include <string.h>
+#include <time.h>
+
+#include "profiler/agent/allocations.h"
+#include "profiler/agent/channel.h"
+#include "profiler/agent/shim_sources.h"
+
+namespace hw::profiler::agent {
+
+extern Config gConfig;
+int start(const char* socketPath);
+
+namespace {
+
+std::int64_t now() {
+    timespec time{};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+
+}  // namespace
+}  // namespace hw::profiler::agent
+
+using namespace hw::profiler;
+using namespace hw::profiler::agent;
+
+#define HW_EXPORT extern "C" __attribute__((visibility("default")))
+
+HW_EXPORT int agent_start(const char* socketPath) {
+    return start(socketPath);
+}
+
+HW_EXPORT const char* hw_shim_name(int index) {
+    return kShimSources[index].name;
+}
+HW_EXPORT const char* hw_shim_source(int index) {
+    return kShimSources[index].text;
+}
+
+/// out[4]: steps, warmup, every, flags.
+HW_EXPORT void hw_config(std::int64_t* out) {
+    out[0] = gConfig.steps;
+    out[1] = gConfig.warmup;
+    out[2] = gConfig.every;
+    out[3] = gConfig.flags;
+}
+
+/// 0 queued, 1 no room (call hw_send_wait), -1 the channel is broken.
+HW_EXPORT int hw_send(int type, const void* data, std::int64_t bytes) {
+    return static_cast<int>(sendFrame(static_cast<wire::Type>(type), data,
+                                      static_cast<std::size_t>(bytes), nullptr, 0, false));
+}
+HW_EXPORT int hw_send_wait(int type, const void* data, std::int64_t bytes) {
+    return static_cast<int>(sendFrame(static_cast<wire::Type>(type), data,
+                                      static_cast<std::size_t>(bytes), nullptr, 0, true));
+}
+
+/// The bytes of a storage straight from its memory, in chunks.
+HW_EXPORT int hw_send_contents(std::int64_t seq, std::int64_t storage, const void* data,
+                               std::int64_t bytes) {
+    for (std::int64_t offset = 0; offset < bytes; offset += wire::kContentsChunk) {
+        const std::int64_t head[4] = {seq, storage, bytes, offset};
+        std::int64_t run = bytes - offset;
+        if (run > wire::kContentsChunk) run = wire::kContentsChunk;
+        const Sent sent =
+            sendFrame(wire::Type::Contents, head, sizeof(head),
+                      static_cast<const char*>(data) + offset, static_cast<std::size_t>(run), true);
+        if (sent != Sent::Queued) return static_cast<int>(sent);
+    }
+    return 0;
+}
+
+HW_EXPORT int hw_flush(int milliseconds) {
+    return flushChannel(milliseconds) ? 0 : -1;
+}
+HW_EXPORT int hw_broken() {
+    return channelBroken() ? 1 : 0;
+}
+HW_EXPORT void hw_close() {
+    closeChannel();
+}
+HW_EXPORT void hw_abandon() {
+    disableCounting();
+    abandonChannel();
+}
+HW_EXPORT void hw_fault(const char* text, std::int64_t bytes) {
+    const auto length = static_cast<std::uint32_t>(bytes);
+    sendFrame(wire::Type::Fault, &length, sizeof(length), text, static_cast<std::size_t>(bytes),
+              false);
+    flushChannel(1000);
+}
+
+HW_EXPORT int hw_patch() {
+    return patchAllocator();
+}
+HW_EXPORT void hw_unpatch() {
+    unpatchAllocator();
+}
+HW_EXPORT void hw_pause(int paused) {
+    pauseCounting(paused != 0);
+}
+HW_EXPORT std::int64_t hw_block(std::uint64_t address) {
+    return blockBytes(static_cast<std::uintptr_t>(address));
+}
+HW_EXPORT std::int64_t hw_now() {
+    return now();
+}
+
+/// out[0]: live bytes, out[1]: begin time. The clock is read last, so that it leaves out this call.
+HW_EXPORT void hw_begin(std::int64_t* out) {
+    out[0] = beginOpWindow();
+    out[1] = now();
+}
+/// out[2]: live bytes, out[3]: highest since hw_begin, out[4]: end time, which is read first.
+HW_EXPORT void hw_end(std::int64_t* out) {
+    out[4] = now();
+    const AllocationFigures figures = endOpWindow();
+    out[2] = figures.live;
+    out[3] = figures.peak;
+}
+/// out[0]: live, out[1]: highest since the last call.
+HW_EXPORT void hw_window(std::int64_t* out) {
+    const AllocationFigures figures = restartStepWindow();
+    out[0] = figures.live;
+    out[1] = figures.peak;
+}

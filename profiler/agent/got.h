@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// Redirects calls that one loaded library makes, through its global offset table.
+#pragma once
+
+namespace hw::profiler::agent {
+
+/// In every loaded library whose file name starts with `library`, makes the slots of `symbol` that
+/// hold `from` (or are not resolved yet) hold `to`. Returns the number of slots that now do. Slots
+/// that somebody else has redirected are left alone.
+int patchSlots(const char* library, const char* symbol, void* from, void* to);
+
+}  // namespace hw::profiler::agent

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Runs in the training process before its script does: waits for torch, then installs the shim.
+
+Executed on the agent's own thread, so nothing here may import `threading`: it would take that
+thread for the main one. `library` is the agent, loaded with ctypes and holding the GIL in calls.
+"""
+import ctypes
+import sys
+import types
+
+MILESTONE_SHIM = 1
+
+
+def declare(library):
+    """Argument types of the agent's functions; see agent/exports.cpp."""
+    longs = ctypes.POINTER(ctypes.c_int64)
+    for name, result, *arguments in (
+            ("hw_shim_name", ctypes.c_char_p, ctypes.c_int),
+            ("hw_shim_source", ctypes.c_char_p, ctypes.c_int),
+            ("hw_config", None, longs),
+            ("hw_send", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),
+            ("hw_send_wait", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),
+            ("hw_send_contents", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
+             ctypes.c_int64),
+            ("hw_flush", ctypes.c_int, ctypes.c_int),
+            ("hw_broken", ctypes.c_int),
+            ("hw_close", None),
+            ("hw_abandon", None),
+            ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
+            ("hw_patch", ctypes.c_int),
+            ("hw_unpatch", None),
+            ("hw_pause", None, ctypes.c_int),
+            ("hw_block", ctypes.c_int64, ctypes.c_uint64),
+            ("hw_now", ctypes.c_int64),
+            ("hw_begin", None, longs),
+            ("hw_end", None, longs),
+            ("hw_window", None, longs)):
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def load_modules(package):
+    """Executes the other files of the shim, in the order of their dependencies."""
+    index = 1
+    while True:
+        name = library.hw_shim_name(index)
+        if name is None:
+            return
+        full = "_highwater." + name.decode()
+        module = types.ModuleType(full)
+        module.__package__ = "_highwater"
+        sys.modules[full] = module
+        setattr(package, name.decode(), module)
+        source = library.hw_shim_source(index)
+        exec(compile(source, "<highwater %s>" % name.decode(), "exec"), module.__dict__)
+        index += 1
+
+
+def install():
+    """Called once torch is imported. Whatever fails is reported, never raised."""
+    try:
+        if "_highwater" in sys.modules and hasattr(sys.modules["_highwater"], "install"):
+            sys.modules["_highwater"].install.start()
+            return
+        package = types.ModuleType("_highwater")
+        package.__path__ = []
+        package.library = library
+        package.blocking = declare(ctypes.CDLL(library._name))
+        sys.modules["_highwater"] = package
+        load_modules(package)
+        package.install.start()
+    except Exception as error:
+        text = ("the shim could not be installed: %r" % error).encode()
+        library.hw_fault(text, len(text))
+
+
+class TorchFinder:
+    """First on sys.meta_path: lets the others find torch and runs install() after its import."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name != "torch":
+            return None
+        for finder in list(sys.meta_path):
+            find = getattr(finder, "find_spec", None)
+            if finder is self or find is None:
+                continue
+            spec = find(name, path, target)
+            if spec is not None:
+                self.wrap(spec.loader)
+                return spec
+        return None
+
+    def wrap(self, loader):
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return
+
+        def exec_module(module):
+            try:
+                del loader.exec_module
+            except AttributeError:
+                pass
+            execute(module)
+            if self in sys.meta_path:
+                sys.meta_path.remove(self)
+            install()
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            pass
+
+
+def watch_import(spec):
+    """torch is being imported at this moment, too late for a finder.
+
+    Its spec says so in `_initializing`, which the import machinery clears at the very end, on the
+    importing thread and before the program goes on.
+    """
+    plain = type(spec)
+
+    class WatchedSpec(plain):
+        @property
+        def _initializing(self):
+            return self.__dict__.get("_initializing", False)
+
+        @_initializing.setter
+        def _initializing(self, value):
+            self.__dict__["_initializing"] = value
+            if not value:
+                self.__class__ = plain
+                if "torch" in sys.modules:
+                    install()
+
+    spec.__class__ = WatchedSpec
+    if not spec._initializing and type(spec) is not plain:
+        spec._initializing = False  # it ended in between
+
+
+def main():
+    declare(library)
+    library.hw_send(3, MILESTONE_SHIM.to_bytes(4, "little"), 4)
+    torch = sys.modules.get("torch")
+    if torch is None:
+        sys.meta_path.insert(0, TorchFinder())
+    elif getattr(getattr(torch, "__spec__", None), "_initializing", False):
+        watch_import(torch.__spec__)
+    else:
+        install()
+
+
+main()

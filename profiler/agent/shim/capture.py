@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: MIT
+"""The dispatch mode that sees every op, and what is recorded of each."""
+import _thread
+import ctypes
+import traceback
+
+import torch
+from _highwater import blocking, encode, library
+from _highwater.encode import (ACTIVATION, BACKWARD, FORWARD, GRADIENT, OPTIMIZER, TEMPORARY,
+                               UNKNOWN, Broken)
+from _highwater.gradients import Gradients, mark
+from _highwater.layers import Layers
+from _highwater.steps import CAPTURING, FINISHED, Steps
+from _highwater.tensors import Registry, state_bytes
+from _highwater.timing import Timing
+from torch.utils import _python_dispatch
+
+Tensor = torch.Tensor
+# Change the tensor's metadata, not the bytes of its storage.
+METADATA_OPS = frozenset((
+    "t_", "transpose_", "squeeze_", "unsqueeze_", "swapdims_", "swapaxes_", "as_strided_",
+    "detach_", "resize_", "resize_as_", "set_", "swap_dims_", "movedim_", "rename_"))
+# Consume a generator without a tag or an argument that says so in some versions.
+RANDOM_OPS = frozenset(("_fused_dropout", "native_dropout", "rrelu_with_noise",
+                        "rrelu_with_noise_", "_standard_gamma", "poisson", "binomial",
+                        "multinomial", "_sample_dirichlet", "randperm"))
+
+
+class OpInfo:
+    """What the schema of an op says; looked at once."""
+
+    __slots__ = ("name", "overload", "writes", "random")
+
+    def __init__(self, func):
+        schema = func._schema
+        self.name = schema.name
+        self.overload = schema.overload_name
+        short = self.name.rpartition("::")[2]
+        tags = {str(tag).rpartition(".")[2] for tag in getattr(func, "tags", ())}
+        metadata = short in METADATA_OPS or "inplace_view" in tags
+        self.writes = []
+        self.random = short in RANDOM_OPS or "nondeterministic_seeded" in tags
+        for at, argument in enumerate(schema.arguments):
+            if argument.alias_info is not None and argument.alias_info.is_write and not metadata:
+                self.writes.append((at, argument.name))
+            if "Generator" in str(argument.type):
+                self.random = True
+
+    def written(self, args, kwargs):
+        for at, name in self.writes:
+            value = args[at] if at < len(args) else kwargs.get(name)
+            if isinstance(value, Tensor):
+                yield value
+            elif isinstance(value, (list, tuple)):
+                yield from (item for item in value if isinstance(item, Tensor))
+
+
+def flatten(out):
+    """The tensors of a result, in order; undefined ones have no place."""
+    if isinstance(out, Tensor):
+        return [out]
+    if isinstance(out, (list, tuple)):
+        return [tensor for item in out for tensor in flatten(item)]
+    return []
+
+
+class Mode(_python_dispatch.TorchDispatchMode):
+    def __init__(self, capture):
+        super().__init__()
+        self.capture = capture
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return self.capture.dispatch(func, args, kwargs or {})
+
+
+class Capture:
+    def __init__(self, on_finish):
+        config = (ctypes.c_int64 * 4)()
+        library.hw_config(config)
+        self.on_finish = on_finish
+        self.failed = False
+        self.thread = 0
+        self.mode = None
+        self.figures = (ctypes.c_int64 * 5)()
+        self.timing = Timing()
+        self.registry = Registry(bool(config[3] & 1))
+        self.layers = Layers()
+        self.gradients = Gradients(self.layers)
+        self.steps = Steps(self, config[0], config[1], max(1, config[2]))
+        self.arguments = encode.Arguments(self.touch, self.use_generator)
+        self.infos = {}
+        self.ops = 0
+        self.optimizer_depth = 0
+        self.inputs = []
+        self.layer = -1
+        self.generators = [torch.default_generator]
+        self.generator_epochs = {}
+
+    # Entering and leaving.
+
+    def enter(self):
+        if _python_dispatch._get_current_dispatch_mode() is not None:
+            encode.send_gap("a step", "the program uses a dispatch mode of its own")
+            return False
+        self.thread = _thread.get_ident()
+        if not self.timing.fresh_ns:
+            self.timing.calibrate()
+        self.mode = Mode(self)
+        self.mode.__enter__()
+        return True
+
+    def leave(self):
+        mode = self.mode
+        if mode is not None and _thread.get_ident() == self.thread and \
+                _python_dispatch._get_current_dispatch_mode() is mode:
+            mode.__exit__(None, None, None)
+        self.mode = None  # one that could not be left only passes ops through
+
+    def finish(self):
+        self.leave()
+        self.registry.release()
+        self.on_finish()
+        encode.send(encode.DONE, b"")
+        blocking.hw_flush(5000)
+
+    def give_up(self, error):
+        """Something went wrong in here: the training goes on without us."""
+        if self.failed:
+            return
+        self.failed = True
+        self.steps.state = FINISHED
+        try:
+            if not isinstance(error, Broken):
+                text = "".join(traceback.format_exception(
+                    type(error), error, error.__traceback__)).encode("utf-8", "replace")[-4000:]
+                encode.send(encode.FAULT, len(text).to_bytes(4, "little") + text)
+            self.leave()
+            self.on_finish()
+        except Exception:
+            pass
+
+    def concerns(self):
+        """Whether the calling thread is the one whose training is captured."""
+        return not self.failed and self.steps.state != FINISHED and (
+            self.steps.state != CAPTURING or _thread.get_ident() == self.thread)
+
+    # One op.
+
+    def dispatch(self, func, args, kwargs):
+        if self.mode is None or self.failed:
+            return func(*args, **kwargs)
+        info = self.infos.get(func)
+        if info is None:
+            info = self.infos[func] = OpInfo(func)
+        if info.name.startswith("profiler::"):
+            library.hw_pause(1)  # a profiler's own little tensors are no part of the step
+            try:
+                return func(*args, **kwargs)
+            finally:
+                library.hw_pause(0)
+        try:
+            text = self.before(info, args, kwargs)
+        except Exception as error:
+            self.give_up(error)
+            return func(*args, **kwargs)
+        figures = self.figures
+        library.hw_begin(figures)
+        out = func(*args, **kwargs)
+        library.hw_end(figures)
+        try:
+            self.after(info, args, kwargs, text, out)
+        except Exception as error:
+            self.give_up(error)
+        return out
+
+    def before(self, info, args, kwargs):
+        self.registry.poll()
+        self.gradients.settle()
+        self.inputs = []
+        self.layer = self.current_layer()
+        self.explicit_generator = False
+        text = self.arguments.encode(args, kwargs)
+        if info.random and not self.explicit_generator:
+            self.use_generator(torch.default_generator)
+        return text
+
+    def after(self, info, args, kwargs, text, out):
+        registry, figures = self.registry, self.figures
+        live, begin, _, peak, end = figures
+        registry.op_peak = max(registry.op_peak, peak + registry.foreign)
+        id, layer, phase = self.ops, self.layer, self.phase()
+        self.ops = id + 1
+        seq = registry.next_seq()
+        outputs, fresh_bytes, results = [], 0, flatten(out)
+        for tensor in results:
+            try:
+                storage, tensor_id, fresh = registry.result(tensor, id, phase, layer, seq)
+            except (NotImplementedError, AttributeError):
+                encode.send_gap("a result of " + info.name, "it has no plain storage")
+                continue
+            if fresh:
+                fresh_bytes += storage.bytes
+            storage.phase = phase if fresh else storage.phase
+            storage.layer = layer
+            outputs.append((tensor_id, fresh))
+        writes = {}
+        if info.writes:
+            for tensor in info.written(args, kwargs):
+                storage = registry.lookup(tensor)
+                if storage is not None and storage.id not in writes:
+                    writes[storage.id] = storage.version
+                    storage.version += 1
+        encode.send_op(
+            (id, seq, begin, self.timing.corrected(end - begin, bool(results) and not writes),
+             max(0, peak - live - fresh_bytes),
+             live + registry.foreign, layer, _thread.get_native_id(), phase, info.random),
+            info.name, info.overload, text, self.inputs, outputs, list(writes.items()))
+        if torch.is_grad_enabled():
+            self.gradients.remember(results, layer)
+
+    def touch(self, tensor):
+        """An argument: its id; notes the read, the contents of a constant, its node's layer."""
+        registry = self.registry
+        try:
+            storage, id = registry.constant(tensor, self.layer)
+        except (NotImplementedError, AttributeError, RuntimeError):
+            encode.send_gap("an argument of type " + type(tensor).__name__,
+                            "it has no plain storage")
+            return None
+        registry.store_contents(storage, tensor)
+        self.inputs.append((id, storage.version))
+        if storage.op >= 0 and tensor.requires_grad:
+            mark(tensor, storage.layer)
+        return id
+
+    def use_generator(self, generator):
+        """The id of a generator; its state is sent before its first use in a step."""
+        self.explicit_generator = True
+        for id, known in enumerate(self.generators):
+            if known is generator:
+                break
+        else:
+            id = len(self.generators)
+            self.generators.append(generator)
+        if self.generator_epochs.get(id) != self.registry.epoch:
+            self.generator_epochs[id] = self.registry.epoch
+            library.hw_pause(1)
+            try:
+                state = state_bytes(generator.get_state())
+            finally:
+                library.hw_pause(0)
+            encode.send(encode.GENERATOR, encode._TWO.pack(self.registry.seq, id) +
+                        encode.text(str(generator.device)) + state)
+        return id
+
+    # Where we are.
+
+    def phase(self):
+        if self.gradients.depth:
+            return BACKWARD
+        if self.optimizer_depth and not self.layers.stack:
+            return OPTIMIZER
+        return FORWARD
+
+    def current_layer(self):
+        if self.layers.stack:
+            return self.layers.stack[-1][1]
+        if self.gradients.depth:
+            return self.gradients.current
+        if self.optimizer_depth:
+            return self.layers.optimizer_layer
+        return self.layers.loss_layer
+
+    def before_backward(self, roots, gradients):
+        """Outermost only. What forward left alive is what it saved for now."""
+        self.steps.backward()
+        if self.mode is None:
+            return []
+        registry = self.registry
+        registry.poll()
+        for gradient in gradients or ():
+            if gradient is not None:
+                self.categorize(gradient, GRADIENT, self.layers.loss_layer)
+        saved = {}
+        for storage in registry.live.values():
+            if storage.op >= 0 and storage.epoch == registry.epoch and \
+                    storage.phase == FORWARD and storage.category == UNKNOWN:
+                storage.category = ACTIVATION
+                saved.setdefault(storage.layer, []).append(storage.id)
+        for layer, storages in saved.items():
+            encode.send_category(ACTIVATION, layer, storages)
+        self.gradients.current = self.layers.loss_layer
+        return self.gradients.watch(roots)
+
+    def after_backward(self):
+        if self.mode is None:
+            return
+        for weak, layer in list(self.layers.parameters.values()):
+            parameter = weak()
+            if parameter is not None and parameter.is_leaf and parameter.grad is not None:
+                self.categorize(parameter.grad, GRADIENT, layer)
+
+    def categorize(self, tensor, category, layer):
+        if not isinstance(tensor, Tensor):
+            return
+        storage = self.registry.lookup(tensor)
+        if storage is not None and storage.category in (UNKNOWN, TEMPORARY):
+            storage.category = category
+            encode.send_category(category, -1 if layer is None else layer, [storage.id])

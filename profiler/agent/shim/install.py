@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Puts the hooks into torch, and takes every one of them out again."""
+import atexit
+import os
+import struct
+import sys
+import time
+
+import torch
+from _highwater import blocking, encode, library
+from _highwater.capture import Capture
+from _highwater.steps import TORCH
+from torch.autograd import profiler
+from torch.autograd.variable import Variable
+from torch.nn.modules import module as modules
+
+_current = None
+_watching_exit = False
+
+
+class EngineProxy:
+    """Stands for the autograd engine; everything but run_backward goes straight through."""
+
+    def __init__(self, engine, hooks):
+        self._engine = engine
+        self._hooks = hooks
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def run_backward(self, tensors, *args, **kwargs):
+        handles = self._hooks.enter_backward(tensors, args)
+        try:
+            return self._engine.run_backward(tensors, *args, **kwargs)
+        finally:
+            self._hooks.leave_backward(handles)
+
+
+class Hooks:
+    def __init__(self):
+        self.capture = Capture(self.remove)
+        self.handles = []
+        self.installed = False
+        self.stacks = []
+
+    def install(self):
+        self.installed = True
+        self.engine = Variable._execution_engine
+        self.proxy = Variable._execution_engine = EngineProxy(self.engine, self)
+        record = profiler.record_function
+        self.enter_record, self.exit_record = record.__enter__, record.__exit__
+        hooks = self
+
+        def enter(scope):
+            result = hooks.enter_record(scope)
+            hooks.guard(hooks.enter_scope, scope)
+            return result
+
+        def leave(scope, *exception):
+            result = hooks.exit_record(scope, *exception)
+            hooks.guard(hooks.leave_scope, scope, exception)
+            return result
+
+        self.patched = (enter, leave)
+        record.__enter__, record.__exit__ = enter, leave
+        self.handles = [
+            modules.register_module_forward_pre_hook(self.before_forward),
+            modules.register_module_forward_hook(self.after_forward)]
+
+    def remove(self):
+        if not self.installed:
+            return
+        self.installed = False
+        if Variable._execution_engine is self.proxy:
+            Variable._execution_engine = self.engine
+        record = profiler.record_function
+        if (record.__enter__, record.__exit__) == self.patched:
+            record.__enter__, record.__exit__ = self.enter_record, self.exit_record
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+        library.hw_unpatch()
+
+    def guard(self, function, *arguments):
+        """Nothing of ours is ever raised into the program."""
+        if not self.installed or not self.capture.concerns():
+            return None
+        try:
+            return function(*arguments)
+        except Exception as error:
+            self.capture.give_up(error)
+            return None
+
+    def before_forward(self, module, _):
+        self.guard(self.enter_module, module)
+
+    def after_forward(self, module, _, __):
+        if self.installed and self.capture.concerns():
+            self.capture.layers.leave(module)
+
+    def enter_module(self, module):
+        capture = self.capture
+        capture.layers.enter(module, capture.registry)
+        if not capture.steps.active and torch.is_grad_enabled():
+            capture.steps.forward()
+
+    def enter_backward(self, tensors, args):
+        capture = self.capture
+        outer = self.installed and capture.concerns()
+        if not outer:
+            return None
+        handles = []
+        if capture.gradients.depth == 0:
+            self.stacks = capture.layers.stack
+            capture.layers.stack = []
+            handles = self.guard(capture.before_backward, tensors, args[0] if args else ()) or []
+        capture.gradients.depth += 1
+        return handles
+
+    def leave_backward(self, handles):
+        if handles is None:
+            return
+        capture = self.capture
+        capture.gradients.depth -= 1
+        for handle in handles:
+            handle.remove()
+        if capture.gradients.depth == 0:
+            capture.layers.stack = self.stacks
+            self.guard(capture.after_backward)
+
+    def enter_scope(self, scope):
+        if scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
+            self.capture.optimizer_depth += 1
+
+    def leave_scope(self, scope, exception):
+        capture = self.capture
+        if not capture.optimizer_depth or \
+                not scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
+            return
+        capture.optimizer_depth -= 1
+        if capture.optimizer_depth == 0 and scope.name.startswith("Optimizer.step#") and \
+                not (exception and exception[0] is not None):
+            del capture.layers.stack[:]  # what an exception in a forward may have left
+            handles = (id(getattr(scope, "handle", None)), id(getattr(scope, "record", None)))
+            capture.steps.optimizer_done(handles)
+
+
+def in_child():
+    """A forked process goes on as if nobody had ever watched."""
+    global _current
+    hooks, _current = _current, None
+    library.hw_abandon()
+    if hooks is not None:
+        hooks.capture.failed = True
+        try:
+            hooks.capture.leave()
+            hooks.remove()
+        except Exception:
+            pass
+
+
+def at_exit():
+    hooks = _current
+    if hooks is not None and not hooks.capture.failed:
+        try:
+            hooks.capture.leave()
+            hooks.remove()
+        except Exception:
+            pass
+    blocking.hw_flush(5000)
+
+
+def start():
+    """Begins a recording, the first or a further one."""
+    global _current, _watching_exit
+    if _current is not None and _current.installed:
+        return
+    command = " ".join(getattr(sys, "orig_argv", sys.argv))
+    encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
+                encode.text(command) + struct.pack("<q", time.time_ns()))
+    if library.hw_patch() == 0:
+        encode.send_gap("live bytes and workspaces",
+                        "the calls of the framework's allocator could not be counted")
+    hooks = Hooks()
+    hooks.install()
+    _current = hooks
+    if not _watching_exit:
+        _watching_exit = True
+        os.register_at_fork(after_in_child=in_child)
+        atexit.register(at_exit)
+    encode.send_milestone(TORCH)

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Which module is running: paths such as "layer1.0.conv2", from global forward hooks."""
+import struct
+import weakref
+
+import torch
+from _highwater import encode
+from _highwater.encode import PARAMETER
+
+
+class Layers:
+    def __init__(self):
+        self.ids = {}         # path -> id
+        self.types = {}       # path -> type name
+        self.stack = []       # (id(module), layer) of the modules that run now
+        self.roots = {}       # id(root) -> (weak reference, prefix, {id(module): path}, epoch)
+        self.prefixes = set()
+        self.main = None      # the first root with parameters: its paths stay bare
+        self.parameters = {}  # id(parameter) -> (weak reference, layer)
+        self.loss_layer = self.of("(loss)")
+        self.optimizer_layer = self.of("(optimizer)")
+
+    def of(self, path, type_name=""):
+        """The layer with this path; it and the layers above it are made where needed."""
+        id = self.ids.get(path)
+        if id is not None:
+            return id
+        parent = -1
+        if not path.startswith("("):
+            above = path.rpartition(".")[0]
+            parent = self.of(above, self.types.get(above, "")) if above else self.of("(root)")
+        id = self.ids[path] = len(self.ids)
+        encode.send(encode.LAYER, struct.pack("<2q", id, parent) + encode.text(path) +
+                    encode.text(type_name or self.types.get(path, "")))
+        return id
+
+    def current(self):
+        return self.stack[-1][1] if self.stack else self.loss_layer
+
+    def enter(self, module, registry):
+        if self.stack and self.stack[0][0] == id(module):
+            del self.stack[:]  # an exception ended its last forward
+        if not self.stack:
+            layer = self.enter_root(module, registry)
+        else:
+            layer = self.inner(module)
+        self.stack.append((id(module), layer))
+
+    def leave(self, module):
+        """Pops up to the module: an exception in an inner forward leaves its entry behind."""
+        for depth in range(len(self.stack) - 1, -1, -1):
+            if self.stack[depth][0] == id(module):
+                del self.stack[depth:]
+                return
+
+    def inner(self, module):
+        for weak, prefix, names, _ in self.roots.values():
+            path = names.get(id(module))
+            if path is not None and weak() is not None:
+                return self.module_layer(prefix, path, module)
+        return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+
+    def module_layer(self, prefix, path, module):
+        full = prefix + path if path else (prefix[:-1] or "(root)")
+        return self.of(full, type(module).__name__)
+
+    def enter_root(self, module, registry):
+        if isinstance(module, torch.nn.modules.loss._Loss):
+            return self.loss_layer
+        known = self.roots.get(id(module))
+        if known is None or known[0]() is not module:
+            # A part of a known model that is called by itself keeps its path there.
+            for weak, prefix, names, _ in self.roots.values():
+                path = names.get(id(module))
+                if path is not None and weak() is not None:
+                    return self.module_layer(prefix, path, module)
+            known = (weakref.ref(module), self.prefix_for(module), {}, -1)
+        if known[3] != registry.epoch:
+            known = self.learn(module, known, registry)
+        return self.module_layer(known[1], "", module)
+
+    def prefix_for(self, module):
+        if self.main is None and next(module.parameters(), None) is not None:
+            self.main = weakref.ref(module)
+            return ""
+        name, n = type(module).__name__, 1
+        prefix = name
+        while prefix in self.prefixes:
+            n += 1
+            prefix = "%s#%d" % (name, n)
+        self.prefixes.add(prefix)
+        return prefix + "."
+
+    def learn(self, module, known, registry):
+        """Names, parameters and buffers of a tree of modules, again at every step."""
+        names = {}
+        weak, prefix = known[0], known[1]
+        for path, inner in module.named_modules():
+            names[id(inner)] = path
+            full = prefix + path if path else (prefix[:-1] or "(root)")
+            self.types.setdefault(full, type(inner).__name__)
+        for path, inner in module.named_modules():
+            own = [p for p in inner._parameters.values() if p is not None]
+            own += [b for b in inner._buffers.values() if b is not None]
+            if own:
+                layer = self.module_layer(prefix, path, inner)
+                for tensor in own:
+                    self.learn_tensor(tensor, layer, registry)
+        self.roots[id(module)] = known = (weak, prefix, names, registry.epoch)
+        return known
+
+    def learn_tensor(self, tensor, layer, registry):
+        if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:
+            weak = weakref.ref(tensor)
+            self.parameters[id(tensor)] = (weak, layer)
+            registry.owners[id(tensor)] = (weak, PARAMETER, layer)
+            storage = registry.lookup(tensor)
+            if storage is not None and storage.category == encode.UNKNOWN:
+                storage.category = PARAMETER
+                encode.send_category(PARAMETER, layer, [storage.id])
+
+    def layer_of_parameter(self, tensor):
+        known = self.parameters.get(id(tensor))
+        return known[1] if known is not None and known[0]() is tensor else None

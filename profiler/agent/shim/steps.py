@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Where steps begin and end, and when to capture.
+
+A step ends with the last Optimizer.step before the next forward with gradients. Which one was the
+last is known only then, so every Optimizer.step ends the step provisionally (StepEnd) and the next
+activity confirms it (StepConfirmed).
+"""
+import ctypes
+import gc
+import json
+import struct
+
+import torch
+from _highwater import blocking, encode, library
+
+WAITING, CAPTURING, FINISHED = range(3)
+TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
+FLUSH_MILLISECONDS = 2000
+
+
+class Steps:
+    def __init__(self, capture, wanted, warmup, every):
+        self.capture = capture
+        self.wanted = wanted
+        self.warmup = warmup    # steps still to be let through
+        self.every = every
+        self.state = WAITING
+        self.active = False     # a forward or backward since the last Optimizer.step
+        self.ended = False      # capturing: the step has a provisional end
+        self.recorded = 0
+        self.carried_peak = 0   # of the windows before further Optimizer.steps of the same step
+        self.milestones = set()
+        self.prompt = True      # the recorder keeps up
+        self.foreign = 0
+        self.window = (ctypes.c_int64 * 2)()
+
+    def saw(self, milestone):
+        if milestone not in self.milestones:
+            self.milestones.add(milestone)
+            encode.send_milestone(milestone)
+
+    def forward(self):
+        """A forward with gradients begins; only the first since a step's end matters."""
+        self.saw(SAW_FORWARD)
+        self.activity()
+
+    def backward(self):
+        self.saw(SAW_BACKWARD)
+        if self.active:
+            return
+        if self.state == WAITING and self.warmup == 0:
+            # No module ran, so the forward went by unseen: start after this step instead.
+            self.warmup = 1
+            encode.send_gap("the first step", "it calls no module, so its forward was not seen")
+        self.activity()
+
+    def activity(self):
+        self.active = True
+        if self.state == CAPTURING and self.ended:
+            self.confirm()
+        elif self.state == WAITING and self.warmup == 0:
+            self.begin(())
+
+    def optimizer_done(self, ignore):
+        """An outermost Optimizer.step has returned."""
+        self.saw(SAW_OPTIMIZER)
+        if self.state == WAITING:
+            if self.active:
+                self.active = False
+                self.warmup -= 1
+                if self.warmup <= 0:
+                    self.warmup = 0
+                    self.begin(ignore)
+        elif self.state == CAPTURING:
+            if self.active or self.ended:
+                self.active = False
+                self.end(ignore)
+            else:
+                self.start()
+
+    def begin(self, ignore):
+        """Enters the mode; whatever lives now is a constant."""
+        if not self.capture.enter():
+            return
+        self.saw(SAW_CAPTURE)
+        self.state = CAPTURING
+        self.ended = False
+        registry = self.capture.registry
+        registry.poll()
+        self.census(ignore, registry)
+        self.start()
+
+    def start(self):
+        """The step begins here; nothing before it counts."""
+        registry = self.capture.registry
+        registry.poll()
+        registry.epoch += 1
+        library.hw_window(self.window)
+        self.carried_peak = registry.op_peak = 0
+        self.foreign = registry.foreign
+        encode.send(encode.STEP_START, struct.pack(
+            "<3q", registry.seq, library.hw_now(), self.window[0] + registry.foreign))
+
+    def end(self, ignore):
+        now = library.hw_now()
+        registry = self.capture.registry
+        registry.poll()
+        finals = self.census(ignore, registry)
+        library.hw_window(self.window)
+        # What the allocator did not make (a batch in shared memory) may have come or gone since.
+        always = min(self.foreign, registry.foreign)
+        self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
+        encode.send(encode.STEP_END, struct.pack(
+            "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
+            encode.text(environment()) + struct.pack("<I%dq" % len(finals), len(finals), *finals))
+        registry.epoch += 1
+        registry.op_peak = 0
+        self.foreign = registry.foreign
+        self.ended = True
+        # A program that is killed now has still ended this step. A recorder that hangs is waited
+        # for once, not at every step.
+        if self.prompt:
+            self.prompt = blocking.hw_flush(FLUSH_MILLISECONDS) == 0
+
+    def confirm(self):
+        encode.send(encode.STEP_CONFIRMED, b"")
+        self.recorded += 1
+        self.ended = False
+        self.carried_peak = 0
+        if self.recorded >= self.wanted:
+            self.state = FINISHED
+            self.capture.finish()
+        elif self.every > 1:
+            self.capture.leave()
+            self.state = WAITING
+            self.warmup = self.every - 1
+
+    def census(self, ignore, registry):
+        """Looks for every tensor there is; the ids of those that are alive, views too.
+
+        `ignore`: ids of Python objects that are only passing through.
+        """
+        found, optimizers = find_objects(ignore)
+        self.learn_optimizers(optimizers)
+        alive = {}
+        for tensor in found:
+            self.note(tensor, registry, alive)
+            if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
+                self.note(tensor.grad, registry, alive)
+        finals = []
+        for storage in registry.live.values():
+            finals.extend(sorted(alive.get(storage.id, ())) or [storage.first])
+        return finals
+
+    def note(self, tensor, registry, alive):
+        try:
+            known = registry.lookup(tensor)
+            if known is not None and known.op >= 0 and not registry.has(known, tensor):
+                return  # a view made out of sight: its storage counts, it cannot be remade
+            storage, id = registry.constant(tensor)
+            alive.setdefault(storage.id, set()).add(id)
+        except (NotImplementedError, RuntimeError, AttributeError):
+            pass  # sparse and other tensors without a storage
+
+    def learn_optimizers(self, optimizers):
+        capture = self.capture
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                for parameter in group["params"]:
+                    if capture.layers.layer_of_parameter(parameter) is None:
+                        capture.layers.learn_tensor(parameter, capture.layers.of("(root)"),
+                                                    capture.registry)
+            for parameter, state in optimizer.state.items():
+                layer = capture.layers.optimizer_layer
+                if isinstance(parameter, torch.Tensor):
+                    layer = capture.layers.layer_of_parameter(parameter)
+                if isinstance(state, dict):
+                    for value in state.values():
+                        capture.categorize(value, encode.OPTIMIZER_STATE, layer)
+
+
+def find_objects(ignore):
+    tensors, optimizers, kinds = [], [], {}
+    base, optimizer_base = torch.Tensor, torch.optim.Optimizer
+    for item in gc.get_objects():
+        kind = type(item)  # never item.__class__: proxies answer it with code of their own
+        wanted = kinds.get(kind)
+        if wanted is None:
+            wanted = kinds[kind] = (1 if issubclass(kind, base) else
+                                    2 if issubclass(kind, optimizer_base) else 0)
+        if wanted == 1 and id(item) not in ignore:
+            tensors.append(item)
+        elif wanted == 2:
+            optimizers.append(item)
+    return tensors, optimizers
+
+
+def environment():
+    mkldnn = getattr(torch._C, "_get_mkldnn_enabled", None)
+    return json.dumps({
+        "num_threads": torch.get_num_threads(),
+        "num_interop_threads": torch.get_num_interop_threads(),
+        "default_dtype": str(torch.get_default_dtype())[6:],
+        "mkldnn": bool(mkldnn()) if mkldnn else torch.backends.mkldnn.is_available(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "torch_version": str(torch.__version__),
+    })

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""Which storages and tensors there are, their versions, and when storages go.
+
+A storage is known by the address of its StorageImpl, which stays its own as long as we hold a weak
+reference. Nothing here holds a strong one: reference counts decide in autograd whether a gradient
+is cloned or stolen, so a held output would change the run that is being watched.
+"""
+import ctypes
+
+import torch
+from _highwater import encode, library
+from _highwater.encode import UNKNOWN
+
+_storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
+_Untyped = torch.UntypedStorage
+_expired = _Untyped._expired
+_free_weak = _Untyped._free_weak_ref
+
+PLAIN = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
+SMALL_BYTES = 64  # floating constants up to here are scalars in tensor form: always stored
+LARGE_BYTES = 64 << 20
+
+
+class Storage:
+    __slots__ = ("id", "weak", "bytes", "version", "epoch", "op", "phase", "tensors", "first",
+                 "stored", "category", "counted", "layer")
+
+
+class Registry:
+    def __init__(self, contents):
+        self.contents = contents  # floating constants too
+        self.live = {}            # weak address -> Storage
+        self.epoch = 0            # goes up with every possible start of a step
+        self.seq = 0
+        self.storages = 0
+        self.tensors = 0
+        self.foreign = 0          # live bytes that the framework's allocator did not make
+        self.op_peak = 0          # highest counted + foreign bytes during an op of this step
+        self.owners = {}          # id(parameter or buffer) -> (weak reference, category, layer)
+
+    def next_seq(self):
+        seq = self.seq
+        self.seq = seq + 1
+        return seq
+
+    def poll(self):
+        """Notes the storages that have gone since the last call."""
+        live = self.live
+        for weak in [weak for weak in live if _expired(weak)]:
+            storage = live.pop(weak)
+            _free_weak(weak)
+            if not storage.counted:
+                self.foreign -= storage.bytes
+            encode.send_free(storage.id, self.next_seq())
+
+    def lookup(self, tensor):
+        """The storage of a tensor, None when it is not known or has none (a sparse tensor)."""
+        try:
+            return self.live.get(_storage_of(tensor)._cdata)
+        except (NotImplementedError, RuntimeError):
+            return None
+
+    def add_storage(self, tensor, untyped, op, phase, layer, seq):
+        weak, category, owner = self.owners.get(id(tensor), (None, UNKNOWN, layer))
+        if weak is not None and weak() is not tensor:
+            category, owner = UNKNOWN, layer
+        storage = Storage()
+        storage.id = self.storages
+        self.storages += 1
+        storage.weak = untyped._weak_ref()
+        storage.bytes = untyped.nbytes()
+        storage.version = 0
+        storage.epoch = self.epoch
+        storage.op = op
+        storage.phase = phase
+        storage.layer = layer
+        storage.tensors = {}
+        storage.first = None
+        storage.stored = -1
+        storage.category = category
+        address = untyped.data_ptr()
+        storage.counted = storage.bytes == 0 or library.hw_block(address) >= 0
+        if not storage.counted:
+            self.foreign += storage.bytes
+        self.live[storage.weak] = storage
+        encode.send_storage(storage.id, seq, storage.bytes, op, owner, address, category,
+                            str(tensor.device))
+        return storage
+
+    def has(self, storage, tensor):
+        """Whether this very view of the storage is known."""
+        return (tensor.storage_offset(), tensor.size(), tensor.stride(),
+                tensor.dtype) in storage.tensors
+
+    def tensor_id(self, storage, tensor, op):
+        key = (tensor.storage_offset(), tensor.size(), tensor.stride(), tensor.dtype)
+        id = storage.tensors.get(key)
+        if id is None:
+            id = self.tensors
+            self.tensors = id + 1
+            storage.tensors[key] = id
+            if storage.first is None:
+                storage.first = id
+            encode.send_tensor(id, storage.id, op, key[0], str(key[3])[6:], key[1], key[2])
+        return id
+
+    def constant(self, tensor, layer=-1):
+        """Registers what was made out of sight; (storage, tensor id) of anything."""
+        untyped = _storage_of(tensor)
+        storage = self.live.get(untyped._cdata)
+        if storage is None:
+            storage = self.add_storage(tensor, untyped, -1, 0, layer, self.next_seq())
+        return storage, self.tensor_id(storage, tensor, -1)
+
+    def result(self, tensor, op, phase, layer, seq):
+        """An output of an op: (storage, tensor id, whether the op made the storage)."""
+        untyped = _storage_of(tensor)
+        storage = self.live.get(untyped._cdata)
+        fresh = storage is None
+        if fresh:
+            storage = self.add_storage(tensor, untyped, op, phase, layer, seq)
+        elif untyped.nbytes() != storage.bytes:
+            self.resized(storage, untyped)
+        return storage, self.tensor_id(storage, tensor, op), fresh
+
+    def resized(self, storage, untyped):
+        if not storage.counted:
+            self.foreign += untyped.nbytes() - storage.bytes
+        storage.bytes = untyped.nbytes()
+        encode.send_resize(storage.id, storage.bytes)
+
+    def store_contents(self, storage, tensor):
+        """Bytes of a constant of this step, before the first op that uses it."""
+        if storage.stored == self.epoch or (storage.op >= 0 and storage.epoch == self.epoch):
+            return
+        storage.stored = self.epoch
+        size = storage.bytes
+        if size == 0 or not (self.contents or size <= SMALL_BYTES or tensor.dtype in PLAIN):
+            return
+        if tensor.device.type != "cpu":
+            encode.send_gap("contents of storage %d" % storage.id, "it is not in host memory")
+        elif size > LARGE_BYTES and not self.contents:
+            encode.send_gap("contents of storage %d" % storage.id,
+                            "%d bytes are more than is stored without --contents" % size)
+        else:
+            address = _storage_of(tensor).data_ptr()
+            if library.hw_send_contents(self.seq, storage.id, address, size) < 0:
+                raise encode.Broken()
+
+    def release(self):
+        for weak in self.live:
+            _free_weak(weak)
+        self.live = {}
+
+
+def state_bytes(state):
+    """A generator's state (a byte tensor) as bytes."""
+    return ctypes.string_at(state.data_ptr(), state.numel())

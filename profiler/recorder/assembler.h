@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Turns the records of one process into the rows of a session, step by step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/session/session.h"
+#include "profiler/wire/frame_reader.h"
+#include "profiler/wire/records.h"
+
+namespace hw::profiler {
+
+/// Takes validated frames in; a step goes into the session, in one transaction, once it is known to
+/// be complete. Nothing of an unfinished step is ever written. The session file is created with the
+/// first finished step.
+class Assembler {
+public:
+    explicit Assembler(std::string sessionPath);
+
+    /// Errors: BadInput when the record is malformed or contradicts earlier ones (the stream cannot
+    /// be trusted any more), whatever the session says when it cannot be written.
+    core::Status handle(const wire::Frame& frame);
+    /// The stream has ended: a step with a provisional end is complete.
+    core::Status finish();
+
+    bool saw(wire::Milestone milestone) const;
+    bool started() const { return process_.has_value(); }
+    bool done() const { return done_; }
+    std::int64_t steps() const { return steps_; }
+    std::int64_t opsOfLastStep() const { return opsOfLastStep_; }
+    std::int64_t opsSeen() const { return nextOp_; }
+    const std::vector<std::string>& faults() const { return faults_; }
+    const std::vector<std::string>& notes() const { return notes_; }
+
+private:
+    struct StorageState {
+        core::StorageRow row;
+        std::int32_t version = 0;
+        bool alive = true;
+        bool written = false;  // its row is in the session
+        bool dropped = false;  // came and went outside of every step
+        bool readInForward = false;
+    };
+    struct TensorState {
+        std::int64_t storage = 0;
+        std::int64_t seq = 0;  // when it was announced
+    };
+    struct Pending {
+        std::vector<core::OpRow> ops;
+        std::vector<core::LayerRow> layers;
+        std::vector<std::pair<std::int64_t, core::TensorRow>> tensors;  // with the seq of arrival
+        std::vector<std::int64_t> storages;
+        std::vector<std::int64_t> frees;    // storages that are written and then went
+        std::vector<std::int64_t> changed;  // written storages with new bytes or category
+        std::vector<core::GapRow> gaps;
+        std::vector<std::pair<std::int64_t, core::Generator>> generators;
+        std::vector<wire::ContentsRecord> contents;
+    };
+
+    core::Status take(wire::ProcessRecord record);
+    core::Status take(wire::MilestoneRecord record);
+    core::Status take(wire::LayerRecord record);
+    core::Status take(wire::StorageRecord record);
+    core::Status take(wire::TensorRecord record);
+    core::Status take(wire::OpRecord record);
+    core::Status take(wire::FreeRecord record);
+    core::Status take(wire::CategoryRecord record);
+    core::Status take(wire::ResizeRecord record);
+    core::Status take(wire::ContentsRecord record);
+    core::Status take(wire::GeneratorRecord record);
+    core::Status take(wire::StepStartRecord record);
+    core::Status take(wire::StepEndRecord record);
+    core::Status take(wire::GapRecord record);
+    core::Status take(wire::FaultRecord record);
+    core::Status confirm();
+
+    core::Status applyOp(const wire::OpRecord& record);
+    core::Status openSession();
+    core::Status writeStep(const wire::StepEndRecord& end);
+    core::Status writeRows(const wire::StepEndRecord& end);
+    core::Status writeStorages(std::int64_t endSeq);
+    core::Status writeContents(std::int64_t step, std::int64_t endSeq);
+    void settleCategories(std::int64_t endSeq);
+    void discardBefore(std::int64_t seq);
+    bool advance(std::int64_t seq);
+    StorageState* storage(std::int64_t id);
+
+    std::string path_;
+    std::optional<core::Session> session_;
+    std::optional<wire::ProcessRecord> process_;
+    std::int64_t pid_ = 0;
+    std::uint32_t milestones_ = 0;
+    std::unordered_map<std::int64_t, StorageState> storages_;
+    std::unordered_map<std::int64_t, TensorState> tensors_;
+    std::int64_t layers_ = 0;
+    std::int64_t nextOp_ = 0;
+    std::int64_t lastSeq_ = -1;
+    Pending pending_;
+    std::optional<wire::StepStartRecord> start_;
+    std::optional<wire::StepEndRecord> end_;
+    std::int64_t steps_ = 0;
+    std::int64_t opsOfLastStep_ = 0;
+    bool done_ = false;
+    std::vector<std::string> faults_, notes_;
+};
+
+}  // namespace hw::profiler

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// The record format between the agent and the recorder: frames over a local stream socket.
+//
+// A frame is a 12-byte header (magic u32, version u16, type u16, payload length u32) and a payload.
+// All numbers are little-endian; a string is a u32 length and its bytes. Payloads:
+//
+//   Hello          i64 pid
+//   Process        str framework, str version, str command, i64 started_ns
+//   Milestone      u32 what
+//   Layer          i64 id, i64 parent (-1), str path, str type
+//   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device
+//   Tensor         i64 id, storage, creator (-1), offset; str dtype; u16 n; i64 sizes[n],
+//   strides[n] Op             i64 id, seq, begin_ns, duration_ns, workspace, live, layer (-1),
+//   thread;
+//                  u8 phase, u8 random; str name, overload, args;
+//                  u32 n, (i64 tensor, i32 version)[n]    inputs
+//                  u32 n, (i64 tensor, u8 makes)[n]       outputs
+//                  u32 n, (i64 storage, i32 before)[n]    writes
+//   Free           i64 storage, seq
+//   Category       u8 category, i64 layer (-1), u32 n, i64 storages[n]
+//   Resize         i64 storage, bytes
+//   Contents       i64 seq, storage, total, offset; the rest: data
+//   Generator      i64 seq, id; str device; the rest: state
+//   StepStart      i64 seq, time_ns, live
+//   StepEnd        i64 seq, time_ns, live, peak; str environment; u32 n, i64 tensors[n]
+//   StepConfirmed  nothing
+//   Gap            i64 begin_ns, end_ns; str what, why
+//   Fault          str what
+//   Done           nothing
+//   Config         i32 steps, warmup, every; u32 flags     (from the recorder to the agent)
+//
+// A step ends provisionally with every Optimizer.step; the last StepEnd before a StepConfirmed, or
+// before the end of the stream, is the one that counts.
+#pragma once
+
+#include <cstdint>
+
+namespace hw::profiler::wire {
+
+inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
+inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint32_t kHeaderBytes = 12;
+inline constexpr std::uint32_t kMaxPayload = 16u << 20;
+inline constexpr std::uint32_t kContentsChunk = 1u << 20;
+/// Contents of integer constants above this many bytes are left out and become a gap.
+inline constexpr std::int64_t kMaxPlainContents = 64ll << 20;
+
+enum class Type : std::uint16_t {
+    Hello = 1,
+    Process = 2,
+    Milestone = 3,
+    Layer = 4,
+    Storage = 5,
+    Tensor = 6,
+    Op = 7,
+    Free = 8,
+    Category = 9,
+    Resize = 10,
+    Contents = 11,
+    Generator = 12,
+    StepStart = 13,
+    StepEnd = 14,
+    StepConfirmed = 15,
+    Gap = 16,
+    Fault = 17,
+    Done = 18,
+    Config = 64,
+};
+
+/// What the agent has seen so far, so that a recording without a step can say how far it came.
+enum class Milestone : std::uint32_t {
+    Shim = 1,       // Python runs, the shim waits for torch
+    Torch = 2,      // torch is imported and patched
+    Forward = 3,    // a forward with gradients
+    Backward = 4,   // a backward
+    Optimizer = 5,  // an Optimizer.step
+    Capture = 6,    // the first captured op is about to run
+};
+
+inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
+
+/// Where the agent finds the recorder's socket, and what LD_PRELOAD was before.
+inline constexpr char kSocketVariable[] = "HIGHWATER_SOCKET";
+inline constexpr char kPreloadVariable[] = "HIGHWATER_LD_PRELOAD";
+
+}  // namespace hw::profiler::wire

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The payloads of format.h as structs. Decoding checks every length; a payload with a byte too few
+// or too many is no record.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "profiler/wire/format.h"
+
+namespace hw::profiler::wire {
+
+using Payload = std::span<const std::byte>;
+
+struct HelloRecord {
+    std::int64_t pid = 0;
+};
+struct ProcessRecord {
+    std::string framework, version, command;
+    std::int64_t startedNs = 0;
+};
+struct MilestoneRecord {
+    std::uint32_t what = 0;
+};
+struct LayerRecord {
+    std::int64_t id = 0, parent = -1;
+    std::string path, type;
+};
+struct StorageRecord {
+    std::int64_t id = 0, seq = 0, bytes = 0, creator = -1, layer = -1, address = 0;
+    std::uint8_t category = 0;
+    std::string device;
+};
+struct TensorRecord {
+    std::int64_t id = 0, storage = 0, creator = -1, offset = 0;
+    std::string dtype;
+    std::vector<std::int64_t> sizes, strides;
+};
+struct OpRecord {
+    std::int64_t id = 0, seq = 0, beginNs = 0, durationNs = 0, workspace = 0, live = 0, layer = -1,
+                 thread = 0;
+    std::uint8_t phase = 0, random = 0;
+    std::string name, overload, args;
+    struct Input {
+        std::int64_t tensor;
+        std::int32_t version;
+    };
+    struct Output {
+        std::int64_t tensor;
+        bool makes;
+    };
+    struct Write {
+        std::int64_t storage;
+        std::int32_t before;
+    };
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+    std::vector<Write> writes;
+};
+struct FreeRecord {
+    std::int64_t storage = 0, seq = 0;
+};
+struct CategoryRecord {
+    std::uint8_t category = 0;
+    std::int64_t layer = -1;
+    std::vector<std::int64_t> storages;
+};
+struct ResizeRecord {
+    std::int64_t storage = 0, bytes = 0;
+};
+struct ContentsRecord {
+    std::int64_t seq = 0, storage = 0, total = 0, offset = 0;
+    std::vector<std::byte> data;
+};
+struct GeneratorRecord {
+    std::int64_t seq = 0, id = 0;
+    std::string device;
+    std::vector<std::byte> state;
+};
+struct StepStartRecord {
+    std::int64_t seq = 0, timeNs = 0, live = 0;
+};
+struct StepEndRecord {
+    std::int64_t seq = 0, timeNs = 0, live = 0, peak = 0;
+    std::string environment;
+    std::vector<std::int64_t> tensors;
+};
+struct GapRecord {
+    std::int64_t beginNs = 0, endNs = 0;
+    std::string what, why;
+};
+struct FaultRecord {
+    std::string what;
+};
+struct ConfigRecord {
+    std::int32_t steps = 1, warmup = 0, every = 1;
+    std::uint32_t flags = 0;
+};
+
+bool decode(Payload payload, HelloRecord& record);
+bool decode(Payload payload, ProcessRecord& record);
+bool decode(Payload payload, MilestoneRecord& record);
+bool decode(Payload payload, LayerRecord& record);
+bool decode(Payload payload, StorageRecord& record);
+bool decode(Payload payload, TensorRecord& record);
+bool decode(Payload payload, OpRecord& record);
+bool decode(Payload payload, FreeRecord& record);
+bool decode(Payload payload, CategoryRecord& record);
+bool decode(Payload payload, ResizeRecord& record);
+bool decode(Payload payload, ContentsRecord& record);
+bool decode(Payload payload, GeneratorRecord& record);
+bool decode(Payload payload, StepStartRecord& record);
+bool decode(Payload payload, StepEndRecord& record);
+bool decode(Payload payload, GapRecord& record);
+bool decode(Payload payload, FaultRecord& record);
+std::vector<std::byte> encode(const ConfigRecord& record);
+
+}  // namespace hw::profiler::wire

@@ -1,0 +1,292 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Records real training scripts with the built executable and looks into the sessions."""
+import json
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+
+HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
+TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training")
+PYTHON = "/usr/bin/python3"
+
+MLP = """
+import sys, torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.ReLU(), torch.nn.Linear(20, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+for step in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 10)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    print(step, loss.item().hex(), flush=True)
+"""
+
+
+class Recording(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.session = os.path.join(self.folder, "s.hws")
+
+    def script(self, text, name="train.py"):
+        path = os.path.join(self.folder, name)
+        with open(path, "w") as file:
+            file.write(textwrap.dedent(text))
+        return path
+
+    def record(self, *command, options=(), session=None):
+        return subprocess.run(
+            [HIGHWATER, "record", "--json", "-o", session or self.session, *options, "--",
+             *command], capture_output=True, text=True, timeout=300)
+
+    def recorded(self, *command, options=()):
+        done = self.record(*command, options=options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout), done.stderr
+
+    def query(self, sql):
+        database = sqlite3.connect(self.session)
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+    def info(self):
+        done = subprocess.run([HIGHWATER, "info", "--json", self.session], capture_output=True,
+                              text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def fails(self, done, *words):
+        self.assertEqual(done.returncode, 5, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertFalse(os.path.exists(self.session))
+
+
+class Models(Recording):
+    def check(self, name):
+        script = os.path.join(TRAINING, name + ".py")
+        plain = subprocess.run([PYTHON, script, "--steps", "4"], capture_output=True, text=True,
+                               timeout=300, check=True)
+        done, output = self.recorded(PYTHON, script, "--steps", "4",
+                                     options=("--steps", "2", "--warmup", "1"))
+        losses = [line for line in plain.stdout.splitlines() if line]
+        self.assertEqual(len(losses), 4)
+        for line in losses:  # bit-identical: losses are printed as hexadecimal floats
+            self.assertIn(line, output)
+        self.assertEqual((done["steps"], done["dropped"]), (2, 0))
+
+        info = self.info()
+        self.assertEqual(info["ops"], done["ops"])
+        (peak,), = self.query("SELECT allocator_peak_bytes FROM steps ORDER BY id DESC LIMIT 1")
+        self.assertLessEqual(abs(info["baseline"]["peak_bytes"] - peak), peak / 1000)
+        (begin,), = self.query("SELECT allocator_begin_bytes FROM steps ORDER BY id DESC LIMIT 1")
+        self.assertLessEqual(abs(info["baseline"]["constant_bytes"] - begin), begin / 1000)
+        self.assert_consistent()
+
+    def assert_consistent(self):
+        self.assertEqual(self.query("SELECT name FROM ops WHERE layer IS NULL"), [])
+        self.assertEqual(self.query("SELECT * FROM gaps"), [])
+        phases = dict(self.query("SELECT phase, COUNT(*) FROM ops GROUP BY phase"))
+        self.assertEqual(set(phases), {"forward", "backward", "optimizer"})
+        # A backward op outside of every module belongs to the loss, and there are few of these.
+        (outside,), = self.query(
+            "SELECT COUNT(*) FROM ops JOIN layers ON layers.id = ops.layer"
+            " WHERE phase = 'backward' AND path LIKE '(loss)'")
+        self.assertLess(outside, phases["backward"] / 10)
+        self.assertEqual(self.query("SELECT id FROM ops WHERE args LIKE '%opaque%'"), [])
+        for (text,) in self.query("SELECT args FROM ops"):
+            json.loads(text)
+        # Reads and writes of every storage agree about its version.
+        versions = {}
+        for op, in self.query("SELECT id FROM ops ORDER BY seq"):
+            for storage, version in self.query(
+                    "SELECT storage, version FROM op_inputs JOIN tensors ON id = tensor"
+                    " WHERE op = %d" % op):
+                self.assertEqual(versions.setdefault(storage, version), version)
+            for storage, before in self.query(
+                    "SELECT storage, version_before FROM op_writes WHERE op = %d" % op):
+                self.assertEqual(versions.setdefault(storage, before), before)
+                versions[storage] = before + 1
+
+    def test_resnet18(self):
+        self.check("resnet18")
+        layers = dict(self.query("SELECT path, type FROM layers"))
+        self.assertEqual(layers["layer1.0.conv2"], "Conv2d")
+        self.assertEqual(layers["(root)"], "ResNet")
+        categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
+        for name in ("parameter", "gradient", "optimizer state", "input", "activation"):
+            self.assertGreater(categories[name], 0)
+        self.assertEqual(categories["optimizer state"], 4 * 11181642)
+
+    def test_transformer(self):
+        self.check("transformer")
+        random = {name for name, in self.query("SELECT name FROM ops WHERE random")}
+        self.assertIn("aten::bernoulli_", random)
+        for state, in self.query("SELECT LENGTH(state) FROM generators"):
+            self.assertGreater(state, 5000)
+        self.assertEqual(len(self.query("SELECT 1 FROM generators")), 2)
+
+    def test_lstm(self):
+        self.check("lstm")
+        (count,), = self.query("SELECT COUNT(*) FROM ops JOIN layers ON layers.id = ops.layer"
+                               " WHERE path = 'lstm' AND phase = 'backward'")
+        self.assertGreater(count, 100)
+
+
+class Programs(Recording):
+    def test_isolated_python_and_module(self):
+        script = self.script(MLP)
+        done, _ = self.recorded(PYTHON, "-E", "-I", "-S", "-c",
+                                "import sys, runpy; sys.path.append('/usr/lib/python3/dist-packages');"
+                                "sys.argv[:] = ['train', '3']; runpy.run_path(%r)" % script)
+        self.assertEqual(done["steps"], 3)
+
+    def test_wrapper_and_shebang(self):
+        script = self.script("#!/usr/bin/env -S %s\n" % PYTHON + MLP.lstrip())
+        os.chmod(script, os.stat(script).st_mode | stat.S_IXUSR)
+        wrapper = self.script("#!/bin/sh\necho before\n%s 3\n" % script, "wrapper.sh")
+        os.chmod(wrapper, os.stat(wrapper).st_mode | stat.S_IXUSR)
+        done, _ = self.recorded(wrapper, options=("--steps", "2"))
+        self.assertEqual(done["steps"], 2)
+
+    def test_children_are_left_alone(self):
+        script = self.script("""
+            import os, subprocess, sys
+            ours = ("LD_PRELOAD", "HIGHWATER_SOCKET", "HIGHWATER_LD_PRELOAD")
+            print("left:", [name for name in ours if name in os.environ], file=sys.stderr)
+            subprocess.run([sys.executable, "-c", "import torch"], check=True)
+            import runpy
+            sys.argv = ["train", "3"]
+            runpy.run_path(%r)
+            """ % self.script(MLP, "inner.py"))
+        done, output = self.recorded(PYTHON, script)
+        self.assertIn("left: []", output)
+        self.assertEqual(done["steps"], 3)
+
+    def test_every_second_step_after_warmup(self):
+        self.recorded(PYTHON, self.script(MLP), "8",
+                      options=("--steps", "3", "--every", "2", "--warmup", "1"))
+        ops = self.query("SELECT steps.id, COUNT(*) FROM steps JOIN ops ON seq >= first_seq"
+                         " AND seq < end_seq GROUP BY steps.id")
+        self.assertEqual([step for step, _ in ops], [0, 1, 2])
+        self.assertEqual(len({count for _, count in ops}), 1)
+        begins = [begin for begin, in self.query("SELECT begin_ns FROM steps ORDER BY id")]
+        self.assertEqual(begins, sorted(begins))
+
+    def test_contents(self):
+        self.recorded(PYTHON, self.script(MLP), options=("--steps", "1", "--warmup", "1"))
+        plain = {storage for storage, in self.query("SELECT storage FROM contents")}
+        os.remove(self.session)
+        self.recorded(PYTHON, self.script(MLP),
+                      options=("--steps", "1", "--warmup", "1", "--contents"))
+        stored = dict(self.query("SELECT storage, LENGTH(data) FROM contents"))
+        self.assertLess(len(plain), len(stored))
+        weights = self.query("SELECT id, bytes FROM storages WHERE category = 'parameter'")
+        self.assertEqual(len(weights), 4)
+        for id, size in weights:
+            self.assertEqual(stored[id], size)
+
+    def test_forked_workers_are_not_captured(self):
+        script = self.script(MLP.replace("    loss.backward()", """    loss.backward()
+    import os
+    child = os.fork()
+    if child == 0:
+        model(torch.randn(4, 10)).sum().backward()
+        optimizer.step()
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0"""))
+        done, _ = self.recorded(PYTHON, script)
+        self.assertEqual(done["steps"], 3)
+        # Two linear layers in each of three steps; the child's forward is not among them.
+        forward = self.query("SELECT 1 FROM ops WHERE name = 'aten::addmm' AND phase = 'forward'")
+        self.assertEqual(len(forward), 6)
+
+    def test_sparse_gradients_become_a_gap(self):
+        done, _ = self.recorded(PYTHON, self.script("""
+            import torch
+            model = torch.nn.Embedding(10, 4, sparse=True)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(3):
+                optimizer.zero_grad()
+                model(torch.randint(0, 10, (5,))).pow(2).sum().backward()
+                optimizer.step()
+            """))
+        self.assertEqual(done["steps"], 3)
+        self.assertTrue(any("plain storage" in why for why, in self.query("SELECT why FROM gaps")))
+
+
+class BadPrograms(Recording):
+    def test_no_such_program(self):
+        self.fails(self.record("/no/such/program"), "cannot start", "no such program")
+
+    def test_not_python(self):
+        self.fails(self.record("/bin/echo", "hello"), "not Python", "hint:")
+
+    def test_no_torch(self):
+        self.fails(self.record(PYTHON, "-c", "print(1)"), "never imported torch")
+
+    def test_dies_before_a_step_ends(self):
+        script = self.script(MLP.replace("    optimizer.step()", "    sys.exit(9)"))
+        self.fails(self.record(PYTHON, script), "completed no step", "a backward", "status 9")
+
+    def test_no_training(self):
+        self.fails(self.record(PYTHON, "-c", "import torch; torch.ones(2).sum()"), "no training")
+
+    def test_exception_after_a_step(self):
+        script = self.script(MLP + "\nraise ValueError('boom')\n")
+        done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
+        self.assertEqual((done["steps"], done["exit_status"]), (3, 1))
+        self.assertIn("boom", output)
+        self.assertIn("3 of 9 steps", output)
+
+    def test_program_killed_between_steps(self):
+        script = self.script(MLP + "\nimport os; os.kill(os.getpid(), 9)\n")
+        done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
+        self.assertEqual(done["steps"], 3)
+        self.assertIn("signal 9", output)
+        self.assertGreater(self.info()["ops"], 0)
+
+    def test_recorder_killed_leaves_finished_steps_and_a_running_program(self):
+        script = self.script(MLP.replace("    print(", "    import time; time.sleep(0.1)\n    print("))
+        recorder = subprocess.Popen(
+            [HIGHWATER, "record", "--json", "-o", self.session, "--steps", "30", "--", PYTHON,
+             script, "25"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for line in recorder.stderr:
+            if line.startswith("12 "):
+                break
+        recorder.send_signal(signal.SIGKILL)
+        recorder.wait()
+        rest = recorder.stderr.read()  # until the program, which holds the other end, is done
+        recorder.stdout.close()
+        recorder.stderr.close()
+        self.assertIn("\n24 ", "\n" + rest)
+        (steps,), = self.query("SELECT COUNT(*) FROM steps")
+        self.assertGreaterEqual(steps, 5)
+        self.assertGreater(self.info()["ops"], 0)
+
+    def test_output_is_never_overwritten(self):
+        with open(self.session, "w") as file:
+            file.write("mine")
+        done = self.record(PYTHON, self.script(MLP))
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("exists already", done.stderr)
+        with open(self.session) as file:
+            self.assertEqual(file.read(), "mine")
+
+
+if __name__ == "__main__":
+    if subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True).returncode:
+        print("skipped: torch is missing; install python3-torch and python3-torchvision")
+        sys.exit(77)
+    unittest.main(verbosity=2)

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A real window: open a log, look, move the budget, choose a plan, export.
+#include <gtest/gtest.h>
+
+#include <QAction>
+#include <QImage>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "tests/models/test_graphs.h"
+#include "viewer/export/picture.h"
+#include "viewer/panels/main_window.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
+
+class Window : public ::testing::Test {
+protected:
+    void SetUp() override {
+        window_.setLight(false);
+        window_.resize(1400, 900);
+        window_.show();
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
+    }
+    void open(const char* name) {
+        window_.open(QString::fromStdString(testing::logPath(name)));
+        ASSERT_TRUE(
+            QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
+        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().activePlan() != nullptr; },
+                                    kPatience));
+    }
+    bool idle() {
+        return QTest::qWaitFor([&] { return !window_.workspace().busy(); }, kPatience);
+    }
+    MainWindow window_;
+};
+
+TEST_F(Window, EmptyStateSaysWhatToDoAndWhatWentWrong) {
+    EXPECT_TRUE(window_.emptyState().isVisible());
+    EXPECT_FALSE(window_.timeline().isVisible());
+    window_.open(QStringLiteral("/nonexistent/run.hws"));
+    const auto* problem = window_.emptyState().findChild<QLabel*>(QStringLiteral("problem"));
+    ASSERT_NE(problem, nullptr);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return problem->isVisible(); }, kPatience));
+    EXPECT_TRUE(problem->text().contains(QStringLiteral("run.hws")));
+    QTest::keyClick(&window_, Qt::Key_Right);  // keys without a document do nothing
+    QTest::keyClick(&window_, Qt::Key_P);
+    EXPECT_EQ(window_.workspace().document(), nullptr);
+}
+
+TEST_F(Window, OpensALogAndShowsItsPeak) {
+    HW_NEED_LOG("resnet32");
+    open("resnet32");
+    EXPECT_FALSE(window_.emptyState().isVisible());
+    EXPECT_TRUE(window_.timeline().isVisible());
+    EXPECT_NEAR(window_.timeline().plot().highestDrawn(), 10.06, 0.01) << "gigabytes";
+    EXPECT_TRUE(window_.compare().figure(0).startsWith(QStringLiteral("10.06 → ")));
+    EXPECT_TRUE(window_.compare().figure(1).startsWith(QStringLiteral("291.9 → ")));
+    EXPECT_EQ(window_.compare().figure(3), QStringLiteral("no bound yet"));
+}
+
+TEST_F(Window, ZoomedOutOrNarrowThePeakStays) {
+    HW_NEED_LOG("treelstm");
+    open("treelstm");
+    TimelinePlot& plot = window_.timeline().plot();
+    const Document& document = *window_.workspace().document();
+    const double peak = document.size.value(document.peak());
+    EXPECT_DOUBLE_EQ(plot.highestDrawn(), peak);
+    window_.resize(900, 700);
+    QCoreApplication::processEvents();
+    EXPECT_DOUBLE_EQ(plot.highestDrawn(), peak);
+    const QCPRange whole = plot.visibleTime();
+    QTest::keyClick(&window_, Qt::Key_Plus);
+    EXPECT_LT(plot.visibleTime().size(), whole.size());
+    QTest::keyClick(&window_, Qt::Key_0);
+    EXPECT_DOUBLE_EQ(plot.visibleTime().size(), whole.size());
+    plot.pan(-5);
+    EXPECT_DOUBLE_EQ(plot.visibleTime().lower, 0);
+}
+
+TEST_F(Window, MovingTheBudgetBringsAnotherPlan) {
+    HW_NEED_LOG("unet");
+    open("unet");
+    ASSERT_TRUE(idle());
+    const PlanPointer before = window_.workspace().activePlan();
+    BudgetSlider& slider = window_.whatIf().slider();
+    QTest::keyClick(&window_, Qt::Key_B);
+    EXPECT_TRUE(slider.hasFocus());
+    for (int i = 0; i < 15; ++i) QTest::keyClick(&slider, Qt::Key_Right);
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return window_.workspace().budgetRatio() > 0.74; }, kPatience));
+    ASSERT_TRUE(idle());
+    const PlanPointer after = window_.workspace().activePlan();
+    ASSERT_TRUE(after);
+    EXPECT_NE(after, before);
+    EXPECT_EQ(after->budget, window_.workspace().budget());
+    EXPECT_LE(after->peak, window_.workspace().budget());
+    EXPECT_LT(after->overhead, before->overhead);
+    EXPECT_TRUE(window_.compare().figure(0).contains(
+        window_.workspace().document()->size.number(after->peak)));
+}
+
+TEST_F(Window, AClickOnACurveChoosesThatPlan) {
+    HW_NEED_LOG("unet");
+    open("unet");
+    ASSERT_TRUE(idle());
+    FrontierPlot& plot = window_.whatIf().plot();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.graphCount() > 1; }, kPatience));
+    const std::vector<PlanPointer> points =
+        window_.workspace().frontier(QStringLiteral("dtr:eqclass"));
+    ASSERT_GT(points.size(), 3U);
+    const PlanPointer wanted = points.back();
+    const double share = ratio(wanted->budget, window_.workspace().document()->peak());
+    const QPoint pixel(static_cast<int>(plot.xAxis->coordToPixel(share * 100)),
+                       static_cast<int>(plot.yAxis->coordToPixel((wanted->overhead - 1) * 100)));
+    ASSERT_EQ(plot.planAt(pixel), wanted);
+    QTest::mouseClick(&plot, Qt::LeftButton, {}, pixel);
+    EXPECT_EQ(window_.workspace().activePlan(), wanted);
+    EXPECT_EQ(window_.workspace().budget(), wanted->budget);
+    ASSERT_TRUE(idle());
+    EXPECT_EQ(window_.workspace().activePlan(), wanted)
+        << "other planners' results must not take over";
+}
+
+TEST_F(Window, CursorAndArrowsListWhatIsLive) {
+    HW_NEED_LOG("resnet32");
+    open("resnet32");
+    TimelinePlot& plot = window_.timeline().plot();
+    EXPECT_FALSE(plot.readout().content());
+    QTest::keyClick(&window_, Qt::Key_Right);
+    ASSERT_TRUE(plot.readout().content());
+    EXPECT_EQ(plot.readout().content()->lines.size(), 7U);
+    EXPECT_TRUE(plot.readout().content()->subtitle.contains(QStringLiteral("10.06 GB")));
+    const double peakTime = plot.readout().content()->milliseconds;
+    QTest::keyClick(&window_, Qt::Key_Left);
+    EXPECT_LT(plot.readout().content()->milliseconds, peakTime);
+    QTest::mouseMove(&plot, QPoint(plot.width() / 2, plot.height() / 3));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.readout().content()->milliseconds > peakTime; },
+                                kPatience));
+}
+
+TEST_F(Window, ThemesAndExport) {
+    HW_NEED_LOG("resnet32");
+    open("resnet32");
+    QTemporaryDir folder;
+    const QString file = folder.filePath(QStringLiteral("w.png"));
+    ASSERT_TRUE(savePictureOf(window_, file.toStdString(), 1));
+    const QImage dark(file);
+    EXPECT_EQ(dark.size(), window_.size());
+    QTest::keyClick(&window_, Qt::Key_T);
+    EXPECT_TRUE(theme().light);
+    ASSERT_TRUE(savePictureOf(window_, file.toStdString(), 1));
+    const QImage light(file);
+    EXPECT_NE(dark, light);
+    EXPECT_EQ(
+        savePictureOf(window_, folder.filePath(QStringLiteral("no/such/w.png")).toStdString(), 1)
+            .error()
+            .code,
+        core::ErrorCode::BadInput);
+}
+
+}  // namespace
+}  // namespace hw::viewer

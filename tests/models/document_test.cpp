@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/document.h"
+
+#include <gtest/gtest.h>
+
+#include <QAbstractItemModelTester>
+#include <QTemporaryDir>
+
+#include "core/plan/plan.h"
+#include "tests/models/test_graphs.h"
+#include "viewer/models/layer_model.h"
+
+namespace hw::viewer {
+namespace {
+
+TEST(Document, MissingAndForeignFilesSaySo) {
+    const auto missing = loadDocument("/nonexistent/file.hws");
+    ASSERT_FALSE(missing);
+    EXPECT_EQ(missing.error().code, core::ErrorCode::BadInput);
+    EXPECT_NE(missing.error().what.find("file.hws"), std::string::npos);
+}
+
+TEST(Document, LoadsALogAndAPlanForIt) {
+    HW_NEED_LOG("resnet32");
+    core::Result<DocumentPointer> document = loadDocument(testing::logPath("resnet32"));
+    ASSERT_TRUE(document) << document.error().what;
+    EXPECT_EQ((*document)->peak(), core::Bytes(10'061'179'152));
+    EXPECT_EQ((*document)->judged.time, core::Nanoseconds(291'905'487));
+    EXPECT_EQ((*document)->size.name, "GB");
+    EXPECT_EQ((*document)->name, "resnet32.log.gz");
+    EXPECT_LE((*document)->floor, (*document)->peak());
+    EXPECT_FALSE((*document)->peakPlace().isEmpty());
+    EXPECT_EQ((*document)->curve.peak, (*document)->peak());
+
+    const core::Bytes budget(static_cast<std::int64_t>((*document)->peak().count() * 0.6));
+    const auto outcome = planners::planWith("dtr:eqclass", (*document)->graph, {.budget = budget});
+    ASSERT_TRUE(outcome && outcome->plan);
+    QTemporaryDir folder;
+    const std::string file = folder.filePath("a.plan.json").toStdString();
+    ASSERT_TRUE(core::writePlanFile(*outcome->plan, file));
+    core::Result<PlanPointer> plan = loadPlan(**document, file);
+    ASSERT_TRUE(plan) << plan.error().what;
+    EXPECT_EQ((*plan)->planner, "dtr:eqclass");
+    EXPECT_EQ((*plan)->peak, outcome->peak);
+    EXPECT_EQ((*plan)->time, outcome->time);
+    EXPECT_EQ((*plan)->curve.peak, outcome->peak);
+    EXPECT_LE((*plan)->peak, budget);
+    EXPECT_GT((*plan)->recomputedOps, 0);
+
+    HW_NEED_LOG("unet");
+    core::Result<DocumentPointer> other = loadDocument(testing::logPath("unet"));
+    ASSERT_TRUE(other);
+    const auto foreign = loadPlan(**other, file);
+    ASSERT_FALSE(foreign);
+    EXPECT_EQ(foreign.error().code, core::ErrorCode::BadInput);
+}
+
+TEST(Document, UnknownStepIsRefused) {
+    HW_NEED_LOG("resnet32");
+    const auto document = loadDocument(testing::logPath("resnet32"), 4711);
+    ASSERT_FALSE(document);
+    EXPECT_EQ(document.error().code, core::ErrorCode::BadInput);
+}
+
+TEST(Layers, SharesOfThePeakAddUp) {
+    auto document = std::make_shared<Document>();
+    document->graph = testing::smallGraph();
+    document->baseline = core::baselineSchedule(document->graph);
+    document->judged = core::evaluate(document->graph, document->baseline);
+    document->curve = stepCurve(document->graph, document->baseline);
+    document->size = SizeUnit::fitting(document->peak());
+    document->time = TimeFormat::fitting(document->judged.time);
+    core::Bytes total;
+    core::Nanoseconds time;
+    for (const LayerShare& share : layerShares(*document)) {
+        total += share.atPeak;
+        time += share.forward + share.backward;
+    }
+    EXPECT_EQ(total, document->peak());
+    EXPECT_EQ(time, document->judged.time);
+
+    LayerModel model;
+    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
+    model.setDocument(document);
+    ASSERT_EQ(model.rowCount(), 2);
+    EXPECT_EQ(model.index(0, LayerModel::Layer).data().toString(), "conv");
+    EXPECT_EQ(model.index(0, LayerModel::AtPeak).data().toString(), "125 B");
+    EXPECT_EQ(model.rowOf(1), 0);
+    EXPECT_EQ(model.firstOp(0), 0);
+    model.setDocument(nullptr);
+    EXPECT_EQ(model.rowCount(), 0);
+}
+
+}  // namespace
+}  // namespace hw::viewer

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/format.h"
+
+#include <gtest/gtest.h>
+
+namespace hw::viewer {
+namespace {
+
+using core::Bytes;
+using core::Nanoseconds;
+
+TEST(Format, OneUnitForEverythingShownTogether) {
+    const SizeUnit unit = SizeUnit::fitting(Bytes(10'061'179'152));
+    EXPECT_EQ(unit.text(Bytes(10'061'179'152)), "10.06 GB");
+    EXPECT_EQ(unit.text(Bytes(5'000'000)), "0.01 GB");
+    EXPECT_EQ(SizeUnit::fitting(Bytes(48'700'000)).text(Bytes(48'700'000)), "48.70 MB");
+    EXPECT_EQ(SizeUnit::fitting(Bytes(2'500)).text(Bytes(2'500)), "2.50 kB");
+    EXPECT_EQ(SizeUnit::fitting(Bytes(999)).text(Bytes(999)), "999 B");
+    EXPECT_EQ(SizeUnit::fitting(Bytes(0)).text(Bytes(0)), "0 B");
+}
+
+TEST(Format, TimesInMillisecondsWithDigitsForTheStep) {
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(291'905'487)).text(Nanoseconds(291'905'487)),
+              "291.9 ms");
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(1'313'100'000)).text(Nanoseconds(1'313'100'000)),
+              "1313 ms");
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(12'345'678)).text(Nanoseconds(12'345'678)),
+              "12.35 ms");
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(10)).text(Nanoseconds(1'500)), "0.002 ms");
+    EXPECT_EQ(nanoseconds(milliseconds(Nanoseconds(123'456'789))), Nanoseconds(123'456'789));
+}
+
+TEST(Format, RatiosAndNames) {
+    EXPECT_EQ(overheadText(1.08976), "+8.98 %");
+    EXPECT_EQ(overheadText(0.99999999), "+0.00 %");
+    EXPECT_EQ(overheadText(0.97), "-3.00 %");
+    EXPECT_EQ(percentText(0.5), "50 %");
+    EXPECT_EQ(shortOpName("aten::convolution_backward"), "convolution_backward");
+    EXPECT_EQ(shortOpName("relu"), "relu");
+}
+
+}  // namespace
+}  // namespace hw::viewer

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/workspace.h"
+
+#include <gtest/gtest.h>
+
+#include <QSignalSpy>
+#include <QTest>
+#include <algorithm>
+
+#include "tests/models/test_graphs.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
+
+TEST(Workspace, OpensInTheBackgroundAndSaysWhatFailed) {
+    Workspace workspace;
+    QSignalSpy failed(&workspace, &Workspace::failed);
+    workspace.open(QStringLiteral("/nonexistent/run.hws"));
+    EXPECT_EQ(workspace.document(), nullptr);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return failed.count() == 1; }, kPatience));
+    EXPECT_TRUE(failed[0][0].toString().contains(QStringLiteral("run.hws")));
+    EXPECT_EQ(workspace.document(), nullptr);
+    EXPECT_FALSE(workspace.busy());
+}
+
+TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    EXPECT_NEAR(workspace.budgetRatio(), Workspace::kDefaultRatio, 1e-6);
+    workspace.setBudgetRatio(0.7);
+    EXPECT_TRUE(workspace.busy());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
+    ASSERT_TRUE(workspace.activePlan());
+    EXPECT_EQ(workspace.activePlan()->budget, workspace.budget());
+    EXPECT_LE(workspace.activePlan()->peak, workspace.budget());
+    PlanPointer dtr;
+    for (const Workspace::Row& row : workspace.rows()) {
+        ASSERT_TRUE(row.plan);
+        if (row.plan->ok()) EXPECT_LE(workspace.activePlan()->overhead, row.plan->overhead);
+        if (row.planner == QLatin1String("dtr:eqclass")) dtr = row.plan;
+    }
+    ASSERT_TRUE(dtr);
+    workspace.choose(dtr);
+    workspace.setBudgetRatio(0.8);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
+    EXPECT_EQ(workspace.activePlan()->planner, QStringLiteral("dtr:eqclass"));
+    EXPECT_EQ(workspace.activePlan()->budget, workspace.budget());
+    EXPECT_EQ(workspace.frontier(QStringLiteral("dtr:eqclass")).size(), 2U);
+}
+
+TEST(Workspace, BelowTheFloorNothingIsPlanned) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    workspace.setBudget(workspace.document()->floor - core::Bytes(1));
+    EXPECT_FALSE(workspace.busy());
+    EXPECT_FALSE(workspace.activePlan());
+}
+
+TEST(Workspace, FrontierReachesDownToTheFloor) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    EXPECT_EQ(workspace.frontierRatios().front(), 1.0);
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    const std::vector<double> ratios = workspace.frontierRatios();
+    EXPECT_TRUE(std::is_sorted(ratios.rbegin(), ratios.rend()));
+    EXPECT_EQ(ratios.front(), 1.0);
+    EXPECT_GE(std::count_if(ratios.begin(), ratios.end(),
+                            [&](double share) {
+                                return share >= ratio(workspace.document()->floor,
+                                                      workspace.document()->peak());
+                            }),
+              5);
+}
+
+TEST(Workspace, SelectionStaysWithinTheStep) {
+    HW_NEED_LOG("resnet32");
+    Workspace workspace;
+    workspace.stepOp(1);
+    EXPECT_EQ(workspace.selectedOp(), core::kNone);
+    ASSERT_TRUE(workspace.openNow(testing::logPath("resnet32"), {}, std::nullopt));
+    QSignalSpy moved(&workspace, &Workspace::selectionChanged);
+    const Document& document = *workspace.document();
+    workspace.stepOp(1);
+    EXPECT_EQ(workspace.selectedOp(), document.curve.moments[document.curve.peakMoment].op)
+        << "the first step lands on the peak";
+    workspace.selectOp(0);
+    workspace.stepOp(-1);
+    EXPECT_EQ(workspace.selectedOp(), 0);
+    workspace.selectOp(static_cast<core::OpIndex>(document.graph.ops.size()));
+    EXPECT_EQ(workspace.selectedOp(), 0);
+    EXPECT_EQ(moved.count(), 2);
+}
+
+TEST(Workspace, CancelForgetsWhatWasAsked) {
+    HW_NEED_LOG("treelstm");
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(testing::logPath("treelstm"), {}, std::nullopt));
+    workspace.requestFrontier();
+    EXPECT_TRUE(workspace.busy());
+    workspace.cancel();
+    EXPECT_FALSE(workspace.busy());
+    workspace.setBudgetRatio(1.0);  // asked again afterwards, it is computed
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
+    EXPECT_FALSE(workspace.frontier(QStringLiteral("none")).empty());
+}
+
+}  // namespace
+}  // namespace hw::viewer

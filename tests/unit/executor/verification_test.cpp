@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "executor/verification.h"
+
+#include <gtest/gtest.h>
+
+using namespace hw::core;
+using namespace hw::executor;
+
+namespace {
+
+struct Sample {
+    TrainingGraph graph;
+    std::vector<float> input{1, 2}, output{3, 4};
+    std::vector<std::byte> generator{std::byte{1}};
+
+    Sample() {
+        graph.storages.resize(2);
+        graph.tensors = {{0, kNone, 0}, {1, kNone, 1}};
+        for (Storage& storage : graph.storages) storage.bytes = Bytes(8);
+        graph.layers.push_back({"block.relu", "ReLU", kNone});
+        Op op;
+        op.name = "aten::relu", op.inputs = {{0, 0}}, op.outputs = {{1, true}}, op.layer = 0;
+        graph.ops = {op};
+        graph.events = {{Event::Kind::Constant, 0}, {Event::Kind::Compute, 0}};
+        graph.finalTensors = {1};
+        graph.finish();
+    }
+
+    static std::span<const std::byte> bytes(const std::vector<float>& data) {
+        return std::as_bytes(std::span(data));
+    }
+    static TensorBytes tensor(const std::vector<float>& data) {
+        return {bytes(data).data(),
+                4,
+                ElementKind::Float,
+                {static_cast<std::int64_t>(data.size())},
+                {1}};
+    }
+    OpResults results(bool first = true) const {
+        return {0, 0, first, {tensor(output)}, {{0, bytes(input)}}, {}};
+    }
+    FinalState end() const { return {{tensor(output)}, {{1, bytes(output)}}, {generator}}; }
+    void record(Reference& reference) const {
+        reference.beforeOp(0, {{0, bytes(input)}});
+        reference.afterOp(results());
+        reference.keep(end());
+    }
+};
+
+}  // namespace
+
+TEST(Verification, EqualRunsAreEqual) {
+    Sample sample;
+    Reference reference(sample.graph);
+    sample.record(reference);
+    Comparison comparison(reference);
+    comparison.afterOp(sample.results());
+    comparison.compare(sample.end());
+    EXPECT_EQ(comparison.figures().compared, 3);  // one result, one final tensor, one generator
+    EXPECT_EQ(comparison.figures().different, 0);
+    EXPECT_EQ(comparison.figures().nonfinite, 0);
+    EXPECT_FALSE(comparison.figures().first);
+    EXPECT_TRUE(reference.notes().empty());
+}
+
+TEST(Verification, TheFirstDifferenceIsNamed) {
+    Sample sample;
+    Reference reference(sample.graph);
+    sample.record(reference);
+    Comparison comparison(reference);
+    comparison.afterOp(sample.results());
+    sample.output[1] = 5;
+    comparison.afterOp(sample.results(/*first=*/false));
+    sample.generator[0] = std::byte{2};
+    comparison.compare(sample.end());
+    EXPECT_EQ(comparison.figures().different, 3);
+    ASSERT_TRUE(comparison.figures().first);
+    EXPECT_EQ(comparison.figures().first->op, 0);
+    EXPECT_EQ(comparison.figures().first->layer, "block.relu");
+    EXPECT_TRUE(comparison.figures().first->recomputed);
+}
+
+TEST(Verification, WhatIsNotFiniteIsCounted) {
+    Sample sample;
+    sample.output[0] = 1.0f / 0.0f;
+    Reference reference(sample.graph);
+    sample.record(reference);
+    Comparison comparison(reference);
+    comparison.afterOp(sample.results());
+    comparison.compare(sample.end());
+    EXPECT_EQ(comparison.figures().different, 0);
+    EXPECT_EQ(comparison.figures().nonfinite, 2);
+}
+
+TEST(Verification, AnInputThatChangesSilentlyIsNoted) {
+    Sample sample;
+    Reference reference(sample.graph);
+    reference.beforeOp(0, {{0, Sample::bytes(sample.input)}});
+    sample.input[0] = 7;
+    reference.afterOp(sample.results());
+    ASSERT_EQ(reference.notes().size(), 1u);
+    EXPECT_NE(reference.notes()[0].find("aten::relu"), std::string::npos);
+}

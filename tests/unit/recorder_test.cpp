@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "core/memory/evaluate.h"
+#include "core/session/session.h"
+#include "profiler/attach/record.h"
+#include "profiler/recorder/assembler.h"
+
+namespace hw::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+using wire::Type;
+using I64 = std::int64_t;
+
+class Recorder : public ::testing::Test {
+protected:
+    Recorder() : folder_(fs::temp_directory_path() / ("recorder-" + std::to_string(getpid()))) {
+        fs::create_directory(folder_);
+        assembler_ = std::make_unique<Assembler>(path());
+    }
+    ~Recorder() override { fs::remove_all(folder_); }
+
+    std::string path() const { return (folder_ / "s.hws").string(); }
+
+    // The wire's fields, in a payload.
+    struct Fields {
+        std::vector<std::byte> bytes;
+        template <class Value>
+        requires std::is_arithmetic_v<Value>
+        void one(Value value) {
+            const auto* begin = reinterpret_cast<const std::byte*>(&value);
+            bytes.insert(bytes.end(), begin, begin + sizeof(value));
+        }
+        void one(const std::string& text) {
+            one(static_cast<std::uint32_t>(text.size()));
+            const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+            bytes.insert(bytes.end(), begin, begin + text.size());
+        }
+    };
+    template <class... Values>
+    core::Status send(Type type, const Values&... values) {
+        Fields fields;
+        (fields.one(values), ...);
+        return assembler_->handle({type, fields.bytes});
+    }
+    template <class... Values>
+    void ok(Type type, const Values&... values) {
+        const core::Status status = send(type, values...);
+        EXPECT_TRUE(status) << (status ? "" : status.error().what);
+    }
+
+    void introduce() {
+        ok(Type::Hello, I64{42});
+        ok(Type::Process, std::string("pytorch"), std::string("1.13"), std::string("train"),
+           I64{1});
+        ok(Type::Layer, I64{0}, I64{-1}, std::string("(root)"), std::string("Net"));
+    }
+    core::Status storage(I64 id, I64 seq, I64 bytes, I64 creator) {
+        return send(Type::Storage, id, seq, bytes, creator, I64{0}, I64{4096}, std::uint8_t{7},
+                    std::string("cpu"));
+    }
+    core::Status tensor(I64 id, I64 storage, I64 creator) {
+        return send(Type::Tensor, id, storage, creator, I64{0}, std::string("float32"),
+                    std::uint16_t{1}, I64{25}, I64{1});
+    }
+    /// An op of one input and one output.
+    core::Status op(I64 id, I64 seq, I64 in, int version, I64 out, bool makes, I64 written = -1,
+                    int before = 0) {
+        Fields fields;
+        for (const I64 value : {id, seq, I64{1000}, I64{50}, I64{16}, I64{100}, I64{0}, I64{1}})
+            fields.one(value);
+        fields.one(std::uint8_t{1});
+        fields.one(std::uint8_t{0});
+        fields.one(std::string("aten::relu"));
+        fields.one(std::string());
+        fields.one(std::string("{\"a\":[],\"k\":{}}"));
+        fields.one(std::uint32_t{1});
+        fields.one(in);
+        fields.one(std::int32_t{version});
+        fields.one(std::uint32_t{1});
+        fields.one(out);
+        fields.one(static_cast<std::uint8_t>(makes));
+        fields.one(std::uint32_t{written >= 0});
+        if (written >= 0) {
+            fields.one(written);
+            fields.one(std::int32_t{before});
+        }
+        return assembler_->handle({Type::Op, fields.bytes});
+    }
+    void end(I64 seq, std::initializer_list<I64> finals) {
+        Fields fields;
+        for (const I64 value : {seq, I64{9000}, I64{200}, I64{300}}) fields.one(value);
+        fields.one(std::string("{\"num_threads\":1}"));
+        fields.one(static_cast<std::uint32_t>(finals.size()));
+        for (const I64 id : finals) fields.one(id);
+        EXPECT_TRUE(assembler_->handle({Type::StepEnd, fields.bytes}));
+    }
+
+    /// A constant (storage 0), the start of a step, and an op that makes storage 1 from it.
+    void beginStep() {
+        introduce();
+        EXPECT_TRUE(storage(0, 0, 100, -1));
+        EXPECT_TRUE(tensor(0, 0, -1));
+        ok(Type::StepStart, I64{1}, I64{500}, I64{100});
+        EXPECT_TRUE(storage(1, 1, 100, 0));
+        EXPECT_TRUE(tensor(1, 1, 0));
+        EXPECT_TRUE(op(0, 1, 0, 0, 1, true));
+    }
+
+    fs::path folder_;
+    std::unique_ptr<Assembler> assembler_;
+};
+
+TEST_F(Recorder, AFinishedStepBecomesAGraph) {
+    beginStep();
+    EXPECT_TRUE(op(1, 2, 1, 0, 1, false, 1, 0));  // in place
+    ok(Type::Free, I64{0}, I64{3});
+    end(4, {1});
+    EXPECT_FALSE(fs::exists(path())) << "a provisional end is not the end";
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    EXPECT_EQ(assembler_->steps(), 1);
+    EXPECT_EQ(assembler_->opsOfLastStep(), 2);
+
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto steps = session->steps();
+    ASSERT_TRUE(steps);
+    ASSERT_EQ(steps->size(), 1u);
+    EXPECT_EQ(steps->front().allocatorPeakBytes, 300);
+    const auto graph = core::loadGraph(*session, 0);
+    ASSERT_TRUE(graph) << graph.error().what;
+    EXPECT_EQ(graph->ops.size(), 2u);
+    ASSERT_EQ(graph->storages.size(), 2u);
+    EXPECT_TRUE(graph->storages[0].isConstant());
+    EXPECT_EQ(graph->storages[0].category, core::Category::Input);
+    EXPECT_FALSE(graph->storages[0].aliveAtEnd);
+    EXPECT_EQ(graph->storages[1].creator, 0);
+    EXPECT_EQ(graph->storages[1].writers.size(), 1u);
+    EXPECT_EQ(graph->storages[1].category, core::Category::Temporary);
+    const auto judged = core::evaluate(*graph, core::baselineSchedule(*graph));
+    EXPECT_TRUE(judged.valid) << judged.why;
+    EXPECT_EQ(judged.peak, core::Bytes(216));
+}
+
+TEST_F(Recorder, AStreamThatBreaksOffKeepsTheStepThatHadEnded) {
+    beginStep();
+    end(2, {0, 1});
+    EXPECT_TRUE(storage(2, 2, 50, 1));  // the next step has begun
+    EXPECT_TRUE(tensor(2, 2, 1));
+    EXPECT_TRUE(op(1, 2, 1, 0, 2, true));
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto ops = session->ops(0);
+    ASSERT_TRUE(ops);
+    EXPECT_EQ(ops->size(), 1u);
+    const auto counts = session->counts();
+    ASSERT_TRUE(counts);
+    EXPECT_EQ(counts->storages, 2) << "nothing of the unfinished step is written";
+}
+
+TEST_F(Recorder, ALaterEndOfTheSameStepReplacesTheEarlier) {
+    beginStep();
+    end(2, {0, 1});
+    EXPECT_TRUE(op(1, 2, 1, 0, 1, false, 1, 0));  // a second optimizer
+    end(3, {0, 1});
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    EXPECT_EQ(assembler_->steps(), 1);
+    EXPECT_EQ(assembler_->opsOfLastStep(), 2);
+}
+
+TEST_F(Recorder, ANewStartTurnsWhatWasMadeBeforeIntoConstants) {
+    beginStep();
+    ok(Type::StepStart, I64{2}, I64{600}, I64{200});
+    EXPECT_TRUE(storage(2, 2, 50, 1));
+    EXPECT_TRUE(tensor(2, 2, 1));
+    EXPECT_TRUE(op(1, 2, 1, 0, 2, true));
+    end(3, {0, 1, 2});
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto graph = core::loadGraph(*session, 0);
+    ASSERT_TRUE(graph) << graph.error().what;
+    EXPECT_EQ(graph->ops.size(), 1u);
+    EXPECT_TRUE(graph->storages[1].isConstant());
+}
+
+TEST_F(Recorder, ContentsOfConstantsAreKeptAndOthersAreNot) {
+    introduce();
+    EXPECT_TRUE(storage(0, 0, 4, -1));
+    EXPECT_TRUE(tensor(0, 0, -1));
+    ok(Type::StepStart, I64{1}, I64{500}, I64{4});
+    ok(Type::Contents, I64{1}, I64{0}, I64{4}, I64{0}, std::int16_t{7});
+    EXPECT_TRUE(send(Type::Contents, I64{1}, I64{0}, I64{4}, I64{2}, std::int16_t{8}));
+    ok(Type::Generator, I64{1}, I64{0}, std::string("cpu"), std::int32_t{77});
+    EXPECT_TRUE(storage(1, 1, 8, 0));
+    EXPECT_TRUE(tensor(1, 1, 0));
+    EXPECT_TRUE(op(0, 1, 0, 0, 1, true));
+    end(2, {0, 1});
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto data = session->contents(0, 0);
+    ASSERT_TRUE(data);
+    EXPECT_EQ(data->size(), 4u);
+    EXPECT_EQ((*data)[2], std::byte{8});
+    const auto generators = session->generators(0);
+    ASSERT_TRUE(generators);
+    ASSERT_EQ(generators->size(), 1u);
+    EXPECT_EQ(generators->front().state.size(), 4u);
+}
+
+TEST_F(Recorder, ContradictionsAreRefused) {
+    EXPECT_FALSE(storage(0, 0, 100, -1)) << "before the introduction";
+    beginStep();
+    EXPECT_FALSE(storage(1, 9, 100, -1)) << "the id is taken";
+    EXPECT_FALSE(storage(5, 0, 100, -1)) << "in the past";
+    EXPECT_FALSE(storage(5, 9, -1, -1)) << "negative size";
+    EXPECT_FALSE(tensor(9, 77, -1)) << "no such storage";
+    EXPECT_FALSE(op(5, 9, 0, 0, 1, false)) << "op ids have no holes";
+    EXPECT_FALSE(op(1, 9, 0, 3, 1, false)) << "a version that never was";
+    EXPECT_FALSE(op(1, 10, 55, 0, 1, false)) << "unknown tensor";
+    EXPECT_FALSE(send(Type::Free, I64{44}, I64{20})) << "unknown storage";
+    EXPECT_FALSE(send(Type::Config, I64{0}, I64{0})) << "from the wrong side";
+    EXPECT_FALSE(send(Type::Contents, I64{1}, I64{0}, I64{999}, I64{0})) << "wrong size";
+    EXPECT_FALSE(send(Type::Op, I64{1})) << "cut short";
+}
+
+TEST_F(Recorder, NothingIsReadAfterItsRelease) {
+    beginStep();
+    ok(Type::Free, I64{0}, I64{2});
+    EXPECT_FALSE(op(1, 3, 0, 0, 1, false));
+    EXPECT_FALSE(send(Type::Free, I64{0}, I64{4}));
+}
+
+TEST_F(Recorder, RecordSaysWhyItCannotStart) {
+    const auto quiet = [](const std::string&) {};
+    RecordOptions options;
+    EXPECT_EQ(record(options, quiet).error().code, core::ErrorCode::Usage);
+    options.command = {"/bin/true"};
+    options.steps = 0;
+    EXPECT_EQ(record(options, quiet).error().code, core::ErrorCode::Usage);
+    options.steps = 1;
+    options.output = (folder_ / "nowhere" / "s.hws").string();
+    EXPECT_EQ(record(options, quiet).error().code, core::ErrorCode::BadInput);
+    options.output = folder_.string();
+    EXPECT_EQ(record(options, quiet).error().code, core::ErrorCode::BadInput) << "it exists";
+}
+
+}  // namespace
+}  // namespace hw::profiler

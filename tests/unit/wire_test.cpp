@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "profiler/wire/frame_reader.h"
+#include "profiler/wire/records.h"
+
+namespace hw::profiler::wire {
+namespace {
+
+/// Builds payloads the way the shim does.
+class Bytes {
+public:
+    template <class Value>
+    requires std::is_arithmetic_v<Value> Bytes& operator<<(Value value) {
+        const auto* begin = reinterpret_cast<const std::byte*>(&value);
+        bytes_.insert(bytes_.end(), begin, begin + sizeof(Value));
+        return *this;
+    }
+    Bytes& operator<<(const std::string& text) {
+        *this << static_cast<std::uint32_t>(text.size());
+        const auto* begin = reinterpret_cast<const std::byte*>(text.data());
+        bytes_.insert(bytes_.end(), begin, begin + text.size());
+        return *this;
+    }
+    const std::vector<std::byte>& get() const { return bytes_; }
+
+private:
+    std::vector<std::byte> bytes_;
+};
+
+using I64 = std::int64_t;
+
+Bytes opPayload() {
+    Bytes bytes;
+    bytes << I64{7} << I64{40} << I64{1000} << I64{250} << I64{64} << I64{4096} << I64{2}
+          << I64{99};
+    bytes << std::uint8_t{2} << std::uint8_t{1} << std::string("aten::mm") << std::string("out")
+          << std::string("{\"a\":[],\"k\":{}}");
+    bytes << std::uint32_t{2} << I64{5} << std::int32_t{0} << I64{6} << std::int32_t{3};
+    bytes << std::uint32_t{1} << I64{8} << std::uint8_t{1};
+    bytes << std::uint32_t{1} << I64{4} << std::int32_t{2};
+    return bytes;
+}
+
+TEST(FrameReader, GivesWholeFramesWhateverTheChunks) {
+    const auto first = encodeFrame(Type::Op, opPayload().get());
+    const auto second = encodeFrame(Type::StepConfirmed, {});
+    std::vector<std::byte> stream = first;
+    stream.insert(stream.end(), second.begin(), second.end());
+    for (std::size_t chunk : {1u, 3u, 12u, 13u, 1000u}) {
+        FrameReader reader;
+        std::vector<Frame> frames;
+        for (std::size_t at = 0; at < stream.size(); at += chunk) {
+            reader.feed({stream.data() + at, std::min(chunk, stream.size() - at)});
+            while (auto frame = reader.next()) frames.push_back(std::move(*frame));
+        }
+        ASSERT_EQ(frames.size(), 2u) << "chunks of " << chunk;
+        EXPECT_EQ(frames[0].type, Type::Op);
+        EXPECT_EQ(frames[0].payload, opPayload().get());
+        EXPECT_EQ(frames[1].type, Type::StepConfirmed);
+        EXPECT_TRUE(frames[1].payload.empty());
+        EXPECT_EQ(reader.pending(), 0u);
+        EXPECT_TRUE(reader.error().empty());
+    }
+}
+
+TEST(FrameReader, WaitsForTheRestOfAFrame) {
+    const auto frame = encodeFrame(Type::Op, opPayload().get());
+    FrameReader reader;
+    reader.feed({frame.data(), frame.size() - 1});
+    EXPECT_FALSE(reader.next());
+    EXPECT_TRUE(reader.error().empty());
+    reader.feed({frame.data() + frame.size() - 1, 1});
+    EXPECT_TRUE(reader.next());
+}
+
+std::string errorAfterChange(std::size_t at, std::uint8_t value) {
+    auto frame = encodeFrame(Type::Done, {});
+    frame[at] = std::byte{value};
+    FrameReader reader;
+    reader.feed(frame);
+    EXPECT_FALSE(reader.next());
+    const auto good = encodeFrame(Type::Done, {});
+    reader.feed(good);
+    EXPECT_FALSE(reader.next()) << "a broken stream must stay broken";
+    return reader.error();
+}
+
+TEST(FrameReader, RefusesWhatIsNoFrame) {
+    EXPECT_NE(errorAfterChange(0, 0x00).find("not a Highwater"), std::string::npos);
+    EXPECT_NE(errorAfterChange(6, 200).find("unknown record type 200"), std::string::npos);
+    EXPECT_NE(errorAfterChange(11, 0xff).find("bytes"), std::string::npos);
+}
+
+TEST(FrameReader, NamesBothVersions) {
+    const std::string error = errorAfterChange(4, 9);
+    EXPECT_NE(error.find("version 9"), std::string::npos) << error;
+    EXPECT_NE(error.find("version " + std::to_string(kVersion)), std::string::npos) << error;
+}
+
+TEST(Records, OpComesBackAsItWasSent) {
+    OpRecord op;
+    ASSERT_TRUE(decode(Payload(opPayload().get()), op));
+    EXPECT_EQ(op.id, 7);
+    EXPECT_EQ(op.seq, 40);
+    EXPECT_EQ(op.durationNs, 250);
+    EXPECT_EQ(op.workspace, 64);
+    EXPECT_EQ(op.live, 4096);
+    EXPECT_EQ(op.layer, 2);
+    EXPECT_EQ(op.phase, 2);
+    EXPECT_EQ(op.random, 1);
+    EXPECT_EQ(op.name, "aten::mm");
+    EXPECT_EQ(op.overload, "out");
+    ASSERT_EQ(op.inputs.size(), 2u);
+    EXPECT_EQ(op.inputs[1].tensor, 6);
+    EXPECT_EQ(op.inputs[1].version, 3);
+    ASSERT_EQ(op.outputs.size(), 1u);
+    EXPECT_TRUE(op.outputs[0].makes);
+    ASSERT_EQ(op.writes.size(), 1u);
+    EXPECT_EQ(op.writes[0].before, 2);
+}
+
+TEST(Records, EveryShorterOrLongerPayloadIsRefused) {
+    std::vector<std::byte> bytes = opPayload().get();
+    for (std::size_t length = 0; length < bytes.size(); ++length) {
+        OpRecord op;
+        EXPECT_FALSE(decode(Payload(bytes.data(), length), op)) << length << " bytes";
+    }
+    bytes.push_back(std::byte{0});
+    OpRecord op;
+    EXPECT_FALSE(decode(Payload(bytes), op));
+}
+
+TEST(Records, HugeCountsDoNotAllocate) {
+    Bytes bytes;
+    bytes << std::uint8_t{0} << I64{0} << std::uint32_t{0xffffffff};
+    CategoryRecord category;
+    EXPECT_FALSE(decode(Payload(bytes.get()), category));
+    EXPECT_LT(category.storages.capacity(), 1000u);
+    Bytes text;
+    text << std::uint32_t{0x7fffffff};
+    FaultRecord fault;
+    EXPECT_FALSE(decode(Payload(text.get()), fault));
+}
+
+TEST(Records, TensorHasAsManyStridesAsSizes) {
+    Bytes bytes;
+    bytes << I64{1} << I64{2} << I64{-1} << I64{3} << std::string("float32") << std::uint16_t{2}
+          << I64{4} << I64{5} << I64{5} << I64{1};
+    TensorRecord tensor;
+    ASSERT_TRUE(decode(Payload(bytes.get()), tensor));
+    EXPECT_EQ(tensor.sizes, (std::vector<I64>{4, 5}));
+    EXPECT_EQ(tensor.strides, (std::vector<I64>{5, 1}));
+    bytes << I64{1};
+    EXPECT_FALSE(decode(Payload(bytes.get()), tensor));
+}
+
+TEST(Records, ArbitraryBytesNeverCrash) {
+    std::mt19937 random(5);
+    int accepted = 0;
+    for (int round = 0; round < 20000; ++round) {
+        std::vector<std::byte> bytes(random() % 120);
+        for (auto& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? random() : 0);
+        OpRecord op;
+        StorageRecord storage;
+        StepEndRecord end;
+        TensorRecord tensor;
+        accepted += decode(Payload(bytes), op) + decode(Payload(bytes), storage) +
+                    decode(Payload(bytes), end) + decode(Payload(bytes), tensor);
+        EXPECT_LE(end.tensors.size() * sizeof(I64), bytes.size());
+        EXPECT_LE(op.inputs.size() * 12, bytes.size());
+    }
+    EXPECT_LT(accepted, 20000);
+}
+
+}  // namespace
+}  // namespace hw::profiler::wire

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Any widget as PNG, SVG or PDF.
+#pragma once
+
+#include <QSize>
+#include <string>
+
+#include "core/base/result.h"
+
+class QWidget;
+
+namespace hw::viewer {
+
+/// Renders `widget` at its present size; the ending of `file` chooses the format. `scale`: pixels
+/// of a PNG per pixel of the widget; SVG and PDF are vectors and keep the widget's size. Usage:
+/// another ending. BadInput: the file cannot be written.
+core::Status savePictureOf(QWidget& widget, const std::string& file, double scale);
+
+/// Usage error when no picture can have this name.
+core::Status checkPictureName(const std::string& file);
+
+}  // namespace hw::viewer

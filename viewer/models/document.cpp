@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/document.h"
+
+#include <QFileInfo>
+#include <QStringList>
+#include <algorithm>
+#include <map>
+
+#include "core/import/import.h"
+#include "core/session/session.h"
+
+namespace hw::viewer {
+namespace {
+
+// A solver that runs away must not hold the only worker for ever.
+constexpr double kPlanSeconds = 20;
+
+void attachRun(PlanEntry& entry, const core::RunRow& run) {
+    entry.measuredPeak = run.measuredPeak;
+    entry.outputsCompared = run.compared;
+    entry.outputsDifferent = run.different;
+}
+
+core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) {
+    if (core::Status same = core::requireSameGraph(plan, document.graph); !same)
+        return same.error();
+    const core::Evaluation judged = core::evaluate(document.graph, plan.schedule);
+    if (!judged.valid)
+        return core::badInput("the plan cannot be run: " + judged.why,
+                              "make it again with `highwater plan`");
+    PlanEntry entry;
+    entry.planner = toQString(plan.planner);
+    entry.budget = plan.budget;
+    entry.peak = judged.peak;
+    entry.time = judged.time;
+    entry.overhead = ratio(judged.time, document.judged.time);
+    entry.recomputedOps = judged.recomputedOps;
+    entry.lowerBound = plan.lowerBound;
+    if (plan.lowerBound) entry.gap = ratio(judged.time - *plan.lowerBound, document.judged.time);
+    entry.schedule = plan.schedule;
+    entry.curve = stepCurve(document.graph, plan.schedule);
+    return entry;
+}
+
+// Plans of this step with their latest run; a plan of another graph or build is left out.
+core::Status loadStoredPlans(core::Session& session, Document& document) {
+    core::Result<std::vector<core::PlanRow>> plans = session.plans();
+    if (!plans) return plans.error();
+    core::Result<std::vector<core::RunRow>> runs = session.runs();
+    if (!runs) return runs.error();
+    std::map<std::int64_t, const core::RunRow*> latest;
+    const core::RunRow* unplanned = nullptr;
+    for (const core::RunRow& run : *runs) {
+        if (run.step != document.step) continue;
+        (run.plan ? latest[*run.plan] : unplanned) = &run;
+    }
+    for (const core::PlanRow& row : *plans) {
+        if (row.step != document.step) continue;
+        core::Result<PlanEntry> entry = judge(document, row.plan);
+        if (!entry) continue;
+        entry->origin = PlanEntry::Origin::Session;
+        entry->solveSeconds = row.solveSeconds;
+        const auto run = latest.find(row.id);
+        if (run != latest.end())
+            attachRun(*entry, *run->second);
+        else if (row.plan.planner == "none" && unplanned)
+            attachRun(*entry, *unplanned);
+        // The same plan stored twice is one row; the one that was run says more.
+        const auto twin =
+            std::find_if(document.plans.begin(), document.plans.end(),
+                         [&](const PlanPointer& other) { return samePlan(*other, *entry); });
+        auto made = std::make_shared<const PlanEntry>(std::move(*entry));
+        if (twin == document.plans.end())
+            document.plans.push_back(std::move(made));
+        else if (made->measuredPeak)
+            *twin = std::move(made);
+    }
+    return {};
+}
+
+}  // namespace
+
+bool samePlan(const PlanEntry& a, const PlanEntry& b) {
+    return a.planner == b.planner && a.budget == b.budget && a.peak == b.peak && a.time == b.time &&
+           a.recomputedOps == b.recomputedOps && a.status == b.status;
+}
+
+QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
+    if (index == core::kNone) return {};
+    const core::Op& op = graph.ops[index];
+    QStringList parts;
+    if (op.phase != core::Phase::Unknown) parts << toQString(core::phaseName(op.phase));
+    const QString layer = layerText(graph, op.layer);
+    parts << (layer.isEmpty() ? shortOpName(op.name) : layer);
+    return parts.join(QStringLiteral(" · "));
+}
+
+QString Document::peakPlace() const {
+    return curve.moments.empty() ? QString() : placeOf(graph, curve.moments[curve.peakMoment].op);
+}
+
+core::Result<DocumentPointer> loadDocument(const std::string& path,
+                                           std::optional<std::int64_t> step) {
+    core::Result<core::Session> session = core::openAny(path);
+    if (!session) return session.error();
+    auto document = std::make_shared<Document>();
+    document->path = path;
+    document->name = QFileInfo(QString::fromStdString(path)).fileName();
+    if (!step) {
+        core::Result<std::int64_t> last = session->lastStep();
+        if (!last) return last.error();
+        step = *last;
+    }
+    document->step = *step;
+    if (core::Result<core::SessionCounts> counts = session->counts())
+        document->steps = counts->steps;
+    if (core::Result<std::vector<core::GapRow>> gaps = session->gaps())
+        document->gaps = static_cast<qsizetype>(gaps->size());
+    core::Result<core::TrainingGraph> graph = core::loadGraph(*session, *step);
+    if (!graph) return graph.error();
+    document->graph = std::move(*graph);
+    document->baseline = core::baselineSchedule(document->graph);
+    document->judged = core::evaluate(document->graph, document->baseline);
+    if (!document->judged.valid)
+        return core::badInput("the recorded step contradicts itself: " + document->judged.why,
+                              "record it again, or choose another step");
+    document->curve = stepCurve(document->graph, document->baseline);
+    document->lanes = lanesOf(document->graph, document->curve);
+    document->floor = document->graph.floorBytes();
+    document->size = SizeUnit::fitting(document->judged.peak);
+    document->time = TimeFormat::fitting(document->judged.time);
+    if (core::Status stored = loadStoredPlans(*session, *document); !stored) return stored.error();
+    return DocumentPointer(std::move(document));
+}
+
+core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path) {
+    core::Result<core::Plan> plan = core::readPlanFile(path);
+    if (!plan) return plan.error();
+    core::Result<PlanEntry> entry = judge(document, *plan);
+    if (!entry) return entry.error();
+    entry->origin = PlanEntry::Origin::File;
+    return std::make_shared<const PlanEntry>(std::move(*entry));
+}
+
+core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
+                                      core::Bytes budget, const planners::Progress& progress) {
+    planners::PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = kPlanSeconds;
+    core::Result<planners::Outcome> outcome =
+        planners::planWith(planner, document.graph, request, progress);
+    if (!outcome) return outcome.error();
+    PlanEntry entry;
+    entry.planner = toQString(planner);
+    entry.status = outcome->status;
+    entry.reason = toQString(outcome->reason);
+    entry.budget = budget;
+    entry.peak = outcome->peak;
+    entry.solveSeconds = outcome->solveSeconds;
+    entry.lowerBound = outcome->lowerBound;
+    if (outcome->plan) {
+        entry.time = outcome->time;
+        entry.overhead = outcome->overhead;
+        entry.recomputedOps = outcome->recomputedOps;
+        entry.gap = outcome->gap;
+        entry.schedule = std::move(outcome->plan->schedule);
+        entry.curve = stepCurve(document.graph, entry.schedule);
+    }
+    return std::make_shared<const PlanEntry>(std::move(entry));
+}
+
+}  // namespace hw::viewer

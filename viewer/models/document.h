@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One step of one session, loaded and judged. Immutable once made, so that threads may share it.
+#pragma once
+
+#include <QString>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/memory/evaluate.h"
+#include "core/plan/plan.h"
+#include "planners/planner.h"
+#include "viewer/models/format.h"
+#include "viewer/models/lanes.h"
+#include "viewer/models/step_curve.h"
+
+namespace hw::viewer {
+
+/// A plan under the judge, with its curve, and what was measured when it ran.
+struct PlanEntry {
+    enum class Origin { Planner, File, Session };
+
+    Origin origin = Origin::Planner;
+    QString planner;
+    planners::PlanStatus status = planners::PlanStatus::Ok;
+    QString reason;  // when there is no schedule
+    core::Bytes budget, peak;
+    core::Nanoseconds time;
+    double overhead = 0;  // 0 when there is no schedule
+    std::int64_t recomputedOps = 0;
+    std::optional<core::Nanoseconds> lowerBound;
+    std::optional<double> gap;  // (time - lower bound) / baseline time
+    std::optional<double> solveSeconds;
+    std::optional<core::Bytes> measuredPeak;
+    std::int64_t outputsCompared = 0, outputsDifferent = 0;  // compared 0: never run
+    core::Schedule schedule;
+    StepCurve curve;
+
+    bool ok() const { return status == planners::PlanStatus::Ok; }
+};
+/// Equal in everything that the judge says of them.
+bool samePlan(const PlanEntry& a, const PlanEntry& b);
+using PlanPointer = std::shared_ptr<const PlanEntry>;
+
+struct Document {
+    std::string path;
+    QString name;  // of the file
+    std::int64_t step = 0, steps = 0;
+    qsizetype gaps = 0;
+    core::TrainingGraph graph;
+    core::Schedule baseline;
+    core::Evaluation judged;  // of the baseline
+    StepCurve curve;          // of the baseline
+    Lanes lanes;
+    core::Bytes floor;               // no schedule is below
+    std::vector<PlanPointer> plans;  // stored in the session, with their runs
+    SizeUnit size;
+    TimeFormat time;
+
+    core::Bytes peak() const { return judged.peak; }
+    QString peakPlace() const;  // "backward · layer1.0.conv2": phase and layer of the peak
+};
+using DocumentPointer = std::shared_ptr<const Document>;
+
+/// Opens a session or an importable file and loads one step (the last complete one unless given).
+core::Result<DocumentPointer> loadDocument(const std::string& path,
+                                           std::optional<std::int64_t> step = std::nullopt);
+
+/// Judges a plan file for the document's graph. BadInput: another graph, or an invalid schedule.
+core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path);
+
+/// Runs a planner at a budget, under the judge. A planner that finds nothing gives an entry that
+/// says why; Usage: there is no such planner.
+core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
+                                      core::Bytes budget, const planners::Progress& progress = {});
+
+QString placeOf(const core::TrainingGraph& graph, core::OpIndex op);
+
+}  // namespace hw::viewer

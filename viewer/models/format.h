@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Figures as people read them: one unit and one number of digits across an axis or a table.
+#pragma once
+
+#include <QString>
+#include <string_view>
+
+#include "core/base/units.h"
+
+namespace hw::viewer {
+
+/// A decimal unit (GB, MB, kB, B) chosen once for everything that is shown together.
+struct SizeUnit {
+    double bytes = 1;  // of one unit
+    QString name = QStringLiteral("B");
+    int digits = 0;  // after the point
+
+    /// The unit in which `largest` has at least one digit before the point.
+    static SizeUnit fitting(core::Bytes largest);
+
+    double value(core::Bytes size) const { return static_cast<double>(size.count()) / bytes; }
+    QString number(core::Bytes size) const;  // "10.06"
+    QString text(core::Bytes size) const;    // "10.06 GB"
+};
+
+/// Milliseconds, with digits that suit the length of the whole step.
+struct TimeFormat {
+    int digits = 1;
+
+    static TimeFormat fitting(core::Nanoseconds longest);
+
+    QString number(core::Nanoseconds time) const;  // "291.9"
+    QString text(core::Nanoseconds time) const;    // "291.9 ms"
+};
+
+double milliseconds(core::Nanoseconds time);
+core::Nanoseconds nanoseconds(double milliseconds);
+
+QString percentText(double ratio, int digits = 0);  // 0.5 → "50 %"
+QString overheadText(double overhead);              // 1.0898 → "+8.98 %"
+QString secondsText(double seconds);                // "0.01 s"
+/// "aten::convolution_backward" → "convolution_backward"
+QString shortOpName(std::string_view name);
+QString toQString(std::string_view text);
+
+}  // namespace hw::viewer

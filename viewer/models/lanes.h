@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Runs of neighbouring ops that share a phase or a layer, on the time axis of a curve.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "core/graph/training_graph.h"
+#include "viewer/models/step_curve.h"
+
+namespace hw::viewer {
+
+struct LaneSpan {
+    core::Nanoseconds begin, end;
+    std::int32_t id = core::kNone;  // phase, layer or op, as the lane has it; kNone: not recorded
+    core::Phase phase = core::Phase::Unknown;
+};
+
+struct Lanes {
+    std::vector<LaneSpan> phases, layers, ops;
+};
+
+Lanes lanesOf(const core::TrainingGraph& graph, const StepCurve& curve);
+
+/// What an op does, roughly: decides its colour in the op lane.
+enum class OpFamily { Matrix, Normalization, Elementwise, Reduction, Movement, Other };
+OpFamily opFamily(std::string_view opName);
+
+QString layerText(const core::TrainingGraph& graph,
+                  core::LayerIndex layer);                           // "" when not recorded
+QString opText(const core::TrainingGraph& graph, core::OpIndex op);  // "convolution · layer1.0"
+
+}  // namespace hw::viewer

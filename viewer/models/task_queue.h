@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// One worker thread for everything that takes long, so that the window never waits.
+#pragma once
+
+#include <QObject>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace hw::viewer {
+
+/// Runs tasks one after another on its own thread and brings their results back to the thread of
+/// the queue. Requests carry a generation; results of an older generation are dropped.
+class TaskQueue : public QObject {
+    Q_OBJECT
+public:
+    /// Asked by a task: true when nobody waits for its result any more.
+    using Cancelled = std::function<bool()>;
+    /// What to do with the result; runs on the queue's own (the window's) thread.
+    using Delivery = std::function<void()>;
+    using Task = std::function<Delivery(const Cancelled&)>;
+
+    explicit TaskQueue(QObject* parent = nullptr);
+    ~TaskQueue() override;  // cancels what runs and waits for it
+
+    /// Urgent tasks overtake all that wait.
+    void submit(Task task, bool urgent = false);
+    /// Forgets waiting tasks, cancels the running one and drops its result.
+    void cancelAll();
+    /// Tasks that wait or run; 0 when idle.
+    int pending() const;
+
+signals:
+    void pendingChanged(int pending);
+
+private:
+    struct Request {
+        Task task;
+        std::uint64_t generation;
+    };
+    void work();
+    void deliver(std::uint64_t generation, const Delivery& delivery);
+
+    mutable std::mutex mutex_;
+    std::condition_variable wake_;
+    std::deque<Request> waiting_;
+    std::atomic<std::uint64_t> generation_{0};
+    std::atomic<bool> stop_{false};
+    int open_ = 0;  // submitted and not delivered; of the owner's thread
+    std::thread thread_;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/workspace.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hw::viewer {
+
+Workspace::Workspace(QObject* parent) : QObject(parent) {
+    connect(&queue_, &TaskQueue::pendingChanged, this,
+            [this](int pending) { emit busyChanged(pending, working_); });
+}
+
+std::vector<double> Workspace::frontierRatios() const {
+    std::vector<double> ratios{1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2};
+    // Rounded up, so that the last point is not below the floor itself.
+    const double lowest =
+        document_ ? std::ceil(ratio(document_->floor, document_->peak()) * 1e6) / 1e6 : 0;
+    if (lowest > 0.5)
+        for (std::size_t i = 0; i < ratios.size(); ++i)
+            ratios[i] =
+                1 - (1 - lowest) * static_cast<double>(i) / static_cast<double>(ratios.size() - 1);
+    return ratios;
+}
+
+core::Result<Workspace::Loaded> Workspace::load(const std::string& path,
+                                                const std::vector<std::string>& planFiles,
+                                                std::optional<std::int64_t> step) {
+    core::Result<DocumentPointer> document = loadDocument(path, step);
+    if (!document) return document.error();
+    Loaded loaded{*document, {}};
+    for (const std::string& file : planFiles) {
+        core::Result<PlanPointer> plan = loadPlan(**document, file);
+        if (!plan) return plan.error();
+        // A file that the session holds too is shown as the session knows it, with its runs.
+        const auto& stored = (*document)->plans;
+        const auto twin = std::find_if(stored.begin(), stored.end(), [&](const PlanPointer& other) {
+            return samePlan(*other, **plan);
+        });
+        loaded.files.push_back(twin == stored.end() ? *plan : *twin);
+    }
+    return loaded;
+}
+
+void Workspace::open(const QString& path, const QStringList& planFiles,
+                     std::optional<std::int64_t> step) {
+    queue_.cancelAll();
+    plans_.clear();
+    working_ = tr("opening %1").arg(path);
+    std::vector<std::string> files;
+    for (const QString& file : planFiles) files.push_back(file.toStdString());
+    queue_.submit([this, path, files, step](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+        core::Result<Loaded> loaded = load(path.toStdString(), files, step);
+        return [this, loaded] {
+            if (loaded) return adopt(*loaded);
+            emit failed(toQString(loaded.error().what), toQString(loaded.error().hint));
+        };
+    });
+}
+
+core::Status Workspace::openNow(const std::string& path, const std::vector<std::string>& planFiles,
+                                std::optional<std::int64_t> step) {
+    queue_.cancelAll();
+    core::Result<Loaded> loaded = load(path, planFiles, step);
+    if (!loaded) return loaded.error();
+    adopt(std::move(*loaded));
+    return {};
+}
+
+void Workspace::adopt(Loaded loaded) {
+    document_ = std::move(loaded.document);
+    files_ = std::move(loaded.files);
+    plans_.clear();
+    chosen_ = files_.empty() ? nullptr : files_.front();
+    selectedOp_ = core::kNone;
+    const core::Bytes room = document_->peak() - document_->floor;
+    const core::Bytes possible = document_->floor + core::Bytes(room.count() / 4);
+    budget_ = chosen_ ? chosen_->budget : std::max(budgetAt(kDefaultRatio), possible);
+    active_ = nullptr;
+    emit documentChanged();
+    emit budgetChanged();
+    updateActive();
+    emit plansChanged();
+}
+
+double Workspace::budgetRatio() const {
+    return document_ ? ratio(budget_, document_->peak()) : kDefaultRatio;
+}
+
+// Rounded down as on the command line, so that the same ratio means the same bytes.
+core::Bytes Workspace::budgetAt(double ratio) const {
+    return core::Bytes(static_cast<std::int64_t>(
+        std::floor(static_cast<double>(document_->peak().count()) * ratio)));
+}
+
+QStringList Workspace::planners() const {
+    QStringList names;
+    for (const planners::PlannerInfo& info : planners::plannerList()) names << toQString(info.name);
+    return names;
+}
+
+void Workspace::setBudgetRatio(double ratio) {
+    if (document_) setBudget(budgetAt(ratio));
+}
+
+void Workspace::setBudget(core::Bytes budget) {
+    if (!document_) return;
+    budget_ = budget;
+    emit budgetChanged();
+    for (const QString& planner : planners()) request(planner, budget, true);
+    updateActive();
+    emit plansChanged();
+}
+
+void Workspace::requestFrontier() {
+    if (!document_) return;
+    const std::vector<double> ratios = frontierRatios();
+    for (std::size_t start : {0U, 1U})
+        for (std::size_t i = start; i < ratios.size(); i += 2)
+            for (const QString& planner : planners()) request(planner, budgetAt(ratios[i]), false);
+}
+
+void Workspace::request(const QString& planner, core::Bytes budget, bool urgent) {
+    if (budget < document_->floor) return;
+    const Key key{planner, budget.count()};
+    if (!plans_.emplace(key, nullptr).second) return;
+    working_ = tr("planning");
+    queue_.submit(
+        [this, key,
+         document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
+            planners::Progress progress;
+            progress.cancelled = cancelled;
+            core::Result<PlanPointer> plan =
+                computePlan(*document, key.first.toStdString(), core::Bytes(key.second), progress);
+            return [this, key, plan] {
+                if (plan) return store(key, *plan);
+                plans_.erase(key);
+                emit failed(toQString(plan.error().what), toQString(plan.error().hint));
+            };
+        },
+        urgent);
+}
+
+void Workspace::store(const Key& key, PlanPointer plan) {
+    plans_[key] = std::move(plan);
+    updateActive();
+    emit plansChanged();
+}
+
+core::Status Workspace::computeNow(const QString& planner, core::Bytes budget) {
+    if (budget < document_->floor) return {};
+    core::Result<PlanPointer> plan = computePlan(*document_, planner.toStdString(), budget);
+    if (!plan) return plan.error();
+    plans_[{planner, budget.count()}] = *plan;
+    return {};
+}
+
+core::Status Workspace::planNow() {
+    for (const QString& planner : planners())
+        if (core::Status done = computeNow(planner, budget_); !done) return done;
+    updateActive();
+    emit plansChanged();
+    return {};
+}
+
+core::Status Workspace::frontierNow() {
+    for (const double ratio : frontierRatios())
+        for (const QString& planner : planners())
+            if (core::Status done = computeNow(planner, budgetAt(ratio)); !done) return done;
+    emit plansChanged();
+    return {};
+}
+
+void Workspace::choose(const PlanPointer& plan) {
+    if (!plan || !plan->ok()) return;
+    chosen_ = plan;
+    if (plan->budget != budget_) {
+        budget_ = plan->budget;
+        emit budgetChanged();
+        for (const QString& planner : planners()) request(planner, budget_, true);
+    }
+    updateActive();
+    emit plansChanged();
+}
+
+void Workspace::updateActive() {
+    PlanPointer best;
+    if (chosen_ && chosen_->budget == budget_) {
+        best = chosen_;
+    } else {
+        for (const Row& row : rows()) {
+            if (!row.plan || !row.plan->ok() || row.plan->budget != budget_) continue;
+            const bool kept = chosen_ && row.plan->planner == chosen_->planner;
+            const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
+            if (!best || (kept && !bestKept) ||
+                (kept == bestKept && row.plan->overhead < best->overhead))
+                best = row.plan;
+        }
+    }
+    // The old plan stays on the screen until the first one for the new budget is there.
+    const bool waiting =
+        !best && std::any_of(plans_.begin(), plans_.end(), [this](const auto& item) {
+            return item.first.second == budget_.count() && !item.second;
+        });
+    if (waiting || best == active_) return;
+    active_ = best;
+    emit activePlanChanged();
+}
+
+std::vector<PlanPointer> Workspace::frontier(const QString& planner) const {
+    std::vector<PlanPointer> points;
+    for (const auto& [key, plan] : plans_)
+        if (key.first == planner && plan && plan->ok()) points.push_back(plan);
+    std::sort(points.begin(), points.end(),
+              [](const PlanPointer& a, const PlanPointer& b) { return a->budget > b->budget; });
+    return points;
+}
+
+std::vector<Workspace::Row> Workspace::rows() const {
+    std::vector<Row> rows;
+    if (!document_) return rows;
+    std::vector<PlanPointer> given = document_->plans;
+    for (const PlanPointer& file : files_)
+        if (std::find(given.begin(), given.end(), file) == given.end()) given.push_back(file);
+    const auto known = [&](const QString& planner) {
+        return std::any_of(given.begin(), given.end(), [&](const PlanPointer& plan) {
+            return plan->planner == planner && plan->budget == budget_;
+        });
+    };
+    for (const QString& planner : planners()) {
+        const auto found = plans_.find({planner, budget_.count()});
+        // A stored plan of the same planner and budget says more: it was run.
+        if (found != plans_.end() && !known(planner)) rows.push_back({planner, found->second});
+    }
+    for (const PlanPointer& plan : given) rows.push_back({plan->planner, plan});
+    return rows;
+}
+
+std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const {
+    if (plan->solveSeconds) return plan->solveSeconds;
+    const auto found = plans_.find({plan->planner, plan->budget.count()});
+    if (found == plans_.end() || !found->second) return std::nullopt;
+    const PlanEntry& twin = *found->second;
+    return samePlan(twin, *plan) ? twin.solveSeconds : std::nullopt;
+}
+
+void Workspace::selectOp(core::OpIndex op) {
+    if (!document_ || op == selectedOp_ || op < core::kNone ||
+        op >= static_cast<core::OpIndex>(document_->graph.ops.size()))
+        return;
+    selectedOp_ = op;
+    emit selectionChanged();
+}
+
+void Workspace::stepOp(int by) {
+    if (!document_ || document_->graph.ops.empty()) return;
+    const auto last = static_cast<core::OpIndex>(document_->graph.ops.size()) - 1;
+    const core::OpIndex from = selectedOp_ == core::kNone
+                                   ? document_->curve.moments[document_->curve.peakMoment].op - by
+                                   : selectedOp_;
+    selectOp(std::clamp<core::OpIndex>(from + by, 0, last));
+}
+
+void Workspace::cancel() {
+    queue_.cancelAll();
+    std::erase_if(plans_, [](const auto& item) { return !item.second; });
+    emit plansChanged();
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What every view of the window shares: the document, the budget, the plans, the selection.
+#pragma once
+
+#include <QObject>
+#include <QStringList>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "viewer/models/document.h"
+#include "viewer/models/task_queue.h"
+
+namespace hw::viewer {
+
+class Workspace : public QObject {
+    Q_OBJECT
+public:
+    explicit Workspace(QObject* parent = nullptr);
+
+    /// Ratios of the baseline peak at which the frontier of every planner is drawn: tenths, or nine
+    /// even steps down to the floor where tenths would leave too few.
+    std::vector<double> frontierRatios() const;
+    /// The budget of a fresh document, or more where nothing could fit into that.
+    static constexpr double kDefaultRatio = 0.6;
+
+    // Loading. open() works in the background; openNow() does it all at once, for pictures.
+    void open(const QString& path, const QStringList& planFiles = {},
+              std::optional<std::int64_t> step = std::nullopt);
+    core::Status openNow(const std::string& path, const std::vector<std::string>& planFiles,
+                         std::optional<std::int64_t> step);
+
+    const DocumentPointer& document() const { return document_; }
+    core::Bytes budget() const { return budget_; }
+    double budgetRatio() const;
+    QStringList planners() const;  // by name, the baseline first
+
+    /// Sets the budget and asks every planner for a plan there; results arrive later.
+    void setBudget(core::Bytes budget);
+    void setBudgetRatio(double ratio);
+    /// Computes the plans at the budget before it returns.
+    core::Status planNow();
+    /// Asks for the frontier of every planner, the coarse points first.
+    void requestFrontier();
+    core::Status frontierNow();
+
+    /// Draws this plan over the recorded curve, and keeps to its planner as the budget moves.
+    void choose(const PlanPointer& plan);
+    /// The plan over the recorded curve: the chosen one, otherwise the cheapest at the budget; the
+    /// baseline itself is none. May be null.
+    const PlanPointer& activePlan() const { return active_; }
+
+    /// Everything known about a planner, by descending budget.
+    std::vector<PlanPointer> frontier(const QString& planner) const;
+    /// Plans at the budget (null while they are computed), plan files and stored plans.
+    struct Row {
+        QString planner;
+        PlanPointer plan;
+    };
+    std::vector<Row> rows() const;
+
+    /// How long planning took: the plan's own figure, or that of the same plan made here.
+    std::optional<double> planningSeconds(const PlanPointer& plan) const;
+
+    core::OpIndex selectedOp() const { return selectedOp_; }
+    void selectOp(core::OpIndex op);
+    void stepOp(int by);
+    void cancel();
+    bool busy() const { return queue_.pending() > 0; }
+
+signals:
+    void documentChanged();
+    void budgetChanged();
+    void plansChanged();  // frontier or rows
+    void activePlanChanged();
+    void selectionChanged();
+    void busyChanged(int pending, const QString& what);
+    void failed(const QString& what, const QString& hint);
+
+private:
+    using Key = std::pair<QString, std::int64_t>;  // planner, budget in bytes
+    struct Loaded {
+        DocumentPointer document;
+        std::vector<PlanPointer> files;
+    };
+    static core::Result<Loaded> load(const std::string& path,
+                                     const std::vector<std::string>& planFiles,
+                                     std::optional<std::int64_t> step);
+    void adopt(Loaded loaded);
+    void request(const QString& planner, core::Bytes budget, bool urgent);
+    void store(const Key& key, PlanPointer plan);
+    core::Status computeNow(const QString& planner, core::Bytes budget);
+    core::Bytes budgetAt(double ratio) const;
+    void updateActive();
+
+    DocumentPointer document_;
+    std::vector<PlanPointer> files_;
+    std::map<Key, PlanPointer> plans_;  // null: asked for and not there yet
+    core::Bytes budget_;
+    PlanPointer chosen_;
+    PlanPointer active_;
+    core::OpIndex selectedOp_ = core::kNone;
+    QString working_;
+    TaskQueue queue_;  // last: it stops before what its tasks deliver into goes away
+};
+
+}  // namespace hw::viewer

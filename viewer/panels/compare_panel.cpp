@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/compare_panel.h"
+
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
+constexpr int kMargin = 14, kBetweenFigures = 22;
+
+// The row of the plan on the timeline is tinted, selected or not.
+class RowDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        if (index.data(CompareModel::kActiveRole).toBool()) {
+            QColor tint = theme().accent;
+            tint.setAlphaF(theme().light ? 0.14F : 0.24F);
+            painter->fillRect(option.rect, tint);
+        }
+        QStyledItemDelegate::paint(painter, option, index);
+    }
+};
+
+}  // namespace
+
+ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare")) {
+    model_ = new CompareModel(workspace, this);
+    sorted_ = new QSortFilterProxyModel(this);
+    sorted_->setSourceModel(model_);
+    sorted_->setSortRole(CompareModel::kSortRole);
+    table_ = new QTableView;
+    table_->setModel(sorted_);
+    table_->setItemDelegate(new RowDelegate(table_));
+    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setSelectionMode(QAbstractItemView::SingleSelection);
+    table_->setShowGrid(false);
+    table_->setWordWrap(false);
+    table_->verticalHeader()->hide();
+    table_->verticalHeader()->setDefaultSectionSize(32);
+    table_->setSortingEnabled(true);
+    sorted_->sort(-1);
+    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    table_->horizontalHeader()->setMinimumSectionSize(30);
+    table_->horizontalHeader()->setHighlightSections(false);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 10, 0, 0);
+    column->setSpacing(8);
+    column->addWidget(makeFigures());
+    column->addWidget(table_, 1);
+    setFocusProxy(table_);
+    table_->viewport()->installEventFilter(this);
+    const auto pick = [this](const QModelIndex& index) {
+        this->workspace().choose(model_->planAt(sorted_->mapToSource(index).row()));
+    };
+    connect(table_, &QTableView::clicked, this, pick);
+    connect(table_, &QTableView::activated, this, pick);
+    connect(&workspace, &Workspace::documentChanged, this, &ComparePanel::updateFigures);
+    connect(&workspace, &Workspace::activePlanChanged, this, &ComparePanel::updateFigures);
+    connect(model_, &QAbstractItemModel::modelReset, this, &ComparePanel::fitColumns);
+    connect(model_, &QAbstractItemModel::dataChanged, this, &ComparePanel::fitColumns);
+    updateFigures();
+}
+
+void ComparePanel::fitColumns() {
+    constexpr int kPadding = 20;
+    const QFontMetrics header(uiFont(kHeaderPixels)), cell(uiFont(kCellPixels));
+    std::array<int, CompareModel::ColumnCount> widths{};
+    int total = 0;
+    for (int column = 0; column < CompareModel::ColumnCount; ++column) {
+        int& width = widths[static_cast<std::size_t>(column)];
+        width = header.horizontalAdvance(
+            model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
+        for (int row = 0; row < model_->rowCount(); ++row)
+            width = std::max(width,
+                             cell.horizontalAdvance(model_->index(row, column).data().toString()));
+        total += width += kPadding;
+    }
+    const int spare = std::max(0, table_->viewport()->width() - total) / CompareModel::ColumnCount;
+    for (int column = 0; column < CompareModel::ColumnCount; ++column)
+        table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)] + spare);
+}
+
+void ComparePanel::fitFigures() {
+    int size = kFigurePixels;
+    const auto needed = [&] {
+        const QFontMetrics metrics(uiFont(size, true));
+        int width = 2 * kMargin + 3 * kBetweenFigures;
+        for (const QLabel* figure : figures_)
+            width += metrics.horizontalAdvance(figure->text()) + 2;
+        return width;
+    };
+    while (size > kCellPixels && needed() > width()) --size;
+    for (QLabel* figure : figures_)
+        figure->setStyleSheet(QStringLiteral("font-size: %1px").arg(size));
+}
+
+bool ComparePanel::eventFilter(QObject* watched, QEvent* event) {
+    if (event->type() == QEvent::Resize) {
+        fitColumns();
+        fitFigures();
+    }
+    return Panel::eventFilter(watched, event);
+}
+
+QWidget* ComparePanel::makeFigures() {
+    auto* strip = new QWidget;
+    auto* row = new QHBoxLayout(strip);
+    row->setContentsMargins(kMargin, 0, kMargin, 0);
+    row->setSpacing(kBetweenFigures);
+    const std::array<QString, 4> names{tr("peak"), tr("step time"), tr("recomputed"),
+                                       tr("from optimal")};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        auto* cell = new QVBoxLayout;
+        cell->setSpacing(0);
+        auto* name = new QLabel(names[i]);
+        name->setObjectName(QStringLiteral("figureLabel"));
+        figures_[i] = new QLabel;
+        figures_[i]->setObjectName(QStringLiteral("figure"));
+        figures_[i]->setMinimumWidth(40);
+        cell->addWidget(name);
+        cell->addWidget(figures_[i]);
+        row->addLayout(cell);
+    }
+    row->addStretch(1);
+    return strip;
+}
+
+void ComparePanel::updateFigures() {
+    writeFigures();
+    fitFigures();
+}
+
+void ComparePanel::writeFigures() {
+    const DocumentPointer& document = workspace().document();
+    const PlanPointer& plan = workspace().activePlan();
+    if (!document) {
+        for (QLabel* figure : figures_) figure->setText(QStringLiteral("—"));
+        return;
+    }
+    const SizeUnit& size = document->size;
+    const TimeFormat& time = document->time;
+    if (!plan) {
+        figures_[0]->setText(size.text(document->peak()));
+        figures_[1]->setText(time.text(document->judged.time));
+        const bool possible = workspace().budget() >= document->floor;
+        figures_[2]->setText(possible ? tr("no plan yet") : tr("no plan fits"));
+        figures_[3]->setText(QStringLiteral("—"));
+        return;
+    }
+    figures_[0]->setText(size.number(document->peak()) + QStringLiteral(" → ") +
+                         size.text(plan->peak));
+    figures_[1]->setText(time.number(document->judged.time) + QStringLiteral(" → ") +
+                         time.text(plan->time));
+    figures_[2]->setText(
+        tr("%1 of %2 ops").arg(plan->recomputedOps).arg(document->graph.ops.size()));
+    figures_[3]->setText(plan->gap ? QStringLiteral("≤ ") + percentText(*plan->gap, 2)
+                                   : tr("no bound yet"));
+}
+
+void ComparePanel::applyTheme() {
+    table_->viewport()->update();
+}
+
+core::Status ComparePanel::prepareShot(const std::vector<std::string>&) {
+    return workspace().planNow();
+}
+
+}  // namespace hw::viewer

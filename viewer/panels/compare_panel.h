@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QSortFilterProxyModel>
+#include <QTableView>
+#include <array>
+
+#include "viewer/models/compare_model.h"
+#include "viewer/panels/panel.h"
+
+namespace hw::viewer {
+
+class ComparePanel : public Panel {
+    Q_OBJECT
+public:
+    explicit ComparePanel(Workspace& workspace);
+
+    CompareModel& model() const { return *model_; }
+    QTableView& table() const { return *table_; }
+    /// The four large figures: peak, step time, recomputed ops, distance from optimal.
+    QString figure(int which) const { return figures_[static_cast<std::size_t>(which)]->text(); }
+    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+    void applyTheme() override;
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;  // of the table's viewport
+
+private:
+    QWidget* makeFigures();
+    /// Every column as wide as its text; what is left over is shared out.
+    void fitColumns();
+    /// The large figures get smaller where the room is short, never cut off.
+    void fitFigures();
+    void updateFigures();
+    void writeFigures();
+
+    std::array<QLabel*, 4> figures_{};
+    CompareModel* model_;
+    QSortFilterProxyModel* sorted_;
+    QTableView* table_;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QDockWidget>
+#include <QLabel>
+#include <QMainWindow>
+#include <optional>
+
+#include "viewer/models/workspace.h"
+#include "viewer/panels/compare_panel.h"
+#include "viewer/panels/empty_state.h"
+#include "viewer/panels/layers_panel.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
+
+namespace hw::viewer {
+
+class MainWindow : public QMainWindow {
+    Q_OBJECT
+public:
+    explicit MainWindow(QWidget* parent = nullptr);
+
+    Workspace& workspace() { return workspace_; }
+    TimelinePanel& timeline() const { return *timeline_; }
+    WhatIfPanel& whatIf() const { return *whatIf_; }
+    ComparePanel& compare() const { return *compare_; }
+    EmptyState& emptyState() const { return *empty_; }
+
+    void open(const QString& path, const QStringList& plans = {});
+    /// Loads and computes all that the window shows before it returns; for pictures.
+    core::Status prepareShot(const std::string& session, const std::vector<std::string>& plans,
+                             std::optional<std::int64_t> step);
+    void setLight(bool light);
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void buildToolBar();
+    void buildDocks();
+    void buildStatusBar();
+    void connectWorkspace();
+    QDockWidget* dock(Panel* panel, const QString& name);
+    QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
+    void arrange();
+    void documentArrived();
+    void showFailure(const QString& what, const QString& hint);
+    void chooseFile();
+    void savePicture();
+    void showHelp();
+
+    Workspace workspace_;
+    EmptyState* empty_;
+    TimelinePanel* timeline_;
+    WhatIfPanel* whatIf_;
+    ComparePanel* compare_;
+    LayersPanel* layers_;
+    std::vector<QDockWidget*> docks_;
+    std::vector<QAction*> documentActions_;  // of no use without a document
+    QLabel* title_ = nullptr;
+    QLabel* status_ = nullptr;
+    QLabel* activity_ = nullptr;
+};
+
+}  // namespace hw::viewer

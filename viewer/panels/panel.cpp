@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/panel.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+
+namespace hw::viewer {
+namespace {
+constexpr int kHeaderHeight = 34;
+}
+
+Panel::Panel(Workspace& workspace, const QString& title) : workspace_(workspace), title_(title) {
+    setAttribute(Qt::WA_StyledBackground);
+    header_ = new QWidget;
+    header_->setObjectName(QStringLiteral("panelHeader"));
+    header_->setAttribute(Qt::WA_StyledBackground);
+    auto* row = new QHBoxLayout(header_);
+    row->setContentsMargins(14, 0, 14, 0);
+    row->setSpacing(16);
+    auto* label = new QLabel(title);
+    label->setObjectName(QStringLiteral("panelTitle"));
+    row->addWidget(label, 0);
+    label->setFixedHeight(kHeaderHeight);  // a dock goes by the hint of its title bar
+    row->addStretch(1);
+}
+
+void Panel::addToHeader(QWidget* widget) {
+    header_->layout()->addWidget(widget);
+}
+
+core::Status Panel::prepareShot(const std::vector<std::string>&) {
+    return {};
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/timeline_panel.h"
+
+#include <QKeyEvent>
+#include <QVBoxLayout>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+
+TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, tr("Timeline")) {
+    plot_ = new TimelinePlot;
+    legend_ = new Legend;
+    addToHeader(legend_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(plot_);
+    setFocusProxy(plot_);
+    connect(&workspace, &Workspace::documentChanged, this, &TimelinePanel::reload);
+    connect(&workspace, &Workspace::activePlanChanged, this, &TimelinePanel::updatePlan);
+    connect(&workspace, &Workspace::budgetChanged, this, &TimelinePanel::updatePlan);
+    connect(&workspace, &Workspace::selectionChanged, this,
+            [this] { plot_->setSelectedOp(this->workspace().selectedOp()); });
+    connect(plot_, &TimelinePlot::opClicked, &workspace, &Workspace::selectOp);
+    reload();
+}
+
+void TimelinePanel::reload() {
+    plot_->setDocument(workspace().document());
+    updatePlan();
+}
+
+void TimelinePanel::updatePlan() {
+    const PlanPointer& plan = workspace().activePlan();
+    // The baseline's own curve over itself says nothing.
+    const bool shown = plan && plan->ok() && plan->planner != QLatin1String("none");
+    plot_->setPlan(shown ? plan : nullptr);
+    if (workspace().document() && budgetShown_)
+        plot_->setBudget(workspace().budget());
+    else
+        plot_->setBudget(std::nullopt);
+    updateLegend();
+}
+
+void TimelinePanel::updateLegend() {
+    std::vector<Legend::Item> items;
+    for (const core::Category category : plot_->categories()) {
+        const bool unknown = category == core::Category::Unknown;
+        items.push_back({theme().category(category),
+                         unknown ? tr("uncategorised") : toQString(core::categoryName(category))});
+    }
+    const PlanPointer& plan = workspace().activePlan();
+    if (plan && plan->ok() && plan->planner != QLatin1String("none") && workspace().document())
+        items.push_back({theme().planLine(),
+                         tr("plan: %1 at %2")
+                             .arg(plan->planner,
+                                  percentText(ratio(plan->budget, workspace().document()->peak()))),
+                         true});
+    legend_->setItems(std::move(items));
+}
+
+void TimelinePanel::applyTheme() {
+    plot_->applyTheme();
+    updateLegend();
+}
+
+core::Status TimelinePanel::prepareShot(const std::vector<std::string>& planFiles) {
+    budgetShown_ = !planFiles.empty();
+    updatePlan();
+    return {};
+}
+
+void TimelinePanel::keyPressEvent(QKeyEvent* event) {
+    switch (event->key()) {
+        case Qt::Key_PageUp:
+            plot_->pan(-0.5);
+            break;
+        case Qt::Key_PageDown:
+            plot_->pan(0.5);
+            break;
+        default:
+            Panel::keyPressEvent(event);
+    }
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/whatif_panel.h"
+
+#include <QKeyEvent>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+
+WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if")) {
+    figure_ = new QLabel;
+    note_ = new QLabel;
+    note_->setObjectName(QStringLiteral("muted"));
+    addToHeader(note_);
+    addToHeader(figure_);
+    slider_ = new BudgetSlider;
+    sliderRow_ = new QWidget;
+    auto* row = new QHBoxLayout(sliderRow_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->addWidget(slider_);
+    progress_ = new QProgressBar;
+    progress_->setTextVisible(false);
+    QSizePolicy keep = progress_->sizePolicy();
+    keep.setRetainSizeWhenHidden(true);  // the plot must not jump when planning starts and ends
+    progress_->setSizePolicy(keep);
+    progress_->hide();
+    plot_ = new FrontierPlot(workspace);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 8, 0, 6);
+    column->setSpacing(4);
+    column->addWidget(sliderRow_);
+    column->addWidget(progress_);
+    column->addWidget(plot_, 1);
+    setFocusProxy(slider_);
+
+    settle_.setSingleShot(true);
+    settle_.setInterval(120);
+    redraw_.setSingleShot(true);
+    redraw_.setInterval(30);
+    connect(slider_, &QSlider::valueChanged, this, [this] {
+        settle_.start();
+        updateBudget();
+    });
+    connect(&settle_, &QTimer::timeout, this,
+            [this] { this->workspace().setBudgetRatio(slider_->ratio()); });
+    connect(&redraw_, &QTimer::timeout, plot_, &FrontierPlot::reload);
+    connect(plot_, &FrontierPlot::planClicked, &workspace, &Workspace::choose);
+    connect(plot_, &FrontierPlot::budgetClicked, slider_, &BudgetSlider::setRatio);
+    connect(&workspace, &Workspace::documentChanged, this, &WhatIfPanel::reload);
+    connect(&workspace, &Workspace::plansChanged, this, [this] { redraw_.start(); });
+    connect(&workspace, &Workspace::activePlanChanged, this, [this] { redraw_.start(); });
+    connect(&workspace, &Workspace::budgetChanged, this, [this] {
+        const QSignalBlocker quiet(slider_);
+        settle_.stop();
+        slider_->setRatio(this->workspace().budgetRatio());
+        updateBudget();
+        redraw_.start();
+    });
+    connect(&workspace, &Workspace::busyChanged, this, [this](int pending) {
+        mostPending_ = pending == 0 ? 0 : std::max(mostPending_, pending);
+        progress_->setVisible(pending > 0);
+        progress_->setRange(0, std::max(1, mostPending_));
+        progress_->setValue(mostPending_ - pending);
+    });
+    reload();
+}
+
+void WhatIfPanel::reload() {
+    const QSignalBlocker quiet(slider_);
+    slider_->setEnabled(workspace().document() != nullptr);
+    plot_->reload();
+    slider_->setRatioRange(plot_->lowestRatio(), plot_->highestRatio());
+    slider_->setRatio(workspace().budgetRatio());
+    updateBudget();
+    alignSlider();
+}
+
+void WhatIfPanel::updateBudget() {
+    const DocumentPointer& document = workspace().document();
+    if (!document) return figure_->clear();
+    const bool moving = settle_.isActive();
+    const double ratio = moving ? slider_->ratio() : workspace().budgetRatio();
+    const core::Bytes budget = moving ? core::Bytes(static_cast<std::int64_t>(
+                                            static_cast<double>(document->peak().count()) * ratio))
+                                      : workspace().budget();
+    figure_->setText(
+        QStringLiteral("<b>%1 · %2</b>").arg(document->size.text(budget), percentText(ratio)));
+    const bool possible = budget >= document->floor;
+    note_->setText(
+        possible
+            ? tr("budget")
+            : QStringLiteral("<span style='color:%1'>%2</span>")
+                  .arg(theme().alert.name(),
+                       tr("no schedule fits below %1").arg(document->size.text(document->floor))));
+}
+
+void WhatIfPanel::applyTheme() {
+    plot_->applyTheme();
+    updateBudget();
+}
+
+core::Status WhatIfPanel::prepareShot(const std::vector<std::string>&) {
+    if (core::Status done = workspace().planNow(); !done) return done;
+    if (core::Status done = workspace().frontierNow(); !done) return done;
+    plot_->reload();
+    return {};
+}
+
+void WhatIfPanel::alignSlider() {
+    const int half = BudgetSlider::kHandle / 2;
+    sliderRow_->layout()->setContentsMargins(plot_->axisLeft() - half, 0,
+                                             std::max(0, width() - plot_->axisRight() - half), 0);
+}
+
+void WhatIfPanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    plot_->resize(width(), plot_->height());  // its right end is asked for before the layout runs
+    alignSlider();
+}
+
+void WhatIfPanel::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape)
+        workspace().cancel();
+    else
+        Panel::keyPressEvent(event);
+}
+
+}  // namespace hw::viewer

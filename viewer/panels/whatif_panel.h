@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QLabel>
+#include <QProgressBar>
+#include <QTimer>
+
+#include "viewer/panels/budget_slider.h"
+#include "viewer/panels/panel.h"
+#include "viewer/plots/frontier_plot.h"
+
+namespace hw::viewer {
+
+class WhatIfPanel : public Panel {
+    Q_OBJECT
+public:
+    explicit WhatIfPanel(Workspace& workspace);
+
+    BudgetSlider& slider() const { return *slider_; }
+    FrontierPlot& plot() const { return *plot_; }
+    void applyTheme() override;
+    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void reload();
+    void updateBudget();
+    void alignSlider();
+
+    QLabel* figure_;
+    QLabel* note_;
+    BudgetSlider* slider_;
+    QWidget* sliderRow_;
+    QProgressBar* progress_;
+    FrontierPlot* plot_;
+    QTimer settle_;  // plans are asked for when the slider rests
+    QTimer redraw_;  // many results, one redraw
+    int mostPending_ = 0;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/axis_ticker.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hw::viewer {
+
+UnitTicker::UnitTicker(QString unit, int ticks, bool signedLabels)
+    : unit_(std::move(unit)), signed_(signedLabels) {
+    setTickCount(ticks);
+}
+
+QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, const QLocale&, QChar,
+                                               int) {
+    const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
+    // Enough digits that a step of 0.25 reads 0.25, not 0.2.
+    int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
+    while (digits < 9 &&
+           std::fabs(std::round(step * std::pow(10, digits)) - step * std::pow(10, digits)) > 1e-6)
+        ++digits;
+    QVector<QString> labels;
+    for (const double tick : ticks) {
+        const double value = std::fabs(tick) < step * 1e-6 ? 0 : tick;
+        labels << (signed_ && value >= 0 ? QStringLiteral("+") : QString()) +
+                      QString::number(value, 'f', digits) + QLatin1Char(' ') + unit_;
+    }
+    return labels;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Axis labels with a unit and the same digits along the whole axis.
+#pragma once
+
+#include <qcustomplot.h>
+
+namespace hw::viewer {
+
+class UnitTicker : public QCPAxisTicker {
+public:
+    /// `signedLabels`: "+10 %" instead of "10 %".
+    explicit UnitTicker(QString unit, int ticks = 6, bool signedLabels = false);
+
+protected:
+    QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale,
+                                       QChar format, int precision) override;
+    int getSubTickCount(double) override { return 0; }
+
+private:
+    QString unit_;
+    bool signed_;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What fitting costs: extra step time of every planner over the budget.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "viewer/models/workspace.h"
+#include "viewer/plots/plot.h"
+
+namespace hw::viewer {
+
+class FrontierPlot;
+
+/// The shaded impossible region, the budget's line, the labels on the curves.
+class FrontierMarks : public QCPLayerable {
+public:
+    FrontierMarks(FrontierPlot* plot, const QString& layer, bool background);
+
+protected:
+    void applyDefaultAntialiasingHint(QCPPainter* painter) const override;
+    void draw(QCPPainter* painter) override;
+
+private:
+    void drawInfeasible(QCPPainter* painter);
+    void drawBudget(QCPPainter* painter);
+    std::vector<QRectF> drawLabels(QCPPainter* painter);
+    void drawActive(QCPPainter* painter, const std::vector<QRectF>& taken);
+    FrontierPlot& frontier_;
+    bool background_;
+};
+
+class FrontierPlot : public Plot {
+    Q_OBJECT
+public:
+    explicit FrontierPlot(Workspace& workspace, QWidget* parent = nullptr);
+
+    void reload();
+    void applyTheme() override;
+    /// Budgets at the ends of the axis, as ratios of the recorded peak.
+    double lowestRatio() const;
+    double highestRatio() const { return 1.0; }
+    /// Pixels of the axis' ends, for the slider above it.
+    int axisLeft() const;
+    int axisRight() const;
+    /// The plan whose point is within reach of the pixel; null where there is none.
+    PlanPointer planAt(const QPointF& pixel) const;
+
+signals:
+    void planClicked(const hw::viewer::PlanPointer& plan);
+    void budgetClicked(double ratio);
+
+protected:
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    friend class FrontierMarks;
+    struct Curve {
+        QString planner;
+        QColor colour;
+        std::vector<PlanPointer> points;  // by descending budget
+    };
+    QPointF pixelOf(const PlanEntry& plan) const;
+    void addBound();
+
+    Workspace& workspace_;
+    std::vector<Curve> curves_;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/plot.h"
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+bool vectorPainting = false;
+}
+
+Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
+    setNotAntialiasedElements(QCP::aeNone);
+    setAntialiasedElements(QCP::aePlottables | QCP::aeItems);
+    setFocusPolicy(Qt::StrongFocus);
+}
+
+void Plot::setVectorPainting(bool on) {
+    vectorPainting = on;
+}
+
+void Plot::paintEvent(QPaintEvent* event) {
+    if (!vectorPainting) return QCustomPlot::paintEvent(event);
+    QCPPainter painter;
+    if (!painter.begin(this)) return;
+    painter.setMode(QCPPainter::pmVectorized);
+    painter.setMode(QCPPainter::pmNoCaching);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.fillRect(rect(), theme().panel);
+    toPainter(&painter, width(), height());
+}
+
+void Plot::styleAxis(QCPAxis* axis) {
+    const Theme& colours = theme();
+    axis->setBasePen(QPen(colours.line));
+    axis->setTickPen(Qt::NoPen);
+    axis->setSubTickPen(Qt::NoPen);
+    axis->setTickLabelColor(colours.muted);
+    axis->setLabelColor(colours.muted);
+    axis->setTickLabelFont(uiFont(kAxisPixels));
+    axis->setLabelFont(uiFont(kAxisPixels));
+    axis->setTickLengthIn(0);
+    axis->setTickLengthOut(0);
+    axis->setSubTickLength(0);
+    axis->setTickLabelPadding(6);
+    axis->setLabelPadding(4);
+    axis->grid()->setPen(QPen(colours.grid, 1));
+    axis->grid()->setZeroLinePen(QPen(colours.line, 1));
+    axis->grid()->setSubGridVisible(false);
+}
+
+void Plot::applyTheme() {
+    setBackground(QBrush(theme().panel));
+    for (QCPAxisRect* rect : axisRects())
+        for (QCPAxis* axis : rect->axes()) styleAxis(axis);
+}
+
+QRectF drawBadge(QCPPainter* painter, const QPointF& topLeft, const QString& text,
+                 const QColor& ink, const QColor& paper) {
+    painter->setFont(uiFont(kAxisPixels, true));
+    const QFontMetricsF metrics(painter->font());
+    const QRectF box(topLeft, QSizeF(metrics.horizontalAdvance(text) + 16, metrics.height() + 7));
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(paper);
+    painter->drawRoundedRect(box, 3, 3);
+    painter->setPen(ink);
+    painter->drawText(box, Qt::AlignCenter, text);
+    return box;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What all plots share: the theme on every axis, and pictures as vectors.
+#pragma once
+
+#include <qcustomplot.h>
+
+namespace hw::viewer {
+
+class Plot : public QCustomPlot {
+    Q_OBJECT
+public:
+    explicit Plot(QWidget* parent = nullptr);
+
+    /// While set, plots draw themselves as vectors on whatever they are rendered to, instead of
+    /// through their buffers.
+    static void setVectorPainting(bool on);
+
+    virtual void applyTheme();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    static void styleAxis(QCPAxis* axis);
+};
+
+/// Rounded text box, drawn by several items. Returns its rectangle.
+QRectF drawBadge(QCPPainter* painter, const QPointF& topLeft, const QString& text,
+                 const QColor& ink, const QColor& paper);
+
+}  // namespace hw::viewer

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/readout.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+QString storageText(const core::TrainingGraph& graph, core::StorageIndex index) {
+    const core::Storage& storage = graph.storages[index];
+    const QString category = toQString(core::categoryName(storage.category));
+    if (!storage.isConstant())
+        return category + QStringLiteral(" · ") + opText(graph, storage.creator);
+    const QString layer = layerText(graph, storage.layer);
+    return layer.isEmpty() ? category : category + QStringLiteral(" · ") + layer;
+}
+
+}  // namespace
+
+ReadoutContent readoutAt(const Document& document, const PlanPointer& plan, core::Nanoseconds time,
+                         std::size_t lines) {
+    ReadoutContent content;
+    content.milliseconds = milliseconds(time);
+    const core::TrainingGraph& graph = document.graph;
+    if (document.curve.moments.empty()) return content;
+    // After the end of the recorded step only the plan still runs.
+    const bool inPlan = plan && time > document.curve.time;
+    const StepCurve& curve = inPlan ? plan->curve : document.curve;
+    const std::size_t at = curve.momentAt(time);
+    const Moment& moment = curve.moments[at];
+    content.title = document.time.text(time);
+    if (moment.op != core::kNone) content.title += QStringLiteral(" · ") + opText(graph, moment.op);
+    content.subtitle =
+        inPlan ? QString() : QObject::tr("recorded %1").arg(document.size.text(moment.total));
+    if (plan && !plan->curve.moments.empty()) {
+        const Moment& planned = plan->curve.moments[plan->curve.momentAt(time)];
+        if (!content.subtitle.isEmpty()) content.subtitle += QStringLiteral(" · ");
+        content.subtitle +=
+            QObject::tr("plan %1%2")
+                .arg(document.size.text(planned.total),
+                     planned.recomputed ? QObject::tr(" (recomputing)") : QString());
+    }
+    const std::vector<core::StorageIndex> live =
+        largestResident(graph, curve, at, std::numeric_limits<std::size_t>::max());
+    core::Bytes rest;
+    const core::Bytes workspace =
+        moment.byCategory[static_cast<std::size_t>(core::Category::Workspace)];
+    if (workspace > core::Bytes(0))
+        content.lines.push_back({core::Category::Workspace, QObject::tr("workspace of this op"),
+                                 document.size.text(workspace)});
+    for (std::size_t i = 0; i < live.size(); ++i) {
+        const core::Storage& storage = graph.storages[live[i]];
+        if (i < lines)
+            content.lines.push_back(
+                {storage.category, storageText(graph, live[i]), document.size.text(storage.bytes)});
+        else
+            rest += storage.bytes;
+    }
+    if (live.size() > lines)
+        content.rest =
+            QObject::tr("and %1 more, %2").arg(live.size() - lines).arg(document.size.text(rest));
+    return content;
+}
+
+Readout::Readout(QCustomPlot* plot, QCPAxis* time)
+    : QCPLayerable(plot, QStringLiteral("overlay")), time_(time) {}
+
+void Readout::applyDefaultAntialiasingHint(QCPPainter* painter) const {
+    painter->setAntialiasing(true);
+}
+
+void Readout::draw(QCPPainter* painter) {
+    if (!content_) return;
+    const QRectF area = time_->axisRect()->rect();
+    const double x = time_->coordToPixel(content_->milliseconds);
+    if (x < area.left() || x > area.right()) return;
+    painter->setPen(QPen(theme().muted, 1));
+    painter->drawLine(QPointF(x, area.top()), QPointF(x, mParentPlot->height() - 6));
+
+    constexpr double kPad = 10, kSwatch = 9;
+    const QFont plain = uiFont(kAxisPixels), bold = uiFont(kAxisPixels, true);
+    const QFontMetricsF metrics(plain);
+    const double row = metrics.height() + 4;
+    const double width = std::min(370.0, area.width() * 0.6);
+    const auto textRows =
+        static_cast<double>(content_->lines.size()) + 2 + !content_->rest.isEmpty();
+    const QSizeF size(width, textRows * row + 2 * kPad + 4);
+    // On the side with more room, so that the box never hides the curve under the cursor.
+    const bool right = x - area.left() < area.width() / 2;
+    QRectF box(QPointF(right ? x + 12 : x - 12 - width, area.top() + 6), size);
+    painter->setPen(QPen(theme().line, 1));
+    QColor paper = theme().raised;
+    paper.setAlphaF(0.96F);
+    painter->setBrush(paper);
+    painter->drawRoundedRect(box, 4, 4);
+
+    QRectF line(box.left() + kPad, box.top() + kPad, width - 2 * kPad, row);
+    painter->setFont(bold);
+    painter->setPen(theme().text);
+    painter->drawText(
+        line, Qt::AlignVCenter,
+        QFontMetricsF(bold).elidedText(content_->title, Qt::ElideRight, line.width()));
+    painter->setFont(plain);
+    line.translate(0, row);
+    painter->setPen(theme().muted);
+    painter->drawText(line, Qt::AlignVCenter, content_->subtitle);
+    line.translate(0, row + 4);
+    for (const ReadoutContent::Line& item : content_->lines) {
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(theme().category(item.category));
+        painter->drawRect(QRectF(line.left(), line.center().y() - kSwatch / 2, kSwatch, kSwatch));
+        painter->setPen(theme().text);
+        painter->drawText(line, Qt::AlignVCenter | Qt::AlignRight, item.size);
+        const double room = line.width() - kSwatch - 18 - metrics.horizontalAdvance(item.size);
+        painter->drawText(line.adjusted(kSwatch + 7, 0, 0, 0), Qt::AlignVCenter,
+                          metrics.elidedText(item.name, Qt::ElideMiddle, room));
+        line.translate(0, row);
+    }
+    painter->setPen(theme().muted);
+    painter->drawText(line, Qt::AlignVCenter, content_->rest);
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/theme.h"
+
+#include <QFontDatabase>
+#include <array>
+
+namespace hw::viewer {
+namespace {
+
+Theme make(bool light) {
+    Theme t;
+    t.light = light;
+    const auto pick = [light](const char* dark, const char* bright) {
+        return QColor(light ? bright : dark);
+    };
+    t.window = pick("#14171c", "#f4f6f8");
+    t.panel = pick("#181c22", "#ffffff");
+    t.raised = pick("#1b2027", "#eef1f4");
+    t.line = pick("#2a313b", "#d5dbe2");
+    t.grid = pick("#232a33", "#e6eaef");
+    t.text = pick("#d8dee6", "#1c232b");
+    t.muted = pick("#8a95a3", "#5d6875");
+    t.accent = pick("#2fb58a", "#12805c");
+    t.alert = pick("#ff6b5e", "#c5382c");
+    return t;
+}
+
+Theme& current() {
+    static Theme active = make(false);
+    return active;
+}
+
+QColor mix(const QColor& a, const QColor& b, double share) {
+    return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - share) + b.redF() * share),
+                            static_cast<float>(a.greenF() * (1 - share) + b.greenF() * share),
+                            static_cast<float>(a.blueF() * (1 - share) + b.blueF() * share));
+}
+
+}  // namespace
+
+const Theme& theme() {
+    return current();
+}
+void setTheme(bool light) {
+    current() = make(light);
+}
+
+QColor Theme::planLine() const {
+    return light ? QColor("#14171c") : QColor("#ffffff");
+}
+
+QColor Theme::category(core::Category category) const {
+    switch (category) {
+        case core::Category::Parameter:
+            return QColor("#4c9be8");
+        case core::Category::Input:
+            return QColor("#8fd3f4");
+        case core::Category::Gradient:
+            return QColor("#e0703a");
+        case core::Category::OptimizerState:
+            return QColor("#d38ac0");
+        case core::Category::Activation:
+            return QColor("#2fb58a");
+        case core::Category::Temporary:
+            return QColor("#e8c547");
+        case core::Category::Workspace:
+            return QColor("#b48ede");
+        case core::Category::Unknown:
+            break;
+    }
+    return QColor("#8a95a3");
+}
+
+QColor Theme::phase(core::Phase phase) const {
+    const QColor base = phase == core::Phase::Forward     ? QColor("#4c9be8")
+                        : phase == core::Phase::Backward  ? QColor("#e0703a")
+                        : phase == core::Phase::Optimizer ? QColor("#d38ac0")
+                                                          : muted;
+    return mix(panel, base, light ? 0.34 : 0.45);
+}
+
+QColor Theme::family(OpFamily family) const {
+    QColor base = muted;
+    switch (family) {
+        case OpFamily::Matrix:
+            base = QColor("#4c9be8");
+            break;
+        case OpFamily::Normalization:
+            base = QColor("#b48ede");
+            break;
+        case OpFamily::Elementwise:
+            base = QColor("#5bbfb0");
+            break;
+        case OpFamily::Reduction:
+            base = QColor("#c9a25a");
+            break;
+        case OpFamily::Movement:
+            base = QColor("#7c8796");
+            break;
+        case OpFamily::Other:
+            base = QColor("#97a1ae");
+            break;
+    }
+    return mix(panel, base, 0.78);
+}
+
+QColor Theme::planner(const QString& name, int position) const {
+    if (name == QLatin1String("highwater")) return accent;
+    static const std::array<const char*, 7> dark{"#8a95a3", "#b48ede", "#e0703a", "#4c9be8",
+                                                 "#e8c547", "#d38ac0", "#8fd3f4"};
+    static const std::array<const char*, 7> bright{"#5d6875", "#7a4fb3", "#c2541d", "#2272c3",
+                                                   "#9a7b00", "#a8508f", "#2a86ad"};
+    const auto at = static_cast<std::size_t>(position) % dark.size();
+    return QColor(light ? bright[at] : dark[at]);
+}
+
+QString Theme::styleSheet() const {
+    QString sheet = QStringLiteral(R"(
+QWidget { background: @panel; color: @text; font-size: 13px; }
+QMainWindow, QMainWindow::separator { background: @line; }
+QMainWindow::separator { width: 1px; height: 1px; }
+QToolBar, QStatusBar { background: @raised; border: none; spacing: 8px; padding: 6px 10px; }
+QToolBar QLabel, QStatusBar QLabel { background: transparent; }
+QStatusBar { padding: 0px; min-height: 26px; }
+QStatusBar::item { border: none; }
+QLabel { background: transparent; }
+QLabel#muted, QLabel#figureLabel { color: @muted; }
+QLabel#figureLabel { font-size: 11px; }
+QLabel#figure { font-size: 19px; font-weight: 600; }
+QLabel#brand { font-size: 15px; font-weight: 700; }
+QLabel#panelTitle { font-weight: 600; border-bottom: 2px solid @accent; }
+QLabel#headline { font-size: 19px; font-weight: 600; }
+QLabel#command { background: @raised; border: 1px solid @line; border-radius: 5px; padding: 8px 12px;
+                 font-family: "DejaVu Sans Mono", monospace; }
+QWidget#panelHeader { background: @panel; border-top: 1px solid @line; border-bottom: 1px solid @line; }
+QPushButton, QToolButton { background: @raised; border: 1px solid @line; border-radius: 4px; padding: 4px 12px; }
+QPushButton:hover, QToolButton:hover { border-color: @accent; }
+QPushButton:focus, QToolButton:focus { border-color: @accent; }
+QPushButton:disabled, QToolButton:disabled { color: @muted; }
+QTableView { font-size: 12px; background: @panel; border: none; gridline-color: @grid; selection-background-color: @selected;
+             selection-color: @text; alternate-background-color: @panel; }
+QTableView::item { padding: 0px 5px; border-bottom: 1px solid @grid; }
+QHeaderView, QHeaderView::section { background: @panel; color: @muted; border: none; }
+QHeaderView::section { font-size: 11px; padding: 6px 7px; border-bottom: 1px solid @line; font-weight: 400; }
+QSlider { background: transparent; min-height: 22px; }
+QSlider::groove:horizontal { height: 5px; background: @line; border-radius: 2px; }
+QSlider::sub-page:horizontal { background: @accent; border-radius: 2px; }
+QSlider::handle:horizontal { background: @text; width: 16px; height: 16px; margin: -6px 0; border-radius: 8px; }
+QSlider::handle:horizontal:focus { background: @accent; border: 2px solid @text; width: 12px; height: 12px; }
+QProgressBar { background: @line; border: none; border-radius: 2px; max-height: 4px; min-height: 4px; }
+QProgressBar::chunk { background: @accent; border-radius: 2px; }
+QScrollBar:vertical { background: @panel; width: 9px; margin: 0; }
+QScrollBar:horizontal { background: @panel; height: 9px; margin: 0; }
+QScrollBar::handle { background: @line; border-radius: 4px; min-height: 24px; min-width: 24px; }
+QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QToolTip { background: @raised; color: @text; border: 1px solid @line; padding: 4px; }
+)");
+    const QColor selected = mix(panel, accent, light ? 0.16 : 0.24);
+    const std::array<std::pair<const char*, QColor>, 9> tokens{{{"@panel", panel},
+                                                                {"@raised", raised},
+                                                                {"@line", line},
+                                                                {"@grid", grid},
+                                                                {"@text", text},
+                                                                {"@muted", muted},
+                                                                {"@accent", accent},
+                                                                {"@alert", alert},
+                                                                {"@selected", selected}}};
+    for (const auto& [token, colour] : tokens) sheet.replace(QLatin1String(token), colour.name());
+    return sheet;
+}
+
+QFont uiFont(int pixels, bool bold) {
+    QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+    if (QFontDatabase::hasFamily(QStringLiteral("Inter"))) font.setFamily(QStringLiteral("Inter"));
+    font.setPixelSize(pixels);
+    font.setBold(bold);
+    return font;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Colours and fonts of the window, dark and light.
+#pragma once
+
+#include <QColor>
+#include <QFont>
+#include <QString>
+
+#include "core/graph/training_graph.h"
+#include "viewer/models/lanes.h"
+
+namespace hw::viewer {
+
+struct Theme {
+    bool light = false;
+    QColor window, panel, raised, line, grid, text, muted, accent, alert;
+
+    QColor planLine() const;  // the plan's curve over the recorded one
+    QColor category(core::Category category) const;
+    QColor phase(core::Phase phase) const;
+    QColor family(OpFamily family) const;
+    /// Of the n-th planner of the list; the same in every view.
+    QColor planner(const QString& name, int position) const;
+    /// For the whole application, from the tokens above.
+    QString styleSheet() const;
+};
+
+const Theme& theme();
+void setTheme(bool light);
+
+QFont uiFont(int pixels, bool bold = false);
+inline constexpr int kBasePixels = 13;
+inline constexpr int kAxisPixels = 11;
+inline constexpr int kFigurePixels = 19;
+
+}  // namespace hw::viewer

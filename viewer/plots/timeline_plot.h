@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Memory over the step: the recorded curve stacked by category, the plan's curve over it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "viewer/models/document.h"
+#include "viewer/plots/lane_strip.h"
+#include "viewer/plots/plot.h"
+#include "viewer/plots/readout.h"
+
+namespace hw::viewer {
+
+class TimelinePlot;
+
+/// Budget, peaks and their labels; they may reach into the margins.
+class TimelineMarks : public QCPLayerable {
+public:
+    explicit TimelineMarks(TimelinePlot* plot);
+
+protected:
+    void applyDefaultAntialiasingHint(QCPPainter* painter) const override;
+    void draw(QCPPainter* painter) override;
+
+private:
+    QRectF drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
+                    const QColor& ink, const QRectF& avoid);
+    void drawBudget(QCPPainter* painter);
+    TimelinePlot& timeline_;
+};
+
+class TimelinePlot : public Plot {
+    Q_OBJECT
+public:
+    explicit TimelinePlot(QWidget* parent = nullptr);
+
+    void setDocument(const DocumentPointer& document);
+    void setPlan(const PlanPointer& plan);
+    void setBudget(std::optional<core::Bytes> budget);
+    void setSelectedOp(core::OpIndex op);
+    void applyTheme() override;
+
+    void zoom(double factor);  // about the middle of what is seen; above 1 shows less
+    void pan(double share);    // of the visible width
+    void resetZoom();
+    /// Categories that the recorded step has, from the bottom of the stack.
+    std::vector<core::Category> categories() const;
+
+    const Readout& readout() const { return *readout_; }
+    QCPRange visibleTime() const;
+    /// The highest drawn total (in the axis' unit) of what is seen; for tests of the level of
+    /// detail.
+    double highestDrawn() const;
+
+signals:
+    void opClicked(hw::core::OpIndex op);
+
+protected:
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void leaveEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    friend class TimelineMarks;
+    void buildAxes();
+    void buildGraphs();
+    void rebuild();  // data of the visible range, at the present width
+    void rescale();
+    double endMilliseconds() const;
+    void clampRange(const QCPRange& wanted);
+    void showReadout(std::optional<double> milliseconds);
+
+    DocumentPointer document_;
+    PlanPointer plan_;
+    std::optional<core::Bytes> budget_;
+    core::OpIndex selected_ = core::kNone;
+    QCPAxisRect* area_;
+    QCPAxisRect* laneArea_;
+    LaneStrip* lanes_ = nullptr;
+    TimelineMarks* marks_ = nullptr;
+    Readout* readout_ = nullptr;
+    std::vector<std::pair<core::Category, QCPGraph*>> stack_;
+    QCPGraph* planGraph_ = nullptr;
+    QPoint pressed_;
+    bool clamping_ = false;
+};
+
+}  // namespace hw::viewer

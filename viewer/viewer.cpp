@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/viewer.h"
+
+#include <QApplication>
+#include <QFileInfo>
+#include <QIcon>
+#include <QStyleFactory>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <memory>
+
+#include "viewer/export/picture.h"
+#include "viewer/panels/main_window.h"
+#include "viewer/panels/panel.h"
+#include "viewer/plots/theme.h"
+
+// Resources of a static library have to be named once, outside any namespace.
+static void initResources() {
+    Q_INIT_RESOURCE(resources);
+}
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kSmallest = 200, kLargest = 20000;
+constexpr const char* kWindowView = "window";
+
+// Qt ends the process where it cannot reach a display, so that is found out before. A local X
+// display
+// (":0", ":0.0") has a socket; of others only the server itself could tell.
+bool hasDisplay() {
+    if (qEnvironmentVariableIsSet("QT_QPA_PLATFORM") ||
+        !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
+        return true;
+    const QString display = qEnvironmentVariable("DISPLAY");
+    if (!display.startsWith(QLatin1Char(':'))) return !display.isEmpty();
+    const QString number = display.mid(1).section(QLatin1Char('.'), 0, 0);
+    return QFileInfo::exists(QStringLiteral("/tmp/.X11-unix/X") + number);
+}
+
+void dress(bool light) {
+    initResources();
+    QApplication::setApplicationName(QStringLiteral("Highwater"));
+    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    QApplication::setWindowIcon(QIcon(QStringLiteral(":/highwater/icon.svg")));
+    QApplication::setFont(uiFont(kBasePixels));
+    setTheme(light);
+    qApp->setStyleSheet(theme().styleSheet());
+}
+
+// The platform that needs no display mentions, on every picture, what it cannot do.
+void dropPlatformNoise(QtMsgType type, const QMessageLogContext& context, const QString& message) {
+    if (message.startsWith(QLatin1String("This plugin does not support")) ||
+        message.startsWith(QLatin1String("QStandardPaths: XDG_RUNTIME_DIR")))
+        return;
+    std::cerr << qFormatLogMessage(type, context, message).toStdString() << '\n';
+}
+
+// One application a process: Qt allows no second, and a caller may have made one.
+void ensureApplication() {
+    if (QCoreApplication::instance()) return;
+    if (!qEnvironmentVariableIsSet("QT_QPA_PLATFORM")) qputenv("QT_QPA_PLATFORM", "offscreen");
+    qInstallMessageHandler(dropPlatformNoise);
+    static int argc = 1;
+    static char name[] = "highwater";
+    static char* argv[] = {name, nullptr};
+    static const QApplication application(argc, argv);
+}
+
+core::Status check(const ShotOptions& options) {
+    const std::vector<std::string> names = viewNames();
+    if (std::find(names.begin(), names.end(), options.view) == names.end()) {
+        std::string known;
+        for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+        return core::Error{core::ErrorCode::Usage, "there is no view \"" + options.view + "\"",
+                           "the views are " + known};
+    }
+    const auto outside = [](int length) { return length < kSmallest || length > kLargest; };
+    if (outside(options.width) || outside(options.height) || !std::isfinite(options.scale) ||
+        options.scale < 0.1 || options.scale > 10)
+        return core::Error{
+            core::ErrorCode::Usage, "the picture cannot have this size",
+            "width and height lie between 200 and 20000, the scale between 0.1 and 10"};
+    return checkPictureName(options.output);
+}
+
+// A hidden widget gets its layout only when it is asked for it, docks only when they are shown;
+// WA_DontShowOnScreen does both without a window appearing.
+core::Status draw(QWidget& widget, const ShotOptions& options) {
+    widget.setAttribute(Qt::WA_DontShowOnScreen);
+    widget.resize(options.width, options.height);
+    widget.show();
+    QApplication::processEvents();
+    return savePictureOf(widget, options.output, options.scale);
+}
+
+core::Status drawPanel(const PanelKind& kind, const ShotOptions& options) {
+    Workspace workspace;
+    if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
+        !opened)
+        return opened;
+    QWidget frame;
+    auto* column = new QVBoxLayout(&frame);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    Panel* panel = kind.make(workspace);
+    column->addWidget(panel->header());
+    column->addWidget(panel, 1);
+    if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready;
+    panel->applyTheme();
+    return draw(frame, options);
+}
+
+core::Status drawWindow(const ShotOptions& options) {
+    MainWindow window;
+    window.resize(options.width, options.height);
+    if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
+        !ready)
+        return ready;
+    window.setLight(options.light);
+    return draw(window, options);
+}
+
+}  // namespace
+
+std::vector<std::string> viewNames() {
+    std::vector<std::string> names;
+    for (const PanelKind& kind : panelKinds()) names.push_back(kind.name);
+    names.emplace_back(kWindowView);
+    return names;
+}
+
+core::Result<ShotSummary> shot(const ShotOptions& options) {
+    if (core::Status usable = check(options); !usable) return usable.error();
+    ensureApplication();
+    dress(options.light);
+    core::Status drawn;
+    if (options.view == kWindowView) {
+        drawn = drawWindow(options);
+    } else {
+        for (const PanelKind& kind : panelKinds())
+            if (kind.name == options.view) drawn = drawPanel(kind, options);
+    }
+    if (!drawn) return drawn.error();
+    const bool pixels =
+        options.output.size() > 4 &&
+        QString::fromStdString(options.output).endsWith(QLatin1String(".png"), Qt::CaseInsensitive);
+    const double scale = pixels ? options.scale : 1;
+    return ShotSummary{options.output, static_cast<int>(std::lround(options.width * scale)),
+                       static_cast<int>(std::lround(options.height * scale))};
+}
+
+core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
+                            const std::vector<std::string>& plans) {
+    if (!hasDisplay())
+        return core::Error{core::ErrorCode::Usage, "there is no display to open the window on",
+                           "set DISPLAY, or draw into a file with `highwater shot`"};
+    QApplication application(argc, argv);
+    dress(false);
+    MainWindow window;
+    window.show();
+    QStringList files;
+    for (const std::string& plan : plans) files << QString::fromStdString(plan);
+    if (!session.empty()) window.open(QString::fromStdString(session), files);
+    return QApplication::exec();
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window and its pictures, as the executable uses them. No Qt in sight.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace hw::viewer {
+
+struct ShotOptions {
+    std::string session;             // a session or any importable file
+    std::string view;                // one of viewNames()
+    std::vector<std::string> plans;  // plan files; the first one is drawn over the recorded curve
+    std::string output;              // .png, .svg or .pdf
+    int width = 1680, height = 1000;
+    double scale = 1;  // pixels of a PNG per unit of width and height
+    bool light = false;
+    std::optional<std::int64_t> step;  // the last complete one otherwise
+};
+
+struct ShotSummary {
+    std::string file;
+    int width = 0, height = 0;  // of the picture: pixels of a PNG, units of an SVG or PDF
+};
+
+/// Draws one view into a file; needs no display. Errors: Usage (unknown view, size or format),
+/// BadInput (the session or a plan cannot be used, the file cannot be written).
+core::Result<ShotSummary> shot(const ShotOptions& options);
+
+/// Opens the window and returns its exit status when it is closed. An empty session shows how to
+/// get one. Usage: there is no display.
+core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
+                            const std::vector<std::string>& plans);
+
+/// "timeline", "whatif", …, "window".
+std::vector<std::string> viewNames();
+
+}  // namespace hw::viewer
