@@ -69,6 +69,7 @@ std::string_view planStatusName(PlanStatus status) {
 
 std::vector<PlannerInfo> plannerList() {
     std::vector<PlannerInfo> list;
+    list.reserve(kRegistry.size());
     for (const Entry& entry : kRegistry) list.push_back({entry.name, entry.description});
     return list;
 }

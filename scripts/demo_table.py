@@ -21,7 +21,11 @@ def main(folder):
           f"op time {info['baseline']['time_ns'] / 1e6:.1f} ms, budget 60 % = {megabytes(peak * 0.6)}\n")
     columns = "{:14} {:>15} {:>10} {:>15} {:>10} {:>10}"
     print(columns.format("planner", "predicted peak", "overhead", "measured peak", "compared", "different"))
-    failed = False
+    unplanned = load(folder / "unplanned.run.json")
+    print(columns.format("unplanned", megabytes(unplanned["predicted_peak_bytes"]), "+0.0 %",
+                         megabytes(unplanned["measured_peak_bytes"]), unplanned["outputs_compared"],
+                         unplanned["outputs_different"]))
+    failed = unplanned["outputs_different"] != 0
     for planner in ("none", "chen-greedy", "dtr:eqclass"):
         name = planner.replace(":", "-")
         plan, run = load(folder / f"{name}.json"), load(folder / f"{name}.run.json")

@@ -24,7 +24,7 @@ static void initResources() {
 namespace hw::viewer {
 namespace {
 
-constexpr int kSmallest = 200, kLargest = 20000;
+constexpr int kSmallest = 200, kLargest = 20000, kWindowHeight = 1000;
 constexpr const char* kWindowView = "window";
 
 // Qt ends the process where it cannot reach a display, so that is found out before. A local X
@@ -78,8 +78,8 @@ core::Status check(const ShotOptions& options) {
                            "the views are " + known};
     }
     const auto outside = [](int length) { return length < kSmallest || length > kLargest; };
-    if (outside(options.width) || outside(options.height) || !std::isfinite(options.scale) ||
-        options.scale < 0.1 || options.scale > 10)
+    if (outside(options.width) || (options.height != 0 && outside(options.height)) ||
+        !std::isfinite(options.scale) || options.scale < 0.1 || options.scale > 10)
         return core::Error{
             core::ErrorCode::Usage, "the picture cannot have this size",
             "width and height lie between 200 and 20000, the scale between 0.1 and 10"};
@@ -88,9 +88,9 @@ core::Status check(const ShotOptions& options) {
 
 // A hidden widget gets its layout only when it is asked for it, docks only when they are shown;
 // WA_DontShowOnScreen does both without a window appearing.
-core::Status draw(QWidget& widget, const ShotOptions& options) {
+core::Status draw(QWidget& widget, const ShotOptions& options, int naturalHeight) {
     widget.setAttribute(Qt::WA_DontShowOnScreen);
-    widget.resize(options.width, options.height);
+    widget.resize(options.width, options.height != 0 ? options.height : naturalHeight);
     widget.show();
     QApplication::processEvents();
     return savePictureOf(widget, options.output, options.scale);
@@ -110,17 +110,17 @@ core::Status drawPanel(const PanelKind& kind, const ShotOptions& options) {
     column->addWidget(panel, 1);
     if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready;
     panel->applyTheme();
-    return draw(frame, options);
+    return draw(frame, options, panel->header()->sizeHint().height() + panel->naturalHeight());
 }
 
 core::Status drawWindow(const ShotOptions& options) {
     MainWindow window;
-    window.resize(options.width, options.height);
+    window.resize(options.width, kWindowHeight);
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready;
     window.setLight(options.light);
-    return draw(window, options);
+    return draw(window, options, kWindowHeight);
 }
 
 }  // namespace

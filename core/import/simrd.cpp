@@ -217,7 +217,8 @@ private:
             if (live += bytes; live > peak) peak = live, peakSeq = seq;
         std::int64_t firstBackward = nextOp_;
         for (OpRow& op : ops_) {
-            op.phase = op.seq <= peakSeq ? Phase::Forward : Phase::Backward;
+            const bool atPeak = op.seq == peakSeq && op.name.find("backward") == std::string::npos;
+            op.phase = op.seq < peakSeq || atPeak ? Phase::Forward : Phase::Backward;
             if (op.phase == Phase::Backward) firstBackward = std::min(firstBackward, op.id);
         }
         for (StorageRow& row : storages_) {

@@ -125,12 +125,14 @@ class Models(Recording):
         self.assertEqual(layers["layer1.0.conv2"], "Conv2d")
         self.assertEqual(layers["(root)"], "ResNet")
         categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
-        for name in ("parameter", "gradient", "optimizer state", "input", "activation"):
+        for name in ("input", "activation"):
             self.assertGreater(categories[name], 0)
-        self.assertEqual(categories["optimizer state"], 4 * 11181642)
+        self.assertEqual(categories["gradient"], 4 * 11173962)  # SGD keeps no state of its own
 
     def test_transformer(self):
         self.check("transformer")
+        categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
+        self.assertGreaterEqual(categories["optimizer state"], 2 * categories["gradient"])  # two moments
         random = {name for name, in self.query("SELECT name FROM ops WHERE random")}
         self.assertIn("aten::bernoulli_", random)
         for state, in self.query("SELECT LENGTH(state) FROM generators"):
@@ -140,7 +142,7 @@ class Models(Recording):
     def test_lstm(self):
         self.check("lstm")
         (count,), = self.query("SELECT COUNT(*) FROM ops JOIN layers ON layers.id = ops.layer"
-                               " WHERE path = 'lstm' AND phase = 'backward'")
+                               " WHERE path = 'cells.1' AND phase = 'backward'")
         self.assertGreater(count, 100)
 
 

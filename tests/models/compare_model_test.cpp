@@ -66,9 +66,9 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
             core::loadGraph(*session, *session->lastStep());
         ASSERT_TRUE(graph) << graph.error().what;
         const core::Bytes peak = core::evaluate(*graph, core::baselineSchedule(*graph)).peak;
-        const auto outcome = planners::planWith(
-            "dtr:eqclass", *graph,
-            {.budget = core::Bytes(static_cast<std::int64_t>(peak.count() * 0.5))});
+        planners::PlanRequest request;
+        request.budget = core::Bytes(static_cast<std::int64_t>(peak.count() * 0.5));
+        const auto outcome = planners::planWith("dtr:eqclass", *graph, request);
         ASSERT_TRUE(outcome && outcome->plan);
         core::PlanRow row;
         row.step = *session->lastStep();

@@ -32,8 +32,9 @@ TEST(Document, LoadsALogAndAPlanForIt) {
     EXPECT_FALSE((*document)->peakPlace().isEmpty());
     EXPECT_EQ((*document)->curve.peak, (*document)->peak());
 
-    const core::Bytes budget(static_cast<std::int64_t>((*document)->peak().count() * 0.6));
-    const auto outcome = planners::planWith("dtr:eqclass", (*document)->graph, {.budget = budget});
+    planners::PlanRequest request;
+    request.budget = core::Bytes(static_cast<std::int64_t>((*document)->peak().count() * 0.6));
+    const auto outcome = planners::planWith("dtr:eqclass", (*document)->graph, request);
     ASSERT_TRUE(outcome && outcome->plan);
     QTemporaryDir folder;
     const std::string file = folder.filePath("a.plan.json").toStdString();
@@ -44,7 +45,7 @@ TEST(Document, LoadsALogAndAPlanForIt) {
     EXPECT_EQ((*plan)->peak, outcome->peak);
     EXPECT_EQ((*plan)->time, outcome->time);
     EXPECT_EQ((*plan)->curve.peak, outcome->peak);
-    EXPECT_LE((*plan)->peak, budget);
+    EXPECT_LE((*plan)->peak, request.budget);
     EXPECT_GT((*plan)->recomputedOps, 0);
 
     HW_NEED_LOG("unet");

@@ -39,7 +39,9 @@ TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
     PlanPointer dtr;
     for (const Workspace::Row& row : workspace.rows()) {
         ASSERT_TRUE(row.plan);
-        if (row.plan->ok()) EXPECT_LE(workspace.activePlan()->overhead, row.plan->overhead);
+        if (row.plan->ok()) {
+            EXPECT_LE(workspace.activePlan()->overhead, row.plan->overhead);
+        }
         if (row.planner == QLatin1String("dtr:eqclass")) dtr = row.plan;
     }
     ASSERT_TRUE(dtr);

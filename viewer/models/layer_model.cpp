@@ -76,8 +76,8 @@ QVariant LayerModel::data(const QModelIndex& index, int role) const {
     const LayerShare& share = shares_[static_cast<std::size_t>(index.row())];
     if (role == kShareRole) return ratio(share.atPeak, document_->peak());
     if (role == Qt::TextAlignmentRole) return headerData(index.column(), Qt::Horizontal, role);
-    const QString path = share.layer == core::kNone ? tr("(no layer)")
-                                                    : layerText(document_->graph, share.layer);
+    const QString path =
+        share.layer == core::kNone ? tr("(no layer)") : layerText(document_->graph, share.layer);
     if (role == Qt::ToolTipRole)
         return tr("%1: %2 of the peak, forward %3, backward %4")
             .arg(path, percentText(ratio(share.atPeak, document_->peak()), 1),

@@ -128,6 +128,7 @@ QWidget* ComparePanel::makeFigures() {
         figures_[i] = new QLabel;
         figures_[i]->setObjectName(QStringLiteral("figure"));
         figures_[i]->setMinimumWidth(40);
+        figures_[i]->setMinimumHeight(QFontMetrics(uiFont(kFigurePixels, true)).height() + 2);
         cell->addWidget(name);
         cell->addWidget(figures_[i]);
         row->addLayout(cell);
@@ -170,6 +171,13 @@ void ComparePanel::writeFigures() {
 
 void ComparePanel::applyTheme() {
     table_->viewport()->update();
+}
+
+int ComparePanel::naturalHeight() const {
+    constexpr int kFigures = 90, kMargin = 24;
+    int rows = table_->horizontalHeader()->sizeHint().height();
+    for (int row = 0; row < sorted_->rowCount(); ++row) rows += table_->rowHeight(row);
+    return kFigures + rows + kMargin;
 }
 
 core::Status ComparePanel::prepareShot(const std::vector<std::string>&) {

@@ -21,6 +21,7 @@ public:
     /// The four large figures: peak, step time, recomputed ops, distance from optimal.
     QString figure(int which) const { return figures_[static_cast<std::size_t>(which)]->text(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+    int naturalHeight() const override;  // figures and rows, nothing empty below
     void applyTheme() override;
 
 protected:

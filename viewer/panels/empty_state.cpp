@@ -20,6 +20,7 @@ QLabel* label(const QString& text, const char* name) {
 }  // namespace
 
 EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
+    setAttribute(Qt::WA_StyledBackground);
     auto* page = new QHBoxLayout(this);
     auto* column = new QVBoxLayout;
     column->setSpacing(8);

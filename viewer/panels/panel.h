@@ -22,6 +22,8 @@ public:
 
     /// Computes, here and now, what a picture of this view needs.
     virtual core::Status prepareShot(const std::vector<std::string>& planFiles);
+    /// Pixels that a picture of this view needs below its header.
+    virtual int naturalHeight() const { return 900; }
     /// Colours that no style sheet reaches.
     virtual void applyTheme() {}
 

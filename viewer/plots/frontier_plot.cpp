@@ -236,6 +236,7 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
                 break;
         }
         taken.push_back(box);
+        painter->fillRect(box, theme().panel);  // no curve runs through a name
         painter->setPen(curve.colour);
         painter->drawText(box, Qt::AlignCenter, curve.planner);
     }

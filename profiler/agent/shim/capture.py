@@ -39,6 +39,10 @@ class OpInfo:
         tags = {str(tag).rpartition(".")[2] for tag in getattr(func, "tags", ())}
         metadata = short in METADATA_OPS or "inplace_view" in tags
         self.writes = []
+        if short.startswith("rrelu_with_noise"):
+            # Writes its noise without saying so in its schema.
+            self.writes.extend((at, a.name) for at, a in enumerate(schema.arguments)
+                               if a.name == "noise" and not short.endswith("backward"))
         self.random = short in RANDOM_OPS or "nondeterministic_seeded" in tags
         for at, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write and not metadata:
