@@ -88,19 +88,21 @@ core::Status check(const ShotOptions& options) {
 
 // A hidden widget gets its layout only when it is asked for it, docks only when they are shown;
 // WA_DontShowOnScreen does both without a window appearing.
-core::Status draw(QWidget& widget, const ShotOptions& options, int naturalHeight) {
+core::Result<QSize> draw(QWidget& widget, const ShotOptions& options, int naturalHeight) {
     widget.setAttribute(Qt::WA_DontShowOnScreen);
     widget.resize(options.width, options.height != 0 ? options.height : naturalHeight);
     widget.show();
     QApplication::processEvents();
-    return savePictureOf(widget, options.output, options.scale);
+    if (core::Status saved = savePictureOf(widget, options.output, options.scale); !saved)
+        return saved.error();
+    return widget.size();
 }
 
-core::Status drawPanel(const PanelKind& kind, const ShotOptions& options) {
+core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options) {
     Workspace workspace;
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
-        return opened;
+        return opened.error();
     QWidget frame;
     auto* column = new QVBoxLayout(&frame);
     column->setContentsMargins(0, 0, 0, 0);
@@ -108,17 +110,17 @@ core::Status drawPanel(const PanelKind& kind, const ShotOptions& options) {
     Panel* panel = kind.make(workspace);
     column->addWidget(panel->header());
     column->addWidget(panel, 1);
-    if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready;
+    if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready.error();
     panel->applyTheme();
     return draw(frame, options, panel->header()->sizeHint().height() + panel->naturalHeight());
 }
 
-core::Status drawWindow(const ShotOptions& options) {
+core::Result<QSize> drawWindow(const ShotOptions& options) {
     MainWindow window;
     window.resize(options.width, kWindowHeight);
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
-        return ready;
+        return ready.error();
     window.setLight(options.light);
     return draw(window, options, kWindowHeight);
 }
@@ -136,7 +138,7 @@ core::Result<ShotSummary> shot(const ShotOptions& options) {
     if (core::Status usable = check(options); !usable) return usable.error();
     ensureApplication();
     dress(options.light);
-    core::Status drawn;
+    core::Result<QSize> drawn(QSize{});
     if (options.view == kWindowView) {
         drawn = drawWindow(options);
     } else {
@@ -148,8 +150,8 @@ core::Result<ShotSummary> shot(const ShotOptions& options) {
         options.output.size() > 4 &&
         QString::fromStdString(options.output).endsWith(QLatin1String(".png"), Qt::CaseInsensitive);
     const double scale = pixels ? options.scale : 1;
-    return ShotSummary{options.output, static_cast<int>(std::lround(options.width * scale)),
-                       static_cast<int>(std::lround(options.height * scale))};
+    return ShotSummary{options.output, static_cast<int>(std::lround(drawn->width() * scale)),
+                       static_cast<int>(std::lround(drawn->height() * scale))};
 }
 
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
