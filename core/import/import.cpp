@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "core/import/import.h"
 
-#include <fstream>
-
 #include "core/import/simrd.h"
 #include "core/import/text_source.h"
+#include "core/session/database.h"
 
 namespace hw::core {
 namespace {
@@ -19,13 +18,6 @@ Result<std::string> detectFormat(const std::string& path) {
     if (line.starts_with("{") && line.find("\"INSTRUCTION\"") != std::string::npos)
         return std::string("simrd");
     return badInput("'" + path + "' is no session and of no known format", kKnownFormats);
-}
-
-bool isDatabase(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string head(15, '\0');
-    file.read(head.data(), static_cast<std::streamsize>(head.size()));
-    return head == "SQLite format 3";
 }
 
 }  // namespace
@@ -51,7 +43,7 @@ Result<ImportSummary> importFile(const std::string& path, const std::string& wan
 }
 
 Result<Session> openAny(const std::string& path) {
-    if (isDatabase(path)) return Session::open(path);
+    if (isDatabaseFile(path)) return Session::open(path);
     Session session = Session::inMemory();
     auto summary = importFile(path, "auto", session);
     if (!summary) return summary.error();

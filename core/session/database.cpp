@@ -3,9 +3,17 @@
 
 #include <sqlite3.h>
 
+#include <fstream>
 #include <utility>
 
 namespace hw::core {
+
+bool isDatabaseFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string head(15, '\0');
+    file.read(head.data(), static_cast<std::streamsize>(head.size()));
+    return head == "SQLite format 3";
+}
 
 Database::Database(const std::string& path, int openFlags) {
     const int code = sqlite3_open_v2(path.c_str(), &handle_, openFlags, nullptr);

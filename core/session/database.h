@@ -55,6 +55,9 @@ struct DatabaseError {
     std::string message;
 };
 
+/// By its first bytes.
+bool isDatabaseFile(const std::string& path);
+
 class Database {
 public:
     /// `path` may be ":memory:". Throws DatabaseError.

@@ -3,7 +3,6 @@
 #include <sqlite3.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "core/session/database.h"
 #include "core/session/session.h"
@@ -54,13 +53,6 @@ Status checkIsWhole(Database& database, const std::string& path) {
     if (whole) return {};
     return badInput("'" + path + "' is damaged or was cut short",
                     "copy it again from where it was recorded");
-}
-
-bool looksLikeDatabase(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string head(15, '\0');
-    file.read(head.data(), static_cast<std::streamsize>(head.size()));
-    return head == "SQLite format 3";
 }
 
 std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mode) {
@@ -114,7 +106,7 @@ Result<Session> Session::open(const std::string& path, Mode mode) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored))
         return badInput("there is no file '" + path + "'", "check the path");
-    if (!looksLikeDatabase(path))
+    if (!isDatabaseFile(path))
         return badInput("'" + path + "' is no Highwater session",
                         "record one with 'highwater record'");
     try {

@@ -92,20 +92,6 @@ void* agentMain(void*) {
     return nullptr;
 }
 
-bool startThread() {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, &agentMain, nullptr) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    pthread_attr_destroy(&attributes);
-    return started;
-}
-
 void onForkInChild() {
     disableCounting();
     abandonChannel();
@@ -118,7 +104,7 @@ int start(const char* socketPath) {
     if (gStarting.exchange(true) || !channelBroken()) return 0;
     static std::atomic<bool> forkWatched{false};
     if (!forkWatched.exchange(true)) pthread_atfork(nullptr, nullptr, &onForkInChild);
-    if (openChannel(socketPath) && startThread()) return 0;
+    if (openChannel(socketPath) && startDetachedThread(&agentMain)) return 0;
     closeChannel();
     gStarting.store(false);
     return -1;

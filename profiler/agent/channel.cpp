@@ -159,12 +159,7 @@ bool receiveConfig(Config& config, int timeoutMilliseconds) {
     return false;
 }
 
-bool startWriter() {
-    pthread_mutex_lock(&gLock);
-    const bool running = gWriterRuns;
-    gWriterRuns = true;
-    pthread_mutex_unlock(&gLock);
-    if (running) return true;
+bool startDetachedThread(void* (*body)(void*)) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -172,9 +167,19 @@ bool startWriter() {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread;
-    const bool started = pthread_create(&thread, &attributes, &writerMain, nullptr) == 0;
+    const bool started = pthread_create(&thread, &attributes, body, nullptr) == 0;
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
+    return started;
+}
+
+bool startWriter() {
+    pthread_mutex_lock(&gLock);
+    const bool running = gWriterRuns;
+    gWriterRuns = true;
+    pthread_mutex_unlock(&gLock);
+    if (running) return true;
+    const bool started = startDetachedThread(&writerMain);
     if (!started) gBroken.store(true);
     return started;
 }

@@ -16,6 +16,8 @@ struct Config {
 
 enum class Sent : int { Queued = 0, Full = 1, Broken = -1 };
 
+/// Starts a thread that takes no signals and that nobody joins.
+bool startDetachedThread(void* (*body)(void*));
 /// Connects to the recorder and says hello. Only one connection at a time.
 bool openChannel(const char* socketPath);
 /// Waits for the recorder's answer to the hello. False: none came, the channel is broken.
