@@ -151,6 +151,7 @@ void FrontierMarks::draw(QCPPainter* painter) {
     if (!frontier_.workspace_.document()) return;
     if (background_) return drawInfeasible(painter);
     drawBudget(painter);
+    drawFloorLabel(painter);
     drawActive(painter, drawLabels(painter));
 }
 
@@ -165,13 +166,22 @@ void FrontierMarks::drawInfeasible(QCPPainter* painter) {
     painter->fillRect(QRectF(area.left(), area.top(), edge - area.left(), area.height()), shade);
     painter->setPen(QPen(theme().alert, 1));
     painter->drawLine(QPointF(edge, area.top()), QPointF(edge, area.bottom()));
+}
+
+// Over the budget's line, which may cross it.
+void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
+    const Document& document = *frontier_.workspace_.document();
+    const QRectF area = frontier_.axisRect()->rect();
+    const double edge = frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100);
+    if (edge <= area.left() || edge >= area.right()) return;
     painter->setFont(uiFont(kAxisPixels));
     const QString text =
         FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
+    const QRectF box(edge + 6, frontier_.yAxis->coordToPixel(0) - 19,
+                     QFontMetricsF(painter->font()).horizontalAdvance(text) + 4, 16);
+    painter->fillRect(box, theme().panel);
     painter->setPen(theme().alert);
-    painter->drawText(
-        QRectF(edge + 6, frontier_.yAxis->coordToPixel(0) - 19, area.right() - edge, 16),
-        Qt::AlignLeft | Qt::AlignVCenter, text);
+    painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
 void FrontierMarks::drawBudget(QCPPainter* painter) {
@@ -216,6 +226,8 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     painter->setFont(uiFont(kAxisPixels, true));
     const QFontMetricsF metrics(painter->font());
     std::vector<QRectF> taken;
+    if (const PlanPointer& active = frontier_.workspace_.activePlan(); active && active->ok())
+        taken.emplace_back(frontier_.pixelOf(*active) - QPointF(8, 8), QSizeF(16, 16));
     for (const FrontierPlot::Curve& curve : frontier_.curves_) {
         const QPointF end = frontier_.pixelOf(*curve.points.back());
         const double width = metrics.horizontalAdvance(curve.planner) + 4,

@@ -24,6 +24,7 @@ protected:
 private:
     void drawInfeasible(QCPPainter* painter);
     void drawBudget(QCPPainter* painter);
+    void drawFloorLabel(QCPPainter* painter);
     std::vector<QRectF> drawLabels(QCPPainter* painter);
     void drawActive(QCPPainter* painter, const std::vector<QRectF>& taken);
     FrontierPlot& frontier_;
