@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: MIT
+#include "core/memory/stage_judge.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace hw::core {
+namespace {
+
+constexpr std::uint64_t kAll = ~std::uint64_t{0};
+
+// Bits of word `w` (of 64 stages) that belong to the stages from..to.
+std::uint64_t wordMask(StageIndex w, StageIndex from, StageIndex to) {
+    std::uint64_t mask = kAll;
+    if (w == from >> 6) mask &= kAll << (from & 63);
+    if (w == to >> 6) mask &= kAll >> (63 - (to & 63));
+    return mask;
+}
+
+template <class T>
+void erase(std::vector<T>& list, T value) {
+    const auto at = std::find(list.begin(), list.end(), value);
+    *at = list.back();
+    list.pop_back();
+}
+
+}  // namespace
+
+StageJudge::StageJudge(const StageModel& model, Bytes budget)
+    : model_(&model), budget_(budget.count()) {
+    const auto items = static_cast<ItemIndex>(model.itemCount());
+    const auto stages = static_cast<std::size_t>(model.end) + 1;
+    std::size_t words = 0;
+    for (ItemIndex i = 0; i < items; ++i) {
+        first_.push_back(model.born[i] + 1);
+        last_.push_back(model.neededUntil[i]);
+        column_.push_back(words);
+        const StageIndex top = std::max(last_[i], model.born[i]);
+        words += static_cast<std::size_t>((top >> 6) - (model.born[i] >> 6)) + 1;
+    }
+    retained_.assign(words, 0);
+    involved_.assign(words, 0);
+    starts_.resize(stages);
+    stops_.resize(stages);
+    stages_.resize(stages);
+    peak_.resize(stages);
+    for (std::size_t k = 0; k < stages; ++k) peak_[k] = model.fixedBytes[k].count();
+    for (const std::int64_t peak : peak_) overflow_ += std::max<std::int64_t>(0, peak - budget_);
+    const std::size_t ops = model.graph->ops.size();
+    viewStages_.resize(ops);
+    viewRuns_.assign(ops, 0);
+    viewIsDirty_.assign(ops, false);
+    isDirty_.assign(stages, false);
+    itemMark_.assign(items, 0);
+    lastRead_.assign(items, 0);
+    opMark_.assign(ops + 1, 0);
+    time_ = model.graph->totalTime().count();
+    // The first run of every lazy view is in the total; what is counted here are its runs.
+    for (OpIndex op = 0; op < static_cast<OpIndex>(ops); ++op)
+        if (model.lazy(op)) time_ -= model.time[op].count();
+    for (ItemIndex i = 0; i < items; ++i)
+        if (!model.uses[i].empty()) set(i, first_[i], model.uses[i].back(), true);
+    for (StageIndex k = 0; k <= model.end; ++k) markDirty(k);
+    settle();
+    commit();
+}
+
+void StageJudge::setBudget(Bytes budget) {
+    budget_ = budget.count();
+    overflow_ = 0;
+    for (const std::int64_t peak : peak_) overflow_ += std::max<std::int64_t>(0, peak - budget_);
+}
+
+Bytes StageJudge::peak() const {
+    return Bytes(*std::max_element(peak_.begin(), peak_.end()));
+}
+
+StageIndex StageJudge::highestStage() const {
+    return static_cast<StageIndex>(std::max_element(peak_.begin(), peak_.end()) - peak_.begin());
+}
+
+void StageJudge::shiftPeak(StageIndex k, std::int64_t bytes) {
+    const std::int64_t before = peak_[k];
+    peak_[k] += bytes;
+    overflow_ +=
+        std::max<std::int64_t>(0, peak_[k] - budget_) - std::max<std::int64_t>(0, before - budget_);
+}
+
+void StageJudge::markDirty(StageIndex k) {
+    if (isDirty_[k]) return;
+    isDirty_[k] = true;
+    dirty_.push_back(k);
+}
+
+StageIndex StageJudge::nextBit(const Bits& bits, ItemIndex i, StageIndex from,
+                               StageIndex to) const {
+    if (from > to) return to + 1;
+    for (StageIndex w = from >> 6; w <= to >> 6; ++w)
+        if (const std::uint64_t found = bits[word(i, w << 6)] & wordMask(w, from, to))
+            return (w << 6) + std::countr_zero(found);
+    return to + 1;
+}
+
+StageIndex StageJudge::nextInvolved(ItemIndex i, StageIndex from, StageIndex to) const {
+    return nextBit(involved_, i, std::max(from, model_->born[i]), std::min(to, last_[i]));
+}
+
+StageIndex StageJudge::nextRetained(ItemIndex i, StageIndex from, StageIndex to) const {
+    return nextBit(retained_, i, std::max(from, first_[i]), std::min(to, last_[i]));
+}
+
+StageIndex StageJudge::previousInvolved(ItemIndex i, StageIndex from, StageIndex to) const {
+    const StageIndex low = std::max(from, model_->born[i]), high = std::min(to, last_[i]);
+    if (low > high) return from - 1;
+    for (StageIndex w = high >> 6; w >= low >> 6; --w)
+        if (const std::uint64_t found = involved_[word(i, w << 6)] & wordMask(w, low, high))
+            return (w << 6) + 63 - std::countl_zero(found);
+    return from - 1;
+}
+
+// The item is retained into every stage from..to.
+bool StageJudge::unbroken(ItemIndex i, StageIndex from, StageIndex to) const {
+    if (from > to) return true;
+    for (StageIndex w = from >> 6; w <= to >> 6; ++w) {
+        const std::uint64_t mask = wordMask(w, from, to);
+        if ((retained_[word(i, w << 6)] & mask) != mask) return false;
+    }
+    return true;
+}
+
+// Enters or removes the places after the stages from..to where retention of the item changes; a
+// stage next to such a place rebuilds or frees the item.
+void StageJudge::moveTransitions(ItemIndex i, StageIndex from, StageIndex to, bool add) {
+    bool before = retained(i, from);
+    for (StageIndex k = from; k <= to;) {
+        // Jumps over whole words in which nothing changes.
+        if ((k & 63) == 0 && k + 64 <= to && k >= first_[i] && k + 64 <= last_[i]) {
+            const std::uint64_t bits = retained_[word(i, k)];
+            if (bits == (before ? kAll : 0) && retained(i, k + 64) == before) {
+                k += 64;
+                continue;
+            }
+        }
+        const bool after = retained(i, k + 1);
+        if (before != after) {
+            auto& list = after ? starts_[k] : stops_[k];
+            if (add)
+                list.push_back(i);
+            else
+                erase(list, i);
+            markDirty(k);
+        }
+        before = after;
+        ++k;
+    }
+}
+
+void StageJudge::set(ItemIndex i, StageIndex from, StageIndex to, bool retain) {
+    from = std::max(from, first_[i]);
+    to = std::min(to, last_[i]);
+    if (from > to) return;
+    if (retain ? unbroken(i, from, to) : nextBit(retained_, i, from, to) > to) return;
+    moveTransitions(i, from - 1, to, false);
+    bitJournal_.push_back({i, from, to, savedWords_.size()});
+    const std::int64_t bytes = model_->bytes[i].count() * (retain ? 1 : -1);
+    for (StageIndex w = from >> 6; w <= to >> 6; ++w) {
+        std::uint64_t& word64 = retained_[word(i, w << 6)];
+        savedWords_.push_back(word64);
+        const std::uint64_t mask = wordMask(w, from, to);
+        std::uint64_t changed = (retain ? ~word64 : word64) & mask;
+        word64 ^= changed;
+        for (std::uint64_t rest = changed; rest != 0; rest &= rest - 1)
+            shiftPeak((w << 6) + std::countr_zero(rest), bytes);
+        for (std::uint64_t rest = changed & involved_[word(i, w << 6)]; rest != 0; rest &= rest - 1)
+            markDirty((w << 6) + std::countr_zero(rest));
+    }
+    moveTransitions(i, from - 1, to, true);
+    for (const OpIndex view : model_->views[i])
+        if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
+}
+
+// Enters into the stage what reading item `i` takes: nothing when it is retained, else the ops that
+// rebuild it, and whatever they read.
+void StageJudge::require(ItemIndex i, StageIndex k, Stage& stage) {
+    const auto enter = [&](ItemIndex item) {
+        if (itemMark_[item] == stamp_) return;
+        itemMark_[item] = stamp_;
+        lastRead_[item] = -1;
+        stage.involved.push_back(item);
+        if (!retained(item, k)) open_.push_back(item);
+    };
+    enter(i);
+    while (!open_.empty()) {
+        const ItemIndex item = open_.back();
+        open_.pop_back();
+        for (const OpIndex op : model_->chain[item]) {
+            if (model_->stageOf[op] >= k) break;
+            if (opMark_[op] == stamp_) continue;
+            opMark_[op] = stamp_;
+            stage.ops.push_back(op);
+            for (const ItemIndex input : model_->inputs[op]) enter(input);
+        }
+    }
+}
+
+// Plays stage `k` with the retained items as they are now.
+void StageJudge::replay(StageIndex k, Stage& stage) {
+    stage.ops.clear();
+    stage.involved.clear();
+    stage.views.clear();
+    stage.cost = 0;
+    ++stamp_;
+    const OpIndex own = model_->opOf(k);
+    for (const ItemIndex i : model_->inputs[own]) require(i, k, stage);
+    for (const ItemIndex i : starts_[k])
+        if (model_->born[i] != k) require(i, k, stage);
+    std::sort(stage.ops.begin(), stage.ops.end());
+
+    std::int64_t live = 0;  // above fixed bytes and retained items
+    for (const ItemIndex i : stops_[k])
+        if (itemMark_[i] != stamp_) live -= model_->bytes[i].count();
+    std::int32_t position = 0;
+    const auto read = [&](OpIndex op) {
+        for (const ItemIndex i : model_->inputs[op]) lastRead_[i] = position;
+        ++position;
+    };
+    for (const OpIndex op : stage.ops) read(op);
+    read(own);
+
+    position = 0;
+    stage.height = live;
+    const auto addViews = [&](OpIndex op) {
+        for (const OpIndex view : model_->lazyViews[op])
+            if (opMark_[view] != stamp_) opMark_[view] = stamp_, stage.views.push_back(view);
+    };
+    for (const OpIndex op : stage.ops) {
+        addViews(op);
+        stage.cost += model_->time[op].count();
+        stage.height = std::max(stage.height, live + model_->footprint[op].count());
+        for (const ItemIndex i : model_->outputs[op])
+            if (itemMark_[i] == stamp_ && !retained(i, k)) live += model_->bytes[i].count();
+        for (const ItemIndex i : model_->inputs[op])
+            if (lastRead_[i] == position && !retained(i, k + 1)) live -= model_->bytes[i].count();
+        ++position;
+    }
+    addViews(own);
+    for (const OpIndex view : model_->unreadViews[own])
+        if (opMark_[view] != stamp_) opMark_[view] = stamp_, stage.views.push_back(view);
+    const std::int64_t op = std::max(model_->footprint[own].count(),
+                                     (model_->newBytes[own] + model_->arriving[k]).count());
+    stage.height = std::max(stage.height, live + op);
+}
+
+// Puts a replayed stage in place of the present one, which is left in `stage`.
+void StageJudge::install(StageIndex k, Stage& stage) {
+    Stage& present = stages_[k];
+    for (const ItemIndex i : present.involved) flip(involved_, i, k);
+    for (const ItemIndex i : stage.involved) flip(involved_, i, k);
+    const auto mark = [&](OpIndex view) {
+        if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
+    };
+    if (present.views != stage.views) {
+        for (const OpIndex view : present.views) {
+            auto& list = viewStages_[view];
+            list.erase(std::lower_bound(list.begin(), list.end(), k));
+            mark(view);
+        }
+        for (const OpIndex view : stage.views) {
+            auto& list = viewStages_[view];
+            list.insert(std::lower_bound(list.begin(), list.end(), k), k);
+            mark(view);
+        }
+    }
+    time_ += stage.cost - present.cost;
+    shiftPeak(k, stage.height - present.height);
+    std::swap(present, stage);
+}
+
+// A lazy view runs once in every unbroken residency of its item in which something reads it.
+void StageJudge::countViews() {
+    for (const OpIndex view : dirtyViews_) {
+        viewIsDirty_[view] = false;
+        const ItemIndex i =
+            model_->itemOf[model_->graph->storageOf(model_->graph->ops[view].inputs[0].tensor)];
+        std::int32_t runs = 0;
+        StageIndex previous = kNone;
+        for (const StageIndex k : viewStages_[view]) {
+            if (previous == kNone || !unbroken(i, previous + 1, k)) ++runs;
+            previous = k;
+        }
+        time_ += (runs - viewRuns_[view]) * model_->time[view].count();
+        viewRuns_[view] = runs;
+    }
+    dirtyViews_.clear();
+}
+
+void StageJudge::settle() {
+    for (const StageIndex k : dirty_) {
+        isDirty_[k] = false;
+        Stage stage;
+        if (!spare_.empty()) stage = std::move(spare_.back()), spare_.pop_back();
+        replay(k, stage);
+        install(k, stage);
+        stageJournal_.emplace_back(k, std::move(stage));
+    }
+    dirty_.clear();
+    countViews();
+}
+
+void StageJudge::commit() {
+    for (auto& [k, stage] : stageJournal_) spare_.push_back(std::move(stage));
+    stageJournal_.clear();
+    bitJournal_.clear();
+    savedWords_.clear();
+}
+
+void StageJudge::rollback() {
+    for (auto change = bitJournal_.rbegin(); change != bitJournal_.rend(); ++change) {
+        const auto [i, from, to, words] = *change;
+        moveTransitions(i, from - 1, to, false);
+        const std::int64_t bytes = model_->bytes[i].count();
+        for (StageIndex w = from >> 6; w <= to >> 6; ++w) {
+            std::uint64_t& present = retained_[word(i, w << 6)];
+            const std::uint64_t old =
+                savedWords_[words + static_cast<std::size_t>(w - (from >> 6))];
+            for (std::uint64_t rest = present ^ old; rest != 0; rest &= rest - 1) {
+                const int at = std::countr_zero(rest);
+                shiftPeak((w << 6) + at, (old >> at & 1) != 0 ? bytes : -bytes);
+            }
+            present = old;
+        }
+        moveTransitions(i, from - 1, to, true);
+        for (const OpIndex view : model_->views[i])
+            if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
+    }
+    for (const StageIndex k : dirty_) isDirty_[k] = false;
+    dirty_.clear();
+    for (auto entry = stageJournal_.rbegin(); entry != stageJournal_.rend(); ++entry)
+        install(entry->first, entry->second);
+    countViews();
+    commit();
+}
+
+void StageJudge::trim() {
+    for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
+        for (StageIndex k = nextRetained(i, first_[i], last_[i]); k <= last_[i];) {
+            StageIndex end = k;  // of the run that begins at k
+            while (retained(i, end + 1)) ++end;
+            const StageIndex used = previousInvolved(i, k, end);
+            if (used < end) set(i, used + 1, end, false);
+            k = nextRetained(i, end + 1, last_[i]);
+        }
+    settle();
+}
+
+// Writes the schedule: plays all stages in order and keeps track of what is defined.
+class StageJudge::Emitter {
+public:
+    explicit Emitter(const StageJudge& judge)
+        : judge_(judge),
+          model_(*judge.model_),
+          graph_(*judge.model_->graph),
+          computed_(graph_.ops.size(), false),
+          defined_(graph_.ops.size(), false),
+          lastRead_(model_.itemCount(), 0) {
+        dying_.resize(static_cast<std::size_t>(model_.end) + 1);
+        StageIndex born = 0;  // constants arrive after the op of the stage before
+        for (const Event& event : graph_.events) {
+            if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly())
+                born = model_.stageOf[event.index] + 1;
+            if (event.kind == Event::Kind::Constant) enterDeath(event.index, born);
+        }
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s)
+            if (model_.itemOf[s] == kNone && !graph_.storages[s].isConstant())
+                enterDeath(s, model_.stageOf[graph_.storages[s].creator]);
+    }
+
+    Schedule write() {
+        for (StageIndex k = 0; k <= model_.end; ++k) stage(k);
+        return std::move(schedule_);
+    }
+
+private:
+    void enterDeath(StorageIndex s, StageIndex born) {
+        const StageIndex until = std::max(model_.storageNeededUntil[s], born);
+        if (until < model_.end) dying_[until].push_back(s);
+    }
+
+    void stage(StageIndex k) {
+        const Stage& stage = judge_.stages_[k];
+        for (const ItemIndex i : judge_.stops_[k])
+            if (!judge_.involved(i, k)) free(i);
+        const OpIndex own = model_.opOf(k);
+        std::int32_t position = 0;
+        for (const OpIndex op : stage.ops) noteReads(op, position++);
+        noteReads(own, position);
+        position = 0;
+        for (const OpIndex op : stage.ops) {
+            views(model_.lazyViews[op]);
+            recompute(op, k);
+            freeRead(op, k, position++);
+        }
+        views(model_.lazyViews[own]);
+        if (k == model_.end) return;
+        schedule_.push_back(Action::compute(own));
+        computed_[own] = true;
+        views(model_.unreadViews[own]);
+        freeRead(own, k, position);
+        for (const ItemIndex i : model_.outputs[own])
+            if (!judge_.retained(i, k + 1)) free(i);
+        for (const StorageIndex s : dying_[k]) schedule_.push_back(Action::free(s));
+    }
+
+    void noteReads(OpIndex op, std::int32_t position) {
+        for (const ItemIndex i : model_.inputs[op]) lastRead_[i] = position;
+    }
+
+    void freeRead(OpIndex op, StageIndex k, std::int32_t position) {
+        for (const ItemIndex i : model_.inputs[op])
+            if (lastRead_[i] == position && !judge_.retained(i, k + 1)) free(i);
+    }
+
+    void views(std::span<const std::int32_t> list) {
+        for (const OpIndex view : list) {
+            if (defined_[view]) continue;
+            defined_[view] = true;
+            if (!computed_[view]) {
+                computed_[view] = true;
+                schedule_.push_back(Action::compute(view));
+                continue;
+            }
+            std::vector<std::int32_t> all(graph_.ops[view].outputs.size());
+            for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int32_t>(j);
+            schedule_.push_back(Action::recompute(view, std::move(all)));
+        }
+    }
+
+    void recompute(OpIndex op, StageIndex k) {
+        std::vector<std::int32_t> wanted;
+        for (std::size_t j = 0; j < graph_.ops[op].outputs.size(); ++j) {
+            const OpOutput& output = graph_.ops[op].outputs[j];
+            const ItemIndex i = model_.itemOf[graph_.storageOf(output.tensor)];
+            if (!output.makesStorage ||
+                (i != kNone && judge_.involved(i, k) && !judge_.retained(i, k)))
+                wanted.push_back(static_cast<std::int32_t>(j));
+        }
+        schedule_.push_back(Action::recompute(op, std::move(wanted)));
+    }
+
+    void free(ItemIndex i) {
+        schedule_.push_back(Action::free(model_.storages[i]));
+        for (const OpIndex view : model_.views[i]) defined_[view] = false;
+    }
+
+    const StageJudge& judge_;
+    const StageModel& model_;
+    const TrainingGraph& graph_;
+    Schedule schedule_;
+    std::vector<bool> computed_, defined_;
+    std::vector<std::int32_t> lastRead_;
+    std::vector<std::vector<StorageIndex>> dying_;  // per stage: no item, freed after it
+};
+
+Schedule StageJudge::schedule() const {
+    return Emitter(*this).write();
+}
+
+}  // namespace hw::core

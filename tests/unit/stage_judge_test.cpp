@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// The incremental judge against the plain one.
+#include "core/memory/stage_judge.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/import/import.h"
+#include "core/memory/evaluate.h"
+#include "tests/unit/graph_builder.h"
+#include "tests/unit/test_data.h"
+
+namespace hw {
+namespace {
+
+using namespace hw::core;
+
+// Both judges agree on the schedule that the table stands for.
+void expectAgreement(const StageJudge& judge) {
+    const Evaluation plain = evaluate(*judge.model().graph, judge.schedule());
+    ASSERT_TRUE(plain.valid) << plain.why;
+    ASSERT_EQ(plain.peak, judge.peak());
+    ASSERT_EQ(plain.time, judge.time());
+}
+
+void changeRandomly(StageJudge& judge, std::mt19937& random) {
+    const StageModel& model = judge.model();
+    const auto i = static_cast<ItemIndex>(random() % model.itemCount());
+    const StageIndex first = judge.firstStage(i), last = judge.lastStage(i);
+    if (first > last) return;
+    const auto span = static_cast<unsigned>(last - first + 1);
+    StageIndex from = first + static_cast<StageIndex>(random() % span);
+    StageIndex to = first + static_cast<StageIndex>(random() % span);
+    if (from > to) std::swap(from, to);
+    judge.set(i, from, to, random() % 3 == 0);
+}
+
+TEST(StageJudge, AgreesWithThePlainJudgeOnRandomSchedules) {
+    for (unsigned seed = 0; seed < 300; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 10 + static_cast<int>(seed) % 60);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(400));
+        std::mt19937 random(seed);
+        expectAgreement(judge);
+        for (int round = 0; round < 30; ++round) {
+            for (unsigned n = 0; n <= random() % 3; ++n) changeRandomly(judge, random);
+            judge.settle();
+            judge.commit();
+            ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed << ", " << round;
+        }
+    }
+}
+
+TEST(StageJudge, RollbackRestoresEverything) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 40);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(300));
+        std::mt19937 random(seed);
+        for (int round = 0; round < 30; ++round) {
+            const auto time = judge.time();
+            const auto peak = judge.peak();
+            const auto overflow = judge.overflow();
+            for (int n = 0; n < 3; ++n) changeRandomly(judge, random);
+            judge.settle();
+            for (int n = 0; n < 2; ++n) changeRandomly(judge, random);
+            if (round % 3 != 0) judge.settle();
+            judge.rollback();
+            ASSERT_EQ(judge.time(), time);
+            ASSERT_EQ(judge.peak(), peak);
+            ASSERT_EQ(judge.overflow(), overflow);
+            ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed << ", " << round;
+            changeRandomly(judge, random);
+            judge.settle();
+            judge.commit();
+        }
+    }
+}
+
+TEST(StageJudge, OverflowIsWhatExceedsTheBudget) {
+    const TrainingGraph graph = test::chain(20, 100);
+    const StageModel model(graph);
+    StageJudge judge(model, Bytes(500));
+    Bytes sum;
+    for (StageIndex k = 0; k <= model.end; ++k)
+        sum += std::max(Bytes(0), judge.stagePeak(k) - Bytes(500));
+    EXPECT_EQ(judge.overflow(), sum);
+    EXPECT_GT(sum, Bytes(0));
+    judge.setBudget(judge.peak());
+    EXPECT_EQ(judge.overflow(), Bytes(0));
+}
+
+TEST(StageJudge, TrimmingNeverRaisesTimeOrPeak) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 50);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(300));
+        std::mt19937 random(seed);
+        for (int n = 0; n < 20; ++n) changeRandomly(judge, random);
+        judge.settle();
+        const auto time = judge.time();
+        const auto peak = judge.peak();
+        judge.trim();
+        EXPECT_LE(judge.time(), time);
+        EXPECT_LE(judge.peak(), peak);
+        ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed;
+    }
+}
+
+TEST(StageJudge, AgreesOnRealGraphs) {
+    for (const char* name : {"resnet32", "transformer", "treelstm", "unet"}) {
+        const std::string file = std::string("simrd/") + name + ".log.gz";
+        SKIP_WITHOUT_TEST_DATA(file);
+        auto session = openAny(test::testData(file));
+        ASSERT_TRUE(session);
+        const auto graph = loadGraph(*session, 0);
+        ASSERT_TRUE(graph);
+        const StageModel model(*graph);
+        StageJudge judge(model, Bytes(0));
+        std::mt19937 random(1);
+        for (int round = 0; round < 20; ++round) {
+            for (int n = 0; n < 20; ++n) changeRandomly(judge, random);
+            judge.settle();
+        }
+        expectAgreement(judge);
+    }
+}
+
+}  // namespace
+}  // namespace hw
