@@ -341,6 +341,20 @@ void StageJudge::rollback() {
     commit();
 }
 
+void StageJudge::load(const std::vector<std::uint64_t>& table) {
+    const std::vector<std::uint64_t> wanted = table;  // may be our own
+    for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
+        for (StageIndex k = first_[i]; k <= last_[i];) {
+            const bool value = bit(wanted, i, k);
+            StageIndex to = k;
+            while (to < last_[i] && bit(wanted, i, to + 1) == value) ++to;
+            set(i, k, to, value);
+            k = to + 1;
+        }
+    settle();
+    commit();
+}
+
 void StageJudge::trim() {
     for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
         for (StageIndex k = nextRetained(i, first_[i], last_[i]); k <= last_[i];) {
@@ -351,6 +365,7 @@ void StageJudge::trim() {
             k = nextRetained(i, end + 1, last_[i]);
         }
     settle();
+    commit();
 }
 
 // Writes the schedule: plays all stages in order and keeps track of what is defined.

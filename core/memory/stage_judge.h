@@ -69,8 +69,15 @@ public:
     /// Ops that stage `k` recomputes, in captured order.
     const std::vector<OpIndex>& recomputed(StageIndex k) const { return stages_[k].ops; }
 
+    /// Items that are read or rebuilt while stage `k` runs.
+    const std::vector<ItemIndex>& involvedIn(StageIndex k) const { return stages_[k].involved; }
+
     /// Drops every item where it is retained for nobody. Never makes a plan worse.
     void trim();
+
+    /// The table as words, to be kept and loaded again into a judge of the same model.
+    const std::vector<std::uint64_t>& table() const { return retained_; }
+    void load(const std::vector<std::uint64_t>& table);
 
     /// The schedule that the table stands for.
     Schedule schedule() const;

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// Simulated annealing over the table of an incremental judge.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "core/memory/stage_judge.h"
+
+namespace hw::planners {
+
+/// Temperatures, as shares of the baseline's time.
+struct Cooling {
+    double hot = 2e-4, cold = 2e-6;
+};
+
+/// Improves the table of `judge`: the energy is the plan's time plus a penalty on its overflow
+/// whose weight swings about the value at which plans just fit. Moves drop or retain an item
+/// between two of its readers, begin or end a residency elsewhere, exchange two items, or move a
+/// block of neighbours. The same seed and number of moves give the same result.
+class Annealing {
+public:
+    Annealing(core::StageJudge& judge, std::uint64_t seed);
+
+    /// Moves until `done`, given the number of moves so far and asked every few hundred of them,
+    /// says 1 or more; what it says is also how far the cooling has come. Leaves the judge in its
+    /// last state.
+    void run(const Cooling& cooling, const std::function<double(std::int64_t moves)>& done);
+
+    /// Forgets the best table when it was found for another budget.
+    void forgetUnless(bool sameBudget);
+    /// The fastest table within the budget seen so far; empty when there was none.
+    const std::vector<std::uint64_t>& best() const { return best_; }
+    core::Nanoseconds bestTime() const { return bestTime_; }
+    /// Takes the judge's present table as a candidate.
+    void note();
+
+private:
+    struct Gap {
+        core::ItemIndex item;
+        core::StageIndex from, to;  // stages between two that involve the item
+    };
+    bool propose();
+    core::ItemIndex randomItem();
+    core::StageIndex randomStage(core::ItemIndex i);
+    Gap gapAt(core::ItemIndex i, core::StageIndex k) const;
+    bool flip(core::ItemIndex i, core::StageIndex k);
+    bool shift(core::ItemIndex i, core::StageIndex k);
+    bool exchange(core::ItemIndex i, core::StageIndex k);
+    bool block(core::ItemIndex i, core::StageIndex k);
+    double uniform();
+    std::uint64_t below(std::uint64_t n) { return random_() % n; }
+
+    core::StageJudge& judge_;
+    const core::StageModel& model_;
+    std::mt19937_64 random_;
+    std::vector<core::ItemIndex> movable_;
+    std::vector<double> weight_;  // cumulative
+    double penalty_ = 0.02;
+    std::vector<std::uint64_t> best_;
+    core::Nanoseconds bestTime_{INT64_MAX};
+    bool sameBudget_ = true;
+};
+
+}  // namespace hw::planners

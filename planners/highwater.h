@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "planners/planner.h"
+
+namespace hw::planners {
+
+/// Our own planner: near-optimal plans with a proven bound, within seconds.
+///
+/// 1. A greedy plan with the future known (lookahead.h), in three flavours.
+/// 2. Cut relaxations (cut_relaxation.h): one cut at the highest stage of the unconstrained plan,
+///    then further cuts where the plan that they suggest still exceeds the budget. Each gives a
+///    lower bound on the time of any plan, and the items to keep; the best bound counts.
+/// 3. Simulated annealing (annealing.h) on the incremental judge, from the best of these plans, on
+///    two threads. Where nothing fits yet, the budget is approached from above in small steps.
+///
+/// Anytime: more time gives better plans. With a work limit (annealing moves in thousands) instead
+/// of a time limit the result is the same for the same seed. Without the solver (HiGHS) there is no
+/// bound, and step 2 is left out. The default is 10 seconds.
+class HighwaterPlanner : public Planner {
+public:
+    Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
+                  const Progress& progress) const override;
+};
+
+}  // namespace hw::planners
