@@ -23,14 +23,14 @@ struct Entry {
 const std::array kRegistry{
     Entry{"none", "the baseline: captured order, nothing recomputed",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<None>(); }},
-    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
     Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
     Entry{"dtr:eqclass", "DTR (ICLR 2021), eager eviction by the equivalence-class score",
           +[]() -> std::unique_ptr<Planner> {
               return std::make_unique<Dtr>(Dtr::Heuristic::EqClass);
           }},
+    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
