@@ -1,21 +1,64 @@
 // SPDX-License-Identifier: MIT
+// Chen, Xu, Zhang, Guestrin: "Training Deep Nets with Sublinear Memory Cost" (2016).
+//
+// Departures that all four share. The paper cuts chains at single values; here, on general graphs,
+// a cut keeps every rebuildable storage that later forward ops use, whether the backward pass reads
+// it or not, and cuts lie where little crosses them. Within a segment only what the backward pass
+// needs is rebuilt, in-place writers in their order. A storage whose rebuild would become
+// impossible (rule 7) is never dropped. Ops before the first one of the backward phase are the
+// forward pass; a graph without phases has nothing to drop and gets the baseline.
 #pragma once
 
 #include "planners/planner.h"
 
 namespace hw::planners {
 
-/// Chen et al., "Training Deep Nets with Sublinear Memory Cost" (2016), Algorithm 3 with the budget
-/// search of Appendix A: the forward pass is cut into segments whenever the bytes made since the
-/// last cut exceed B; only what crosses a cut is kept, the rest is recomputed segment by segment
-/// when the backward pass needs it. B is searched on a grid between the smallest and the largest
-/// segment, the fastest plan within the budget wins.
+/// Section 4.1: sqrt(n) segments, whatever the budget: memory O(sqrt n), at most one extra forward
+/// pass on a chain. n counts the forward results by size (see ForwardPass::effectiveLength) and the
+/// segments are of equal bytes, not of equal numbers of layers. Where the plan's peak is above that
+/// of keeping everything, everything is kept: never worse than the baseline.
+class ChenSqrt : public Planner {
+public:
+    Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
+                  const Progress& progress) const override;
+};
+
+/// Section 4.4 with k = 1: the forward pass is split in two, each half again while its backward
+/// pass runs, and so on: memory O(log n), time O(n log n). A segment is split no further where what
+/// crosses the cut outweighs what the split saves, as on ops that no cut separates well. Ignores
+/// the budget. Of the recursion and of keeping everything, what has the lower peak is the plan.
+class ChenRecursive : public Planner {
+public:
+    Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
+                  const Progress& progress) const override;
+};
+
+/// Algorithm 3 with the budget search of Appendix A: a segment is closed when it would hold more
+/// than B bytes. B is searched on a grid in the logarithm between the largest storage and the whole
+/// forward pass, the fastest plan within the budget wins.
 ///
-/// Departures: the paper cuts chains at single values; here, on general graphs, a cut keeps every
-/// storage that later forward ops read, and cuts are made where that is locally smallest. Within a
-/// segment only what the backward pass really needs is recomputed. A storage whose rebuild would
-/// become impossible (rule 7) is never dropped.
+/// Departures: the paper's candidate cut points are given; here a segment is cut anywhere in its
+/// second half, where the least crosses. Where no B keeps the budget, because the backward pass of
+/// a single segment needs too much at once, segments are split further as in section 4.4, down to
+/// a second bound b < B that is searched with it.
 class ChenGreedy : public Planner {
+public:
+    Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
+                  const Progress& progress) const override;
+};
+
+/// Section 4.2, "drop the results of low cost operations": results of dear ops such as convolution
+/// and matrix product are kept; those of batch norm, ReLU, pooling and the like are dropped and
+/// rebuilt from them.
+///
+/// Departures: the paper names the cheap ops; here measured time decides. An op's class comes from
+/// its time per byte of its results: the split of all forward ops' logarithms into two classes with
+/// the largest variance between them (Otsu's threshold), ops weighted by bytes. Long runs of cheap
+/// ops (residual sums) would have to be rebuilt from far back: where the rebuild of a storage, that
+/// of dropped inputs included, takes as long per byte as a dear op, it is kept. Within the budget
+/// as few as possible are dropped: the plan drops those that are cheapest by the byte first, and a
+/// search over how many finds the fastest plan.
+class ChenCheap : public Planner {
 public:
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;

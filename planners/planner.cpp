@@ -23,8 +23,14 @@ struct Entry {
 const std::array kRegistry{
     Entry{"none", "the baseline: captured order, nothing recomputed",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<None>(); }},
+    Entry{"chen-sqrt", "Chen et al. 2016, section 4.1: sqrt(n) segments, whatever the budget",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenSqrt>(); }},
     Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
+    Entry{"chen-cheap", "Chen et al. 2016, section 4.2: drops the results of cheap ops",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenCheap>(); }},
+    Entry{"chen-recursive", "Chen et al. 2016, section 4.4: segments of segments, least memory",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenRecursive>(); }},
     Entry{"dtr:eqclass", "DTR (ICLR 2021), eager eviction by the equivalence-class score",
           +[]() -> std::unique_ptr<Planner> {
               return std::make_unique<Dtr>(Dtr::Heuristic::EqClass);

@@ -23,6 +23,7 @@ ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& 
       resident_(graph.storages.size(), false),
       defined_(graph.tensors.size(), false),
       version_(graph.storages.size(), 0),
+      stay_(graph.storages.size(), Stay::LastUse),
       pins_(graph.storages.size(), 0) {
     passEvents(0);
 }
@@ -53,7 +54,15 @@ bool ScheduleBuilder::satisfied(const Use& use) const {
 
 // Kept: what has a use ahead. What cannot be rebuilt stays while any rebuild may read it.
 bool ScheduleBuilder::worthKeeping(StorageIndex s) const {
-    return (info_.rematerializable[s] ? info_.lastUse[s] : info_.neededUntil[s]) >= next_;
+    if (!info_.rematerializable[s] || stay_[s] == Stay::Rebuilds)
+        return info_.neededUntil[s] >= next_;
+    return stay_[s] == Stay::LastUse && info_.lastUse[s] >= next_;
+}
+
+// Counts the op's operands as read ahead, or no more.
+void ScheduleBuilder::pin(OpIndex op, int by) {
+    for (const Use& use : graph_.ops[op].inputs) pins_[graph_.storageOf(use.tensor)] += by;
+    for (const Write& write : graph_.ops[op].writes) pins_[write.storage] += by;
 }
 
 void ScheduleBuilder::computeNext() {
@@ -66,7 +75,10 @@ void ScheduleBuilder::computeNext() {
     for (const Write& write : op.writes) ++version_[write.storage];
     for (const OpOutput& output : op.outputs) {
         const StorageIndex s = graph_.storageOf(output.tensor);
-        if (output.makesStorage) place(s);
+        if (output.makesStorage) {
+            place(s);
+            stay_[s] = stayRule_(s) == Stay::Rebuilds ? Stay::Rebuilds : Stay::LastUse;
+        }
         if (resident_[s]) defined_[output.tensor] = true;
     }
     for (const Use& use : op.inputs) touched_.push_back(graph_.storageOf(use.tensor));
@@ -81,15 +93,12 @@ void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
     Batch batch;
     for (const Use& use : uses) require(batch, use);
     for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
-    for (const OpIndex op : batch.ops)
-        for (const Use& use : graph_.ops[op].inputs) ++pins_[graph_.storageOf(use.tensor)];
+    for (const OpIndex op : batch.ops) pin(op, 1);
     for (const OpIndex op : batch.ops) {
         recompute(op, batch);
-        for (const Use& use : graph_.ops[op].inputs) {
-            const StorageIndex s = graph_.storageOf(use.tensor);
-            --pins_[s];
-            touched_.push_back(s);
-        }
+        pin(op, -1);
+        for (const Use& use : graph_.ops[op].inputs)
+            touched_.push_back(graph_.storageOf(use.tensor));
         freeUnneeded();
     }
     for (const Use& use : uses) --pins_[graph_.storageOf(use.tensor)];
@@ -139,6 +148,7 @@ void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
                 graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
             if (!batch.versions.contains(s) && !usefulAsItIs) continue;
             place(s);
+            stay_[s] = stayRule_(s);
         } else if (!resident_[s]) {
             continue;
         }

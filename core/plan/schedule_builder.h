@@ -3,6 +3,9 @@
 // rebuilds what was dropped when it is needed again, and frees what nobody needs any more.
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/graph/training_graph.h"
@@ -22,6 +25,15 @@ public:
     OpIndex next() const { return next_; }
     bool done() const { return next_ == static_cast<OpIndex>(graph_.ops.size()); }
 
+    /// How long a storage stays that has just come into being.
+    enum class Stay : std::uint8_t {
+        LastUse,   // until the program uses it no more: what happens without setStay()
+        Rebuilds,  // as long as the rebuild of anything may read it
+        Passing    // rebuilt only on the way to something else: until that is done
+    };
+    /// `stay` is asked about every storage that is made (where Passing means LastUse) or rebuilt.
+    void setStay(std::function<Stay(StorageIndex)> stay) { stayRule_ = std::move(stay); }
+
     /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
     void drop(StorageIndex storage);
     bool resident(StorageIndex storage) const { return resident_[storage]; }
@@ -39,6 +51,7 @@ private:
     bool satisfied(const Use& use) const;
     bool worthKeeping(StorageIndex storage) const;
     void place(StorageIndex storage);
+    void pin(OpIndex op, int by);
     void free(StorageIndex storage);
     void freeUnneeded();
     void passEvents(OpIndex before);
@@ -50,6 +63,8 @@ private:
     std::size_t nextEvent_ = 0;
     std::vector<bool> resident_, defined_;
     std::vector<std::int32_t> version_;
+    std::vector<Stay> stay_;
+    std::function<Stay(StorageIndex)> stayRule_ = [](StorageIndex) { return Stay::LastUse; };
     std::vector<int> pins_;              // reads ahead in the rebuild and the op in progress
     std::vector<StorageIndex> touched_;  // candidates for freeing
 };

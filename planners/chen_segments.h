@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Segments of the forward pass: where Chen's algorithms cut it, and the schedule that follows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/graph/training_graph.h"
+#include "core/memory/rebuild.h"
+#include "core/plan/plan.h"
+
+namespace hw::planners::chen {
+
+/// The forward pass as the algorithms see it. *Saved* storages are those that it makes, that later
+/// ops read and that can be rebuilt: the feature maps. All others keep the baseline's life.
+struct ForwardPass {
+    core::OpIndex end = 0;               // ops before the first backward op
+    std::vector<core::OpIndex> lastUse;  // per storage: last forward op that reads, writes or views
+                                         // it; kNone when the forward pass does not make it
+    std::vector<bool> saved;             // per storage
+    std::vector<std::int64_t> crossing;  // [op]: rebuildable bytes there that later forward ops use
+    std::vector<std::int64_t> savedBefore;  // [op], 0..end: saved bytes made by the ops before it
+
+    /// The paper's n, by size: (sum b)^2 / (sum b^2) over the saved storages of b bytes, so that n
+    /// equal ones count n and tiny ones nothing.
+    double effectiveLength = 0;
+    std::int64_t savedBytes(core::OpIndex from, core::OpIndex to) const {
+        return savedBefore[to] - savedBefore[from];
+    }
+};
+
+ForwardPass forwardPass(const core::TrainingGraph& graph, const core::RebuildInfo& info);
+
+/// A cut lies after op `after`. Level 0 cuts make the segments of the forward pass, level l cuts
+/// split a segment of level l - 1 while its backward pass runs (section 4.4).
+struct Cut {
+    core::OpIndex after = 0;
+    int level = 0;
+    bool operator==(const Cut&) const = default;
+};
+
+/// `parts` segments of about equal saved bytes; each cut moves to where little crosses it.
+std::vector<Cut> equalCuts(const ForwardPass& forward, int parts);
+
+/// Algorithm 3: a cut whenever the open segment would hold more than `limit` saved bytes, in its
+/// second half where the least crosses.
+std::vector<Cut> greedyCuts(const ForwardPass& forward, std::int64_t limit);
+
+/// Section 4.4: splits every segment in two, again and again, while it holds more than `limit`
+/// saved bytes and the split lowers what its backward pass must hold. Returns all cuts, sorted.
+std::vector<Cut> splitFurther(const ForwardPass& forward, const std::vector<Cut>& cuts,
+                              std::int64_t limit);
+
+/// The schedule of these cuts. After the forward pass those storages stay that cross a cut of level
+/// 0, and what the last segment's own backward pass needs; the rest is dropped at its last forward
+/// use. When a backward op misses something of a segment, what its segment still needs is rebuilt
+/// from the cut before; on the way through an enclosing segment only what crosses that one's cuts
+/// stays.
+core::Schedule segmentSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                               const ForwardPass& forward, const std::vector<Cut>& cuts);
+
+/// The schedule that drops the saved storages with `keep` false at their last forward use; they are
+/// rebuilt when they are first needed again and stay until their last use.
+core::Schedule dropSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                            const ForwardPass& forward, const std::vector<bool>& keep);
+
+}  // namespace hw::planners::chen
