@@ -68,37 +68,109 @@ Proposal ChenRecursive::plan(const TrainingGraph& graph, const PlanRequest&,
     return whateverTheBudget(graph, info, forward, splitFurther(forward, {}, 0));
 }
 
+namespace {
+
+using Cuts = std::vector<Cut>;
+
+// The search of chen-greedy. `work` bounds the candidates by the ops that they replay.
+class GreedySearch {
+public:
+    GreedySearch(const TrainingGraph& graph, const RebuildInfo& info, const ForwardPass& forward,
+                 Search& search, std::int64_t work)
+        : graph_(graph),
+          info_(info),
+          forward_(forward),
+          search_(search),
+          left_(work / std::max<std::int64_t>(1, std::ssize(graph.ops))) {}
+
+    /// Appendix A: Algorithm 3 for one bound; the cuts that keep the budget are remembered.
+    void segments(std::int64_t bound) {
+        for (Cuts cuts : {greedyCuts(forward_, bound), boundedCuts(forward_, bound)})
+            attempt({std::move(cuts), true});
+    }
+    /// Segments of segments, for when no single level keeps the budget.
+    void furtherLevels(std::int64_t bound, const std::vector<std::int64_t>& inner) {
+        for (const std::int64_t limit : inner) {
+            if (limit > bound || left_ <= 0) continue;
+            for (const Cuts& cuts : {greedyCuts(forward_, bound), boundedCuts(forward_, bound)})
+                for (const bool keepUnsaved : {true, false})
+                    attempt({splitFurther(forward_, cuts, limit), keepUnsaved});
+        }
+    }
+    /// The fewest of the first cuts that still keep the budget, for every remembered list, the
+    /// fastest first: behind the last cut nothing is dropped.
+    void leaveTheTail() {
+        std::vector<Candidate> lists = std::move(fitting_);
+        std::stable_sort(lists.begin(), lists.end(),
+                         [](const Candidate& a, const Candidate& b) { return a.time < b.time; });
+        for (const Candidate& list : lists) {
+            std::ptrdiff_t low = 0, high = std::ssize(list.cuts);
+            while (high - low > 1 && left_ > 0) {
+                const std::ptrdiff_t middle = (low + high) / 2;
+                const bool fits =
+                    attempt({{list.cuts.begin(), list.cuts.begin() + middle}, list.keepUnsaved});
+                (fits ? high : low) = middle;
+            }
+        }
+    }
+
+private:
+    struct Candidate {
+        Cuts cuts;
+        bool keepUnsaved = true;
+        Nanoseconds time;
+    };
+
+    bool attempt(Candidate candidate) {
+        if (candidate.cuts.empty()) return false;
+        --left_;
+        const auto time = search_.consider(
+            segmentSchedule(graph_, info_, forward_, candidate.cuts, candidate.keepUnsaved));
+        if (!time) return false;
+        candidate.time = *time;
+        if (fitting_.empty() || fitting_.back().cuts != candidate.cuts)
+            fitting_.push_back(std::move(candidate));
+        return true;
+    }
+
+    const TrainingGraph& graph_;
+    const RebuildInfo& info_;
+    const ForwardPass& forward_;
+    Search& search_;
+    std::int64_t left_;
+    std::vector<Candidate> fitting_;
+};
+
+}  // namespace
+
 Proposal ChenGreedy::plan(const TrainingGraph& graph, const PlanRequest& request,
                           const Progress& progress) const {
-    constexpr int kBounds = 40;      // values of B
-    constexpr int kInnerBounds = 8;  // of b, below each of some values of B
+    constexpr int kBounds = 40;                // values of B
+    constexpr int kInnerBounds = 8;            // values of b
+    constexpr std::int64_t kWork = 2'000'000;  // ops replayed, about two seconds
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward = forwardPass(graph, info);
     std::int64_t largest = 0;
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
         if (forward.saved[s]) largest = std::max(largest, graph.storages[s].bytes.count());
+    const std::int64_t total = forward.savedBytes(0, forward.end);
+    const std::vector<std::int64_t> bounds = logarithmicGrid(largest, total, kBounds);
+
     Search search(graph, request.budget);
     search.consider(keepEverything(graph, info, forward));
-    const std::int64_t total = forward.savedBytes(0, forward.end);
-    std::vector<std::vector<Cut>> tried{{}};
-    auto attempt = [&](std::vector<Cut> cuts) {
-        if (std::find(tried.begin(), tried.end(), cuts) != tried.end()) return;
-        search.consider(segmentSchedule(graph, info, forward, cuts));
-        tried.push_back(std::move(cuts));
-    };
-    const std::vector<std::int64_t> bounds = logarithmicGrid(largest, total, kBounds);
-    for (int i = 0; i < kBounds && total > 0 && !search.free(); ++i) {
+    GreedySearch greedy(graph, info, forward, search, request.workLimit.value_or(kWork));
+    for (int i = 0; i < kBounds && !search.free(); ++i) {
         if (progress.cancelled()) return cancelledProposal();
-        progress.report(static_cast<double>(i) / (2 * kBounds), "searching the segment size");
-        attempt(greedyCuts(forward, bounds[i]));
+        progress.report(0.3 * i / kBounds, "searching the segment size");
+        greedy.segments(bounds[i]);
     }
-    for (int i = 0; i < kBounds && total > 0 && !search.found(); i += 4) {
-        for (const std::int64_t inner : logarithmicGrid(largest, bounds[i], kInnerBounds)) {
-            if (progress.cancelled()) return cancelledProposal();
-            attempt(splitFurther(forward, greedyCuts(forward, bounds[i]), inner));
-        }
-        progress.report(0.5 + static_cast<double>(i) / (2 * kBounds), "splitting the segments");
+    for (int i = 0, single = search.found() ? kBounds : 0; i + single < kBounds; ++i) {
+        if (progress.cancelled()) return cancelledProposal();
+        progress.report(0.3 + 0.4 * i / kBounds, "splitting the segments");
+        greedy.furtherLevels(bounds[i], logarithmicGrid(largest, total, kInnerBounds));
     }
+    progress.report(0.7, "leaving the tail");
+    if (search.found() && !search.free()) greedy.leaveTheTail();
     return search.proposal("its segments, whatever their size,");
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <limits>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "planners/planner.h"
 
@@ -12,14 +16,17 @@ class Search {
 public:
     Search(const core::TrainingGraph& graph, core::Bytes budget) : graph_(graph), budget_(budget) {}
 
-    void consider(core::Schedule schedule) {
+    /// Its time where it keeps the budget.
+    std::optional<core::Nanoseconds> consider(core::Schedule schedule) {
         const core::Evaluation result = core::evaluate(graph_, schedule);
-        if (!result.valid) return;
+        if (!result.valid) return std::nullopt;
         lowest_ = std::min(lowest_, result.peak);
-        if (result.peak > budget_ || (found_ && result.time >= time_)) return;
+        if (result.peak > budget_) return std::nullopt;
+        if (found_ && result.time >= time_) return result.time;
         found_ = true;
         time_ = result.time;
         best_ = std::move(schedule);
+        return time_;
     }
     bool found() const { return found_; }
     /// Nothing recomputed: no other candidate can be faster.

@@ -106,14 +106,25 @@ std::vector<Cut> equalCuts(const ForwardPass& forward, int parts) {
 std::vector<Cut> greedyCuts(const ForwardPass& forward, std::int64_t limit) {
     std::vector<Cut> cuts;
     OpIndex from = 0;
-    for (OpIndex op = 0; op < forward.end; ++op) {
+    for (OpIndex op = 0; op + 1 < forward.end; ++op) {
+        const bool narrow = forward.crossing[op] <= forward.crossing[op + 1];
+        if (forward.savedBytes(from, op + 1) <= limit || !narrow) continue;
+        cuts.push_back({op, 0});
+        from = op + 1;
+    }
+    return cuts;
+}
+
+std::vector<Cut> boundedCuts(const ForwardPass& forward, std::int64_t limit) {
+    std::vector<Cut> cuts;
+    OpIndex from = 0;
+    for (OpIndex op = 0; op + 1 < forward.end; ++op) {
         if (forward.savedBytes(from, op + 1) <= limit) continue;
         OpIndex best = kNone;
         for (OpIndex at = op - 1;
              at >= from && (best == kNone || 2 * forward.savedBytes(from, at + 1) >= limit); --at)
             if (best == kNone || forward.crossing[at] < forward.crossing[best]) best = at;
         if (best == kNone) best = op;  // one op alone makes more
-        if (best + 1 >= forward.end) break;
         cuts.push_back({best, 0});
         from = best + 1;
     }
@@ -193,7 +204,8 @@ std::vector<std::vector<StorageIndex>> savedByLastUse(const ForwardPass& forward
 }  // namespace
 
 Schedule segmentSchedule(const TrainingGraph& graph, const RebuildInfo& info,
-                         const ForwardPass& forward, const std::vector<Cut>& cuts) {
+                         const ForwardPass& forward, const std::vector<Cut>& cuts,
+                         bool keepUnsaved) {
     Focus focus(cuts);
     focus.set({cuts.size()});
     const auto crosses = [&](StorageIndex s) {
@@ -203,7 +215,7 @@ Schedule segmentSchedule(const TrainingGraph& graph, const RebuildInfo& info,
     builder.setStay([&](StorageIndex s) {
         using Stay = ScheduleBuilder::Stay;
         if (forward.lastUse[s] == kNone || !info.rematerializable[s]) return Stay::LastUse;
-        if (crosses(s)) return forward.saved[s] ? Stay::LastUse : Stay::Rebuilds;
+        if (crosses(s)) return forward.saved[s] || !keepUnsaved ? Stay::LastUse : Stay::Rebuilds;
         return focus.holds(graph.storages[s].creator) ? Stay::LastUse : Stay::Passing;
     });
     const auto endingAt = savedByLastUse(forward);

@@ -42,9 +42,13 @@ struct Cut {
 /// `parts` segments of about equal saved bytes; each cut moves to where little crosses it.
 std::vector<Cut> equalCuts(const ForwardPass& forward, int parts);
 
-/// Algorithm 3: a cut whenever the open segment would hold more than `limit` saved bytes, in its
-/// second half where the least crosses.
+/// Algorithm 3: a cut once the open segment holds more than `limit` saved bytes, at the next op
+/// where what crosses is locally least (the paper's candidate points).
 std::vector<Cut> greedyCuts(const ForwardPass& forward, std::int64_t limit);
+
+/// The same from the other side: a cut before the open segment would hold more than `limit`, in its
+/// second half where the least crosses. A segment holds more only where a single op makes more.
+std::vector<Cut> boundedCuts(const ForwardPass& forward, std::int64_t limit);
 
 /// Section 4.4: splits every segment in two, again and again, while it holds more than `limit`
 /// saved bytes and the split lowers what its backward pass must hold. Returns all cuts, sorted.
@@ -55,9 +59,11 @@ std::vector<Cut> splitFurther(const ForwardPass& forward, const std::vector<Cut>
 /// 0, and what the last segment's own backward pass needs; the rest is dropped at its last forward
 /// use. When a backward op misses something of a segment, what its segment still needs is rebuilt
 /// from the cut before; on the way through an enclosing segment only what crosses that one's cuts
-/// stays.
+/// stays. `keepUnsaved`: what crosses a cut stays although no backward op reads it, so that a
+/// segment is rebuilt from its own cut; otherwise less is held and more is rebuilt.
 core::Schedule segmentSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
-                               const ForwardPass& forward, const std::vector<Cut>& cuts);
+                               const ForwardPass& forward, const std::vector<Cut>& cuts,
+                               bool keepUnsaved = true);
 
 /// The schedule that drops the saved storages with `keep` false at their last forward use; they are
 /// rebuilt when they are first needed again and stay until their last use.
