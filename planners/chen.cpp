@@ -118,7 +118,7 @@ private:
     struct Candidate {
         Cuts cuts;
         bool keepUnsaved = true;
-        Nanoseconds time;
+        Nanoseconds time{};
     };
 
     bool attempt(Candidate candidate) {

@@ -34,13 +34,17 @@ public:
 };
 
 /// Algorithm 3 with the budget search of Appendix A: a segment is closed when it would hold more
-/// than B bytes. B is searched on a grid in the logarithm between the largest storage and the whole
-/// forward pass, the fastest plan within the budget wins.
+/// than B bytes. B is searched on a grid in the logarithm between the largest feature map and the
+/// whole forward pass, the fastest plan within the budget wins.
 ///
-/// Departures: the paper's candidate cut points are given; here a segment is cut anywhere in its
-/// second half, where the least crosses. Where no B keeps the budget, because the backward pass of
-/// a single segment needs too much at once, segments are split further as in section 4.4, down to
-/// a second bound b < B that is searched with it.
+/// Departures, for general graphs and budgets. Besides cutting where the bound is passed, at local
+/// minima of what crosses, cuts are also tried before the bound is passed. The grid of B spans the
+/// whole range, not sqrt(2) around sqrt(xy). Behind the last cut nothing is dropped, and the fewest
+/// cuts that keep the budget are searched by bisection: what is needed first in the backward pass
+/// stays first. Where no B keeps the budget, because the backward pass of a single segment needs
+/// too much at once, segments are split further as in section 4.4, down to a second bound that is
+/// searched with B. The work limit counts replayed ops (default 2,000,000, about two seconds); it
+/// bounds what follows the first search over B.
 class ChenGreedy : public Planner {
 public:
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
@@ -51,13 +55,14 @@ public:
 /// and matrix product are kept; those of batch norm, ReLU, pooling and the like are dropped and
 /// rebuilt from them.
 ///
-/// Departures: the paper names the cheap ops; here measured time decides. An op's class comes from
-/// its time per byte of its results: the split of all forward ops' logarithms into two classes with
-/// the largest variance between them (Otsu's threshold), ops weighted by bytes. Long runs of cheap
-/// ops (residual sums) would have to be rebuilt from far back: where the rebuild of a storage, that
-/// of dropped inputs included, takes as long per byte as a dear op, it is kept. Within the budget
-/// as few as possible are dropped: the plan drops those that are cheapest by the byte first, and a
-/// search over how many finds the fastest plan.
+/// Departures: the paper names the cheap ops; here measured time decides. A result's class comes
+/// from the time per byte of the ops that make it (its creator and in-place writers): the split of
+/// the logarithms, weighted by bytes, into two classes with the largest variance between them
+/// (Otsu's threshold). Long runs of cheap ops (residual sums) would have to be rebuilt from far
+/// back: where the rebuild of a result, that of dropped inputs included, takes as long per byte as
+/// a dear one, it is kept. The budget decides how much is dropped: results go in the order of
+/// rebuild time per byte, 0 to 32 thirty-seconds of the cheap bytes, and the fastest plan wins.
+/// Option `all=1`: all cheap results go, whatever the budget, as in the paper.
 class ChenCheap : public Planner {
 public:
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,

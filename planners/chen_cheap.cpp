@@ -44,19 +44,23 @@ double classBound(std::vector<Weighted> points) {
     return bound;
 }
 
-// Time per byte from which an op is dear.
-double dearFrom(const TrainingGraph& graph, const ForwardPass& forward) {
+// Time of the ops of the forward pass that make a storage: its creator, then what writes it.
+Nanoseconds ownTime(const TrainingGraph& graph, const RebuildInfo& info, const ForwardPass& forward,
+                    StorageIndex s) {
+    Nanoseconds time;
+    for (const OpIndex op : info.chain[s])
+        if (op < forward.end && !graph.ops[op].viewOnly()) time += graph.ops[op].time;
+    return time;
+}
+
+// Time per byte from which results are dear.
+double dearFrom(const TrainingGraph& graph, const RebuildInfo& info, const ForwardPass& forward) {
     std::vector<Weighted> points;
-    for (OpIndex i = 0; i < forward.end; ++i) {
-        std::int64_t bytes = 0;
-        for (const OpOutput& output : graph.ops[i].outputs)
-            if (output.makesStorage)
-                bytes += graph.storages[graph.storageOf(output.tensor)].bytes.count();
-        for (const Write& write : graph.ops[i].writes)
-            bytes += graph.storages[write.storage].bytes.count();
-        if (bytes > 0)
-            points.push_back(
-                {std::log(perByte(graph.ops[i].time, bytes)), static_cast<double>(bytes)});
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
+        const std::int64_t bytes = graph.storages[s].bytes.count();
+        if (forward.lastUse[s] == kNone || bytes == 0) continue;
+        points.push_back({std::log(perByte(ownTime(graph, info, forward, s), bytes)),
+                          static_cast<double>(bytes)});
     }
     return std::exp(classBound(std::move(points)));
 }
@@ -74,10 +78,10 @@ Rebuilds rebuildTimes(const TrainingGraph& graph, const RebuildInfo& info,
     // Storages come in the order of their creators: inputs first, except what writers read.
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
         if (forward.lastUse[s] == kNone || !info.rematerializable[s]) continue;
+        rebuilds.time[s] = ownTime(graph, info, forward, s);
         std::vector<StorageIndex> inputs;
         for (const OpIndex op : info.chain[s]) {
             if (op >= forward.end) break;
-            if (!graph.ops[op].viewOnly()) rebuilds.time[s] += graph.ops[op].time;
             for (const Use& use : graph.ops[op].inputs)
                 inputs.push_back(graph.storageOf(use.tensor));
         }
@@ -100,7 +104,7 @@ Proposal ChenCheap::plan(const TrainingGraph& graph, const PlanRequest& request,
     constexpr int kGrid = 32;  // shares of the cheap bytes that are dropped
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward = forwardPass(graph, info);
-    const Rebuilds rebuilds = rebuildTimes(graph, info, forward, dearFrom(graph, forward));
+    const Rebuilds rebuilds = rebuildTimes(graph, info, forward, dearFrom(graph, info, forward));
     std::vector<StorageIndex> cheap;
     std::int64_t total = 0;
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
@@ -112,9 +116,14 @@ Proposal ChenCheap::plan(const TrainingGraph& graph, const PlanRequest& request,
     std::stable_sort(cheap.begin(), cheap.end(),
                      [&](StorageIndex a, StorageIndex b) { return density(a) < density(b); });
 
+    std::vector<bool> keep(graph.storages.size(), true);
+    if (const auto all = request.options.find("all");
+        all != request.options.end() && all->second == "1") {
+        for (const StorageIndex s : cheap) keep[s] = false;
+        return {PlanStatus::Ok, {}, dropSchedule(graph, info, forward, keep), {}, {}};
+    }
     Search search(graph, request.budget);
     search.consider(baselineSchedule(graph));
-    std::vector<bool> keep(graph.storages.size(), true);
     auto next = cheap.begin();
     std::int64_t dropped = 0;
     for (int i = 0; i <= kGrid && !search.free(); ++i) {
