@@ -33,7 +33,7 @@ bool planned(const std::string& network, int depth, const TrainingGraph& graph,
              const char* strategy, const char* planner) {
     planners::PlanRequest request;
     request.budget = Bytes(std::numeric_limits<std::int64_t>::max());
-    if (std::string_view(planner) == "chen-cheap") request.options["all"] = "1";
+    if (std::string_view(planner) == "chen-cheap") request.options.emplace("all", "1");
     const auto outcome = planners::planWith(planner, graph, request);
     if (!outcome || !outcome->plan) {
         std::fprintf(stderr, "%s found no plan for %s %d\n", planner, network.c_str(), depth);

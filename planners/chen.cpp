@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "planners/chen_search.h"
 #include "planners/chen_segments.h"
@@ -123,14 +125,16 @@ private:
 
     bool attempt(Candidate candidate) {
         if (candidate.cuts.empty()) return false;
+        const auto [known, unseen] =
+            fits_.try_emplace({candidate.cuts, candidate.keepUnsaved}, false);
+        if (!unseen) return known->second;
         --left_;
         const auto time = search_.consider(
             segmentSchedule(graph_, info_, forward_, candidate.cuts, candidate.keepUnsaved));
         if (!time) return false;
         candidate.time = *time;
-        if (fitting_.empty() || fitting_.back().cuts != candidate.cuts)
-            fitting_.push_back(std::move(candidate));
-        return true;
+        fitting_.push_back(std::move(candidate));
+        return known->second = true;
     }
 
     const TrainingGraph& graph_;
@@ -139,6 +143,7 @@ private:
     Search& search_;
     std::int64_t left_;
     std::vector<Candidate> fitting_;
+    std::map<std::pair<Cuts, bool>, bool> fits_;  // what has been tried
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 // Segments of the forward pass: where Chen's algorithms cut it, and the schedule that follows.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -36,7 +37,7 @@ ForwardPass forwardPass(const core::TrainingGraph& graph, const core::RebuildInf
 struct Cut {
     core::OpIndex after = 0;
     int level = 0;
-    bool operator==(const Cut&) const = default;
+    auto operator<=>(const Cut&) const = default;
 };
 
 /// `parts` segments of about equal saved bytes; each cut moves to where little crosses it.
