@@ -14,6 +14,7 @@ namespace {
 using namespace hw::core;
 
 constexpr std::int64_t kFloat = 4;  // bytes
+constexpr std::int64_t kLabel = 8;
 
 // Ops with their times.
 class Builder {
@@ -39,8 +40,8 @@ public:
     TensorIndex batchNorm(TensorIndex x, std::int64_t bytes, int channels) {
         Operation op;
         op.name = "batch_norm";
-        op.inputs = {x, tape_.parameter(2 * channels * kFloat)};
-        op.results = {{bytes}, {2 * channels * kFloat, false, false}};  // and its statistics
+        op.inputs = {x, tape_.parameter(kFloat * 2 * channels)};
+        op.results = {{bytes}, {kFloat * 2 * channels, false, false}};  // and its statistics
         op.time = moving(3 * bytes);
         op.backwardTime = moving(5 * bytes);
         op.savedInputs = {0, 1};
@@ -150,9 +151,9 @@ public:
     TrainingGraph run() {
         Tape& tape = b_.tape();
         tape.layer("stem");
-        const TensorIndex target = tape.input(network_.batch * 8);
+        const TensorIndex target = tape.input(kLabel * network_.batch);
         side_ = network_.image / 2;
-        TensorIndex x = tape.input(network_.batch * 3 * network_.image * network_.image * kFloat);
+        TensorIndex x = tape.input(kFloat * network_.batch * 3 * network_.image * network_.image);
         x = convolution(x, 3, 64, 7, false);
         x = b_.pool(x, bytes(64), bytes(64) / 4);
         side_ /= 2;
@@ -167,9 +168,9 @@ public:
         }
         tape.layer("classifier");
         x = normalized(x, channels);
-        x = b_.pool(x, bytes(channels), network_.batch * channels * kFloat);
+        x = b_.pool(x, bytes(channels), kFloat * network_.batch * channels);
         const std::int64_t logits = std::int64_t{network_.batch} * network_.classes * kFloat;
-        x = b_.product("linear", x, tape.parameter(channels * network_.classes * kFloat), logits,
+        x = b_.product("linear", x, tape.parameter(kFloat * channels * network_.classes), logits,
                        static_cast<double>(network_.batch) * channels * network_.classes);
         return tape.finish(b_.loss(x, target, logits));
     }
@@ -230,7 +231,7 @@ public:
                 x = cell(x, layer, step);
             }
             tape.layer("classifier." + std::to_string(step));
-            const TensorIndex target = tape.input(network_.batch * 8);
+            const TensorIndex target = tape.input(kLabel * network_.batch);
             const TensorIndex logits = b_.product("linear", x, output, cells(network_.classes),
                                                   products(network_.units, network_.classes));
             const TensorIndex loss = b_.loss(logits, target, cells(network_.classes));
@@ -253,12 +254,12 @@ private:
             b_.product("linear", hidden_[layer], weights_[layer].state, cells(gates),
                        products(network_.units, gates), step > 0);
         const auto parts = b_.split(b_.sum(fromInput, fromState, cells(gates)), 4, cells(gates));
-        const TensorIndex in_ = b_.activation("sigmoid", parts[0], state_, false);
+        const TensorIndex write = b_.activation("sigmoid", parts[0], state_, false);
         const TensorIndex forget = b_.activation("sigmoid", parts[1], state_, false);
         const TensorIndex out = b_.activation("sigmoid", parts[2], state_, false);
         const TensorIndex candidate = b_.activation("tanh", parts[3], state_, false);
         memory_[layer] = b_.sum(b_.multiply(forget, memory_[layer], state_),
-                                b_.multiply(in_, candidate, state_), state_);
+                                b_.multiply(write, candidate, state_), state_);
         hidden_[layer] =
             b_.multiply(out, b_.activation("tanh", memory_[layer], state_, false), state_);
         return hidden_[layer];

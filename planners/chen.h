@@ -43,8 +43,8 @@ public:
 /// cuts that keep the budget are searched by bisection: what is needed first in the backward pass
 /// stays first. Where no B keeps the budget, because the backward pass of a single segment needs
 /// too much at once, segments are split further as in section 4.4, down to a second bound that is
-/// searched with B. The work limit counts replayed ops (default 2,000,000, about two seconds); it
-/// bounds what follows the first search over B.
+/// searched with B. The work limit counts replayed ops (default 1,000,000, a second or two);
+/// it bounds what follows the first search over B. The time limit bounds all of it.
 class ChenGreedy : public Planner {
 public:
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/memory/evaluate.h"
 #include "core/plan/schedule_builder.h"
 
 namespace hw::planners::chen {
@@ -254,6 +255,15 @@ Schedule dropSchedule(const TrainingGraph& graph, const RebuildInfo& info,
             if (!keep[s] && builder.resident(s)) builder.drop(s);
     }
     return builder.finish();
+}
+
+Schedule keepEverything(const TrainingGraph& graph, const RebuildInfo& info,
+                        const ForwardPass& forward) {
+    Schedule kept =
+        dropSchedule(graph, info, forward, std::vector<bool>(graph.storages.size(), true));
+    Schedule baseline = baselineSchedule(graph);
+    const Evaluation judged = evaluate(graph, kept);
+    return judged.valid && judged.peak <= evaluate(graph, baseline).peak ? kept : baseline;
 }
 
 }  // namespace hw::planners::chen

@@ -71,4 +71,9 @@ core::Schedule segmentSchedule(const core::TrainingGraph& graph, const core::Reb
 core::Schedule dropSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
                             const ForwardPass& forward, const std::vector<bool>& keep);
 
+/// Everything kept, freed at its last use rather than at the program's release; the baseline itself
+/// where that is not lower.
+core::Schedule keepEverything(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                              const ForwardPass& forward);
+
 }  // namespace hw::planners::chen

@@ -52,7 +52,7 @@ TEST(ResidualNetwork, HasTheSizesOfItsDescription) {
 
 TEST(ResidualNetwork, WritesReluInPlaceOnlyWhenAsked) {
     ResidualNetwork network;
-    network.layers = 50;
+    network.layers = 152;
     const TrainingGraph usual = generate(network);
     network.inPlaceRelu = false;
     const TrainingGraph plain = generate(network);
