@@ -59,7 +59,7 @@ def line_chart(path, title, x_label, y_label, series, logarithmic=False):
     x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
     y_low, y_high = min(y for _, y in points), max(y for _, y in points)
     if not logarithmic:
-        y_low = min(y_low, 1.0 if y_low >= 1 else 0.0)
+        y_low = min(y_low, 0.0)
     scale = math.log10 if logarithmic else float
     span = (scale(y_high) - scale(y_low)) or 1.0
 
