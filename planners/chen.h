@@ -13,7 +13,7 @@
 
 namespace hw::planners {
 
-/// Section 4.1: sqrt(n) segments, whatever the budget: memory O(sqrt n), at most one extra forward
+/// Section 4.3: sqrt(n) segments, whatever the budget: memory O(sqrt n), at most one extra forward
 /// pass on a chain. n counts the forward results by size (see ForwardPass::effectiveLength) and the
 /// segments are of equal bytes, not of equal numbers of layers. Where the plan's peak is above that
 /// of keeping everything, everything is kept: never worse than the baseline.

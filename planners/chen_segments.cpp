@@ -23,8 +23,8 @@ OpIndex lastForwardUse(const Storage& storage, const std::vector<OpIndex>& chain
     return last;
 }
 
-// Where to cut the ops [from, to) in two: `offset` is how far a cut may be from `ideal` saved
-// bytes, which costs as much as it moves.
+// Where in [from, to) to cut, at best after `ideal` saved bytes: what crosses stays, and what the
+// cut lies off makes one of its segments larger.
 OpIndex cheapestCut(const ForwardPass& forward, OpIndex from, OpIndex to, std::int64_t ideal) {
     OpIndex best = kNone;
     std::int64_t lowest = std::numeric_limits<std::int64_t>::max();

@@ -23,7 +23,7 @@ struct Entry {
 const std::array kRegistry{
     Entry{"none", "the baseline: captured order, nothing recomputed",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<None>(); }},
-    Entry{"chen-sqrt", "Chen et al. 2016, section 4.1: sqrt(n) segments, whatever the budget",
+    Entry{"chen-sqrt", "Chen et al. 2016, section 4.3: sqrt(n) segments, whatever the budget",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenSqrt>(); }},
     Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
