@@ -7,6 +7,7 @@
 #include "planners/chen.h"
 #include "planners/dtr.h"
 #include "planners/highwater.h"
+#include "planners/echo.h"
 #include "planners/none.h"
 
 namespace hw::planners {
@@ -37,6 +38,8 @@ const std::array kRegistry{
           }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
+    Entry{"echo", "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Echo>(); }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "planners/echo.h"
+
+#include <algorithm>
+
+#include "core/memory/rebuild.h"
+#include "core/plan/schedule_builder.h"
+#include "planners/echo_analysis.h"
+#include "planners/echo_codecs.h"
+#include "planners/free_early.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+struct Judged {
+    Schedule schedule;
+    Evaluation figures;
+
+    bool betterThan(const Judged& other) const {
+        if (!figures.valid) return false;
+        if (figures.peak != other.figures.peak) return figures.peak < other.figures.peak;
+        return figures.time < other.figures.time;
+    }
+};
+
+Judged judge(const TrainingGraph& graph, Schedule schedule) {
+    Evaluation figures = evaluate(graph, schedule);
+    return {std::move(schedule), std::move(figures)};
+}
+
+// The schedule that drops every storage of the set after its last forward use.
+Schedule build(const TrainingGraph& graph, const RebuildInfo& info, const EchoAnalysis& analysis,
+               const RecomputeSet& set) {
+    const OpIndex end = analysis.forwardEnd();
+    std::vector<std::vector<StorageIndex>> dropAfter(end);
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(set.size()); ++s) {
+        if (!set[s] || !analysis.featureMap(s)) continue;
+        OpIndex last = graph.storages[s].creator;
+        for (const auto* ops : {&info.chain[s], &graph.storages[s].readers})
+            for (const OpIndex op : *ops)
+                if (op < end) last = std::max(last, op);
+        dropAfter[last].push_back(s);
+    }
+    RebuildInfo held = info;
+    held.lastUse = analysis.neededUntil(set);
+    held.neededUntil = held.lastUse;
+    ScheduleBuilder builder(graph, held);
+    while (!builder.done()) {
+        const OpIndex op = builder.next();
+        builder.computeNext();
+        if (op >= end) continue;
+        for (const StorageIndex s : dropAfter[op])
+            if (builder.resident(s)) builder.drop(s);
+    }
+    return freeEarly(graph, builder.finish());
+}
+
+// Sites go in together where that does not raise the peak, one by one otherwise.
+void addCodecs(const TrainingGraph& graph, const std::vector<CodecSite>& sites, Judged& best) {
+    constexpr std::size_t kTries = 24;
+    auto consider = [&](const std::vector<CodecSite>& chosen) {
+        Judged encoded = judge(graph, withCodecs(graph, best.schedule, chosen));
+        if (!encoded.figures.valid || encoded.figures.peak > best.figures.peak) return false;
+        best = std::move(encoded);
+        return true;
+    };
+    if (sites.empty() || consider(sites)) return;
+    std::vector<CodecSite> largest = sites;
+    std::stable_sort(largest.begin(), largest.end(), [&](const CodecSite& a, const CodecSite& b) {
+        return graph.storages[a.storage].bytes > graph.storages[b.storage].bytes;
+    });
+    largest.resize(std::min(largest.size(), kTries));
+    for (const CodecSite& site : largest) consider({site});
+}
+
+}  // namespace
+
+Proposal Echo::plan(const TrainingGraph& graph, const PlanRequest& request,
+                    const Progress& progress) const {
+    constexpr int kLimits = 10;  // bounds on one recomputation: everything, a half, a quarter, …
+    const auto encodings = request.options.find("encodings");
+    const bool encode = graph.framework != "simrd" &&
+                        (encodings == request.options.end() || encodings->second != "off");
+    const std::vector<CodecSite> sites = encode ? codecSites(graph) : std::vector<CodecSite>{};
+    std::vector<bool> keep(graph.storages.size(), false);
+    for (const CodecSite& site : sites)
+        if (site.codec == kMaskCodec) keep[site.storage] = true;
+
+    const RebuildInfo info = rebuildInfo(graph);
+    const EchoAnalysis analysis(graph, info, std::move(keep));
+    RecomputeSet all = analysis.expand();
+    analysis.trim(all);
+
+    Judged best = judge(graph, baselineSchedule(graph));
+    auto consider = [&](const RecomputeSet& set) {
+        Judged made = judge(graph, build(graph, info, analysis, set));
+        if (made.betterThan(best)) best = std::move(made);
+    };
+    consider(RecomputeSet(graph.storages.size(), false));
+    RecomputeSet previous;
+    for (int i = 0; i < kLimits; ++i) {
+        if (progress.cancelled()) return {PlanStatus::Cancelled, "cancelled", {}, {}, {}};
+        progress.report(static_cast<double>(i) / kLimits, "splitting recomputations");
+        RecomputeSet set = all;
+        analysis.split(set, Bytes(analysis.bytesOf(all).count() >> i));
+        if (set == previous) continue;
+        consider(set);
+        previous = std::move(set);
+    }
+    addCodecs(graph, sites, best);
+    Proposal proposal;
+    proposal.status = PlanStatus::Ok;
+    proposal.schedule = std::move(best.schedule);
+    return proposal;
+}
+
+}  // namespace hw::planners
