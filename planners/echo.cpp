@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "core/memory/rebuild.h"
-#include "core/plan/schedule_builder.h"
 #include "planners/echo_analysis.h"
 #include "planners/echo_codecs.h"
-#include "planners/free_early.h"
+#include "planners/forward_pass.h"
 
 namespace hw::planners {
 namespace {
@@ -28,33 +27,6 @@ struct Judged {
 Judged judge(const TrainingGraph& graph, Schedule schedule) {
     Evaluation figures = evaluate(graph, schedule);
     return {std::move(schedule), std::move(figures)};
-}
-
-// The schedule that drops every storage of the set after its last forward use.
-Schedule build(const TrainingGraph& graph, const RebuildInfo& info, const EchoAnalysis& analysis,
-               const RecomputeSet& set) {
-    const OpIndex end = analysis.forwardEnd();
-    std::vector<std::vector<StorageIndex>> dropAfter(end);
-    for (StorageIndex s = 0; s < static_cast<StorageIndex>(set.size()); ++s) {
-        if (!set[s] || !analysis.featureMap(s)) continue;
-        OpIndex last = graph.storages[s].creator;
-        for (const auto* ops : {&info.chain[s], &graph.storages[s].readers})
-            for (const OpIndex op : *ops)
-                if (op < end) last = std::max(last, op);
-        dropAfter[last].push_back(s);
-    }
-    RebuildInfo held = info;
-    held.lastUse = analysis.neededUntil(set);
-    held.neededUntil = held.lastUse;
-    ScheduleBuilder builder(graph, held);
-    while (!builder.done()) {
-        const OpIndex op = builder.next();
-        builder.computeNext();
-        if (op >= end) continue;
-        for (const StorageIndex s : dropAfter[op])
-            if (builder.resident(s)) builder.drop(s);
-    }
-    return freeEarly(graph, builder.finish());
 }
 
 // Sites go in together where that does not raise the peak, one by one otherwise.
@@ -89,13 +61,14 @@ Proposal Echo::plan(const TrainingGraph& graph, const PlanRequest& request,
         if (site.codec == kMaskCodec) keep[site.storage] = true;
 
     const RebuildInfo info = rebuildInfo(graph);
-    const EchoAnalysis analysis(graph, info, std::move(keep));
+    const ForwardPass forward(graph, info);
+    const EchoAnalysis analysis(graph, info, forward, std::move(keep));
     RecomputeSet all = analysis.expand();
     analysis.trim(all);
 
     Judged best = judge(graph, baselineSchedule(graph));
     auto consider = [&](const RecomputeSet& set) {
-        Judged made = judge(graph, build(graph, info, analysis, set));
+        Judged made = judge(graph, forward.recompute(set));
         if (made.betterThan(best)) best = std::move(made);
     };
     consider(RecomputeSet(graph.storages.size(), false));

@@ -38,35 +38,20 @@ private:
 }  // namespace
 
 EchoAnalysis::EchoAnalysis(const TrainingGraph& graph, const RebuildInfo& info,
-                           std::vector<bool> keep)
-    : graph_(graph), info_(info), keep_(std::move(keep)), reads_(graph.storages.size()) {
-    const auto backward = std::find_if(graph.ops.begin(), graph.ops.end(),
-                                       [](const Op& op) { return op.phase == Phase::Backward; });
-    end_ = static_cast<OpIndex>(backward - graph.ops.begin());
+                           const ForwardPass& forward, std::vector<bool> keep)
+    : graph_(graph), info_(info), forward_(forward), keep_(std::move(keep)) {
     classify();
-    for (const Op& op : graph.ops) {
-        if (&op - graph.ops.data() >= end_) break;
-        for (const OpOutput& output : op.outputs)
-            if (output.makesStorage) forward_.push_back(graph.storageOf(output.tensor));
-    }
-    for (const StorageIndex s : forward_) {
-        for (const OpIndex op : info.chain[s])
-            for (const Use& use : graph.ops[op].inputs)
-                if (const StorageIndex input = graph.storageOf(use.tensor); input != s && op < end_)
-                    reads_[s].push_back(input);
-        std::sort(reads_[s].begin(), reads_[s].end());
-        reads_[s].erase(std::unique(reads_[s].begin(), reads_[s].end()), reads_[s].end());
-    }
 }
 
 // Nanoseconds for each byte made, against the mean of the forward pass. A writer in place makes the
 // bytes that it writes.
 void EchoAnalysis::classify() {
+    const OpIndex end = forward_.end();
     heavy_.assign(graph_.ops.size(), false);
-    std::vector<Bytes> made(end_);
+    std::vector<Bytes> made(end);
     Bytes allBytes;
     Nanoseconds allTime;
-    for (OpIndex index = 0; index < end_; ++index) {
+    for (OpIndex index = 0; index < end; ++index) {
         const Op& op = graph_.ops[index];
         for (const OpOutput& output : op.outputs)
             if (output.makesStorage)
@@ -78,15 +63,10 @@ void EchoAnalysis::classify() {
     }
     const double mean = static_cast<double>(allTime.count()) /
                         static_cast<double>(std::max<std::int64_t>(allBytes.count(), 1));
-    for (OpIndex index = 0; index < end_; ++index)
+    for (OpIndex index = 0; index < end; ++index)
         heavy_[index] =
             made[index] > Bytes(0) && static_cast<double>(graph_.ops[index].time.count()) >
                                           mean * static_cast<double>(made[index].count());
-}
-
-bool EchoAnalysis::featureMap(StorageIndex s) const {
-    const Storage& storage = graph_.storages[s];
-    return !storage.isConstant() && storage.creator < end_ && info_.lastUse[s] >= end_;
 }
 
 bool EchoAnalysis::cheap(StorageIndex s) const {
@@ -99,12 +79,12 @@ bool EchoAnalysis::cheap(StorageIndex s) const {
 RecomputeSet EchoAnalysis::expand() const {
     RecomputeSet set(graph_.storages.size(), false);
     std::vector<StorageIndex> open;
-    for (const StorageIndex s : forward_)
-        if (featureMap(s) && cheap(s)) set[s] = true, open.push_back(s);
+    for (const StorageIndex s : forward_.storages())
+        if (forward_.saved(s) && cheap(s)) set[s] = true, open.push_back(s);
     while (!open.empty()) {
         const StorageIndex s = open.back();
         open.pop_back();
-        for (const StorageIndex input : reads_[s]) {
+        for (const StorageIndex input : forward_.reads(s)) {
             if (set[input] || graph_.storages[input].isConstant() || !cheap(input)) continue;
             set[input] = true;
             open.push_back(input);
@@ -116,13 +96,13 @@ RecomputeSet EchoAnalysis::expand() const {
 // What is in the set for the sake of others only leaves when these have left.
 void EchoAnalysis::dropUseless(RecomputeSet& set) const {
     std::vector<bool> wanted(set.size(), false);
-    for (auto s = forward_.rbegin(); s != forward_.rend(); ++s) {
+    for (auto s = forward_.storages().rbegin(); s != forward_.storages().rend(); ++s) {
         if (!set[*s]) continue;
-        if (!featureMap(*s) && !wanted[*s]) {
+        if (!forward_.saved(*s) && !wanted[*s]) {
             set[*s] = false;
             continue;
         }
-        for (const StorageIndex input : reads_[*s]) wanted[input] = true;
+        for (const StorageIndex input : forward_.reads(*s)) wanted[input] = true;
     }
 }
 
@@ -130,32 +110,33 @@ bool EchoAnalysis::trimOnce(RecomputeSet& set) const {
     // Shared use references: ops of the set, told apart by their creator, that read a storage.
     std::vector<int> references(set.size(), 0);
     std::vector<OpIndex> lastReader(set.size(), kNone);
-    for (const StorageIndex s : forward_) {
+    for (const StorageIndex s : forward_.storages()) {
         if (!set[s]) continue;
         const OpIndex creator = graph_.storages[s].creator;
-        for (const StorageIndex input : reads_[s])
+        for (const StorageIndex input : forward_.reads(s))
             if (std::exchange(lastReader[input], creator) != creator) ++references[input];
     }
     bool changed = false;
-    for (std::size_t first = 0, next = 0; first < forward_.size(); first = next) {
-        const OpIndex creator = graph_.storages[forward_[first]].creator;
+    const std::vector<StorageIndex>& made = forward_.storages();
+    for (std::size_t first = 0, next = 0; first < made.size(); first = next) {
+        const OpIndex creator = graph_.storages[made[first]].creator;
         std::vector<StorageIndex> inputs;
         double outputs = 0, price = 0;
-        for (next = first; next < forward_.size(); ++next) {
-            const StorageIndex s = forward_[next];
+        for (next = first; next < made.size(); ++next) {
+            const StorageIndex s = made[next];
             if (graph_.storages[s].creator != creator) break;
             if (!set[s]) continue;
             outputs += static_cast<double>(graph_.storages[s].bytes.count());
-            for (const StorageIndex input : reads_[s])
+            for (const StorageIndex input : forward_.reads(s))
                 if (std::find(inputs.begin(), inputs.end(), input) == inputs.end())
                     inputs.push_back(input);
         }
         for (const StorageIndex input : inputs)
-            if (!set[input] && !graph_.storages[input].isConstant() && !featureMap(input))
+            if (!set[input] && !graph_.storages[input].isConstant() && !forward_.saved(input))
                 price +=
                     static_cast<double>(graph_.storages[input].bytes.count()) / references[input];
         if (price == 0 || price < outputs) continue;
-        for (std::size_t i = first; i < next; ++i) set[forward_[i]] = false;
+        for (std::size_t i = first; i < next; ++i) set[made[i]] = false;
         for (const StorageIndex input : inputs) --references[input];
         changed = true;
     }
@@ -169,9 +150,9 @@ void EchoAnalysis::trim(RecomputeSet& set) const {
 
 void EchoAnalysis::split(RecomputeSet& set, Bytes limit) const {
     Groups groups(graph_);
-    for (const StorageIndex s : forward_) {
+    for (const StorageIndex s : forward_.storages()) {
         if (!set[s]) continue;
-        for (const StorageIndex input : reads_[s]) {
+        for (const StorageIndex input : forward_.reads(s)) {
             if (!set[input] || groups.root(input) == groups.root(s)) continue;
             if (groups.bytes(input) + groups.bytes(s) <= limit) {
                 groups.merge(input, s);
@@ -184,21 +165,9 @@ void EchoAnalysis::split(RecomputeSet& set, Bytes limit) const {
     dropUseless(set);
 }
 
-std::vector<OpIndex> EchoAnalysis::neededUntil(const RecomputeSet& set) const {
-    std::vector<OpIndex> until = info_.lastUse;
-    // A rebuild for one reader may serve as an input of another that comes later.
-    for (auto s = forward_.rbegin(); s != forward_.rend(); ++s)
-        if (set[*s])
-            for (const StorageIndex input : reads_[*s])
-                until[input] = std::max(until[input], until[*s]);
-    for (const StorageIndex s : forward_)
-        if (set[s]) until[s] = info_.lastUse[s];
-    return until;
-}
-
 Bytes EchoAnalysis::bytesOf(const RecomputeSet& set) const {
     Bytes sum;
-    for (const StorageIndex s : forward_)
+    for (const StorageIndex s : forward_.storages())
         if (set[s]) sum += graph_.storages[s].bytes;
     return sum;
 }

@@ -7,11 +7,9 @@
 
 #include "core/graph/training_graph.h"
 #include "core/memory/rebuild.h"
+#include "planners/forward_pass.h"
 
 namespace hw::planners {
-
-/// Storages by index: recomputed (true) or kept.
-using RecomputeSet = std::vector<bool>;
 
 /// Zheng et al., "Echo" (ISCA 2020), Algorithm 1, on storages instead of operator outputs.
 ///
@@ -24,14 +22,11 @@ using RecomputeSet = std::vector<bool>;
 /// (the paper's second observation), so few ops raise the mean and most lie below it.
 class EchoAnalysis {
 public:
-    /// `keep`: storages that stay whatever the analysis says. `graph` and `info` must outlive it.
+    /// `keep`: storages that stay whatever the analysis says. The others must outlive it.
     EchoAnalysis(const core::TrainingGraph& graph, const core::RebuildInfo& info,
-                 std::vector<bool> keep);
+                 const ForwardPass& forward, std::vector<bool> keep);
 
-    /// First op that is no longer forward.
-    core::OpIndex forwardEnd() const { return end_; }
     bool computeHeavy(core::OpIndex op) const { return heavy_[op]; }
-    bool featureMap(core::StorageIndex s) const;
 
     /// Backward expansion: from each feature map up through cheap ops, to the compute-heavy ones.
     RecomputeSet expand() const;
@@ -49,10 +44,6 @@ public:
     /// one recomputation are reused by the next only where they end.
     void split(RecomputeSet& set, core::Bytes limit) const;
 
-    /// How long each storage is needed when `set` is recomputed: last op before which anything may
-    /// read it; what is recomputed itself has its own last use.
-    std::vector<core::OpIndex> neededUntil(const RecomputeSet& set) const;
-
     core::Bytes bytesOf(const RecomputeSet& set) const;
 
 private:
@@ -63,11 +54,9 @@ private:
 
     const core::TrainingGraph& graph_;
     const core::RebuildInfo& info_;
+    const ForwardPass& forward_;
     std::vector<bool> keep_;
-    core::OpIndex end_ = 0;
-    std::vector<bool> heavy_;                             // by op
-    std::vector<std::vector<core::StorageIndex>> reads_;  // what a rebuild of a storage reads
-    std::vector<core::StorageIndex> forward_;             // made in forward, in creator order
+    std::vector<bool> heavy_;  // by op
 };
 
 }  // namespace hw::planners

@@ -8,6 +8,7 @@
 #include "planners/dtr.h"
 #include "planners/highwater.h"
 #include "planners/echo.h"
+#include "planners/mimose.h"
 #include "planners/none.h"
 
 namespace hw::planners {
@@ -40,6 +41,8 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
     Entry{"echo", "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Echo>(); }},
+    Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
