@@ -26,8 +26,6 @@ public:
     EchoAnalysis(const core::TrainingGraph& graph, const core::RebuildInfo& info,
                  const ForwardPass& forward, std::vector<bool> keep);
 
-    bool computeHeavy(core::OpIndex op) const { return heavy_[op]; }
-
     /// Backward expansion: from each feature map up through cheap ops, to the compute-heavy ones.
     RecomputeSet expand() const;
 
@@ -56,7 +54,7 @@ private:
     const core::RebuildInfo& info_;
     const ForwardPass& forward_;
     std::vector<bool> keep_;
-    std::vector<bool> heavy_;  // by op
+    std::vector<bool> heavy_;  // compute-heavy, by op
 };
 
 }  // namespace hw::planners

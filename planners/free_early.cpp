@@ -2,6 +2,7 @@
 #include "planners/free_early.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hw::planners {
 namespace {
@@ -12,13 +13,13 @@ constexpr std::ptrdiff_t kUntouched = -1;
 
 class LastTouches {
 public:
-    LastTouches(const TrainingGraph& graph, const Schedule& schedule)
+    LastTouches(const TrainingGraph& graph, Schedule schedule)
         : graph_(graph),
-          schedule_(schedule),
+          schedule_(std::move(schedule)),
           touched_(graph.storages.size(), kUntouched),
           resident_(graph.storages.size(), false),
-          freeAfter_(schedule.size()),
-          moved_(schedule.size(), false) {}
+          freeAfter_(schedule_.size()),
+          moved_(schedule_.size(), false) {}
 
     Schedule run() {
         const auto count = static_cast<std::ptrdiff_t>(schedule_.size());
@@ -33,9 +34,9 @@ public:
             if (resident_[s] && !graph_.storages[s].aliveAtEnd)
                 freeAfter_[touched_[s]].push_back(s);
         Schedule result;
-        result.reserve(schedule_.size());
+        result.reserve(schedule_.size() + touched_.size());
         for (std::ptrdiff_t i = 0; i < count; ++i) {
-            if (!moved_[i]) result.push_back(schedule_[i]);
+            if (!moved_[i]) result.push_back(std::move(schedule_[i]));
             for (const StorageIndex s : freeAfter_[i]) result.push_back(Action::free(s));
         }
         return result;
@@ -69,7 +70,7 @@ private:
     }
 
     const TrainingGraph& graph_;
-    const Schedule& schedule_;
+    Schedule schedule_;
     std::vector<std::ptrdiff_t> touched_;  // last action of the present stay that needs the storage
     std::vector<bool> resident_;           // made by an op; constants stay as they are
     std::vector<std::vector<StorageIndex>> freeAfter_;
@@ -78,8 +79,8 @@ private:
 
 }  // namespace
 
-Schedule freeEarly(const TrainingGraph& graph, const Schedule& schedule) {
-    return LastTouches(graph, schedule).run();
+Schedule freeEarly(const TrainingGraph& graph, Schedule schedule) {
+    return LastTouches(graph, std::move(schedule)).run();
 }
 
 }  // namespace hw::planners
