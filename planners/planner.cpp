@@ -6,8 +6,8 @@
 
 #include "planners/chen.h"
 #include "planners/dtr.h"
-#include "planners/highwater.h"
 #include "planners/echo.h"
+#include "planners/highwater.h"
 #include "planners/mimose.h"
 #include "planners/none.h"
 
@@ -37,12 +37,12 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> {
               return std::make_unique<Dtr>(Dtr::Heuristic::EqClass);
           }},
-    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
     Entry{"echo", "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Echo>(); }},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
+    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
