@@ -28,9 +28,7 @@ void Annealing::note() {
     bestTime_ = judge_.time();
 }
 
-void Annealing::forgetUnless(bool sameBudget) {
-    if (sameBudget && sameBudget_) return;
-    sameBudget_ = sameBudget;
+void Annealing::forget() {
     best_.clear();
     bestTime_ = Nanoseconds(INT64_MAX);
 }

@@ -30,8 +30,8 @@ public:
     /// last state.
     void run(const Cooling& cooling, const std::function<double(std::int64_t moves)>& done);
 
-    /// Forgets the best table when it was found for another budget.
-    void forgetUnless(bool sameBudget);
+    /// Forgets the best table: the judge's budget has changed.
+    void forget();
     /// The fastest table within the budget seen so far; empty when there was none.
     const std::vector<std::uint64_t>& best() const { return best_; }
     core::Nanoseconds bestTime() const { return bestTime_; }
@@ -62,7 +62,6 @@ private:
     double penalty_ = 0.02;
     std::vector<std::uint64_t> best_;
     core::Nanoseconds bestTime_{INT64_MAX};
-    bool sameBudget_ = true;
 };
 
 }  // namespace hw::planners

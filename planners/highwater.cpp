@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +24,8 @@ using Table = std::vector<std::uint64_t>;
 constexpr int kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
-constexpr double kShrink = 0.94;  // budget of one step of the continuation over the one before
+constexpr double kExploring = 2;  // time of the first round over that of another
+constexpr std::int64_t kMovesPerItem = 1500;  // of one approach
 
 /// A table and how good it is: plans within the budget by time, others by what exceeds it.
 struct Candidate {
@@ -36,24 +38,29 @@ struct Candidate {
     }
 };
 
-/// How far a piece of work has come, by the clock or by its own count.
-class Allowance {
-public:
-    Allowance(double seconds, std::optional<std::int64_t> moves)
-        : begin_(Clock::now()), seconds_(seconds), moves_(moves) {}
-    double spent(std::int64_t moves) const {
-        if (moves_)
-            return static_cast<double>(moves) /
-                   static_cast<double>(std::max<std::int64_t>(1, *moves_));
-        return std::chrono::duration<double>(Clock::now() - begin_).count() /
-               std::max(1e-3, seconds_);
-    }
+/// What a piece of work may take: moves, or time until a deadline, or whichever ends first.
+struct Allowance {
+    std::optional<std::int64_t> moves;
+    Clock::time_point begin = Clock::now();
+    std::optional<double> seconds;
 
-private:
-    Clock::time_point begin_;
-    double seconds_;
-    std::optional<std::int64_t> moves_;
+    /// 1 and more when all is spent.
+    double spent(std::int64_t done) const {
+        double share = 0;
+        if (moves) share = static_cast<double>(done) / static_cast<double>(*moves + 1);
+        if (seconds) share = std::max(share, passed() / std::max(1e-3, *seconds));
+        return share;
+    }
+    double passed() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 };
+
+/// One way of approaching the budget from above.
+struct Approach {
+    double hot;     // temperature at the beginning
+    double shrink;  // budget of a step over that of the one before
+};
+constexpr std::array kApproaches{Approach{1e-4, 0.94}, Approach{3e-3, 0.7}, Approach{1e-3, 0.94},
+                                 Approach{1e-4, 0.7}, Approach{3e-3, 0.85}};
 
 class Search {
 public:
@@ -78,12 +85,16 @@ public:
         judge.trim();
         relaxed_ = judge.table();
         highest_ = judge.highestStage();
-        bound_ = graph_.totalTime();
+        bound_ = graph_.totalTime().count();
         if (judge.overflow() == Bytes(0)) {
             offer(judge);
         } else {
-            std::jthread cuts([&] { relax(); });
+            std::jthread cuts([&] {
+                relax();
+                relaxationsDone_ = true;
+            });
             greedy();
+            exploreAlone();
             cuts.join();
             if (!impossible_) improve();
         }
@@ -101,7 +112,12 @@ private:
         pool_.push_back(std::move(candidate));
     }
 
-    void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_, bound); }
+    // Only one thread raises it, the others read it.
+    void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
+    /// As good as any plan can be, to a millionth of the baseline's time.
+    bool proven(Nanoseconds time) const {
+        return haveSolver() && time.count() - bound_ <= graph_.totalTime().count() / 1'000'000;
+    }
 
     void report(double share) {
         const std::lock_guard lock(mutex_);
@@ -113,7 +129,7 @@ private:
             };
             char line[96];
             std::snprintf(line, sizeof line, "best +%.2f %%, proven bound +%.2f %%",
-                          percent(best->time), percent(bound_));
+                          percent(best->time), percent(Nanoseconds(bound_)));
             text = line;
         }
         progress_.report(std::min(share, 1.0), text);
@@ -171,26 +187,34 @@ private:
     // first one also approaches the budget from above.
     void improve() {
         constexpr std::array kRounds{Cooling{2e-4, 1e-5}, Cooling{8e-5, 3e-6}, Cooling{3e-5, 1e-6}};
-        const double seconds = std::max(0.1, left()) / (kRounds.size() + 1);
+        const double seconds = std::max(0.1, left()) / (kRounds.size() + kExploring);
         round([&](int thread, StageJudge& judge, Annealing& annealing) {
             const bool fits = start_[0].overflow == Bytes(0);
-            if (fits && thread == 0)
-                anneal(annealing, judge, {5e-4, 2e-5}, seconds, 1.0);
+            if (fits && thread == 0 && !small())
+                anneal(annealing, {5e-4, 2e-5}, allowance(seconds, kExploring));
             else
-                approach(thread, judge, annealing, seconds);
+                explore(thread, judge, annealing, allowance(seconds, kExploring));
         });
         for (const Cooling& cooling : kRounds)
-            round([&](int thread, StageJudge& judge, Annealing& annealing) {
-                judge.load(start_[static_cast<std::size_t>(thread)].table);
-                anneal(annealing, judge, cooling, seconds, 1.0);
+            round([&](int, StageJudge&, Annealing& annealing) {
+                anneal(annealing, cooling, allowance(seconds, 1));
             });
+    }
+
+    // While the relaxations are solved on the other core.
+    void exploreAlone() {
+        StageJudge judge(model_, request_.budget);
+        Annealing annealing(judge, seed(kThreads));
+        explore(kThreads, judge, annealing, allowance(limit_ * kCutShare, 1));
+        finish(judge, annealing);
+        offer(judge);
     }
 
     // One piece of work on every thread, each with a judge of its own, starting from the best so
     // far: deterministic as long as the pieces are.
     template <class Work>
     void round(Work work) {
-        if (stopped()) return;
+        if (stopped() || solved()) return;
         std::stable_sort(pool_.begin(), pool_.end());
         start_.clear();
         for (std::size_t t = 0; t < kThreads; ++t)
@@ -204,10 +228,7 @@ private:
                     judge.load(start_[static_cast<std::size_t>(t)].table);
                     Annealing annealing(judge, seed(t));
                     work(t, judge, annealing);
-                    if (!annealing.best().empty()) {
-                        judge.load(annealing.best());
-                        judge.trim();
-                    }
+                    finish(judge, annealing);
                     made[static_cast<std::size_t>(t)] = {judge.table(), judge.time(),
                                                          judge.overflow()};
                 });
@@ -217,32 +238,86 @@ private:
         report(elapsed() / limit_);
     }
 
-    void anneal(Annealing& annealing, StageJudge& judge, const Cooling& cooling, double seconds,
-                double share) {
-        std::optional<std::int64_t> moves;
+    static void finish(StageJudge& judge, const Annealing& annealing) {
+        if (!annealing.best().empty()) judge.load(annealing.best());
+        judge.trim();
+    }
+
+    bool solved() const {
+        return std::any_of(pool_.begin(), pool_.end(), [&](const Candidate& candidate) {
+            return candidate.overflow == Bytes(0) && proven(candidate.time);
+        });
+    }
+
+    /// `shares` of the time of a round, or of its part of the work limit.
+    Allowance allowance(double seconds, double shares) const {
+        Allowance made;
         if (request_.workLimit)
-            moves = static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * 1000 *
-                                              share / (4 * kThreads));
-        const Allowance allowance(seconds * share, moves);
-        annealing.forgetUnless(judge.budget() == request_.budget);
-        annealing.run(cooling,
-                      [&](std::int64_t done) { return stopped() ? 1.0 : allowance.spent(done); });
+            made.moves = static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * 1000 *
+                                                   shares / (4 + kExploring));
+        else
+            made.seconds = seconds * shares;
+        return made;
+    }
+
+    void anneal(Annealing& annealing, const Cooling& cooling, const Allowance& allowance) const {
+        annealing.run(cooling, [&](std::int64_t moves) {
+            return stopped() || proven(annealing.bestTime()) ? 1.0 : allowance.spent(moves);
+        });
+    }
+
+    std::int64_t movesOfOneApproach() const {
+        return kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
+    }
+    bool small() const { return model_.itemCount() < 600; }
+
+    // Approaches the budget again and again in different ways; leaves the best plan in `judge`.
+    void explore(int lane, StageJudge& judge, Annealing& annealing, const Allowance& all) const {
+        std::optional<Candidate> best;
+        std::int64_t used = 0;
+        for (std::size_t run = static_cast<std::size_t>(lane); all.spent(used) < 1 && !stopped();
+             run += kThreads) {
+            Allowance piece;
+            piece.moves = movesOfOneApproach();
+            if (all.moves) piece.moves = std::min(*piece.moves, *all.moves - used);
+            if (all.seconds) piece.seconds = *all.seconds - all.passed();
+            used += *piece.moves + 1;
+            approach(lane, run, judge, annealing, piece);
+            finish(judge, annealing);
+            Candidate made{judge.table(), judge.time(), judge.overflow()};
+            if (!best || made < *best) best = std::move(made);
+            if (best->overflow == Bytes(0) && proven(best->time)) break;
+            if (lane == kThreads && relaxationsDone_ && !all.moves) break;
+        }
+        if (best) judge.load(best->table);
     }
 
     // Begins with a plan that is cheap but too large and shrinks the budget step by step.
-    void approach(int thread, StageJudge& judge, Annealing& annealing, double seconds) {
-        const std::size_t which = imports_.size() > 1 && thread == 0 ? imports_.size() - 1 : 0;
-        judge.load(imports_.empty() ? relaxed_ : imports_[which]);
-        const double wanted = static_cast<double>(request_.budget.count());
-        const double ratioLeft = wanted / static_cast<double>(judge.peak().count());
+    void approach(int lane, std::size_t run, StageJudge& judge, Annealing& annealing,
+                  const Allowance& all) const {
+        const Approach& way = kApproaches[run % kApproaches.size()];
+        if (lane == kThreads || imports_.empty() || run % 3 == 2)
+            judge.load(relaxed_);
+        else
+            judge.load(run % 3 == 0 ? imports_.back() : imports_.front());
+        const auto wanted = static_cast<double>(request_.budget.count());
+        const double shrink = wanted / static_cast<double>(judge.peak().count());
         const int steps =
-            ratioLeft >= 1 ? 0
-                           : static_cast<int>(std::ceil(std::log(ratioLeft) / std::log(kShrink)));
-        for (int step = steps; step >= 0 && !stopped(); --step) {
-            judge.setBudget(Bytes(static_cast<std::int64_t>(wanted / std::pow(kShrink, step))));
-            anneal(annealing, judge, {1e-4, 1e-5}, seconds, 1.0 / (steps + 1));
+            shrink >= 1 ? 0 : static_cast<int>(std::ceil(std::log(shrink) / std::log(way.shrink)));
+        const auto part = [&](int parts) {
+            Allowance made;
+            made.moves = *all.moves / parts;
+            if (all.seconds) made.seconds = *all.seconds / parts;
+            return made;
+        };
+        for (int step = 0; step <= steps && !stopped(); ++step) {
+            judge.setBudget(
+                Bytes(static_cast<std::int64_t>(wanted / std::pow(way.shrink, steps - step))));
+            annealing.forget();
+            anneal(annealing, {way.hot, way.hot / 30}, part(2 * (steps + 1)));
         }
         judge.setBudget(request_.budget);
+        anneal(annealing, {way.hot / 3, 1e-6}, part(2));
     }
 
     std::uint64_t seed(int thread) const {
@@ -251,7 +326,7 @@ private:
 
     Proposal conclude() {
         Proposal proposal;
-        if (haveSolver()) proposal.lowerBound = bound_;
+        if (haveSolver()) proposal.lowerBound = Nanoseconds(bound_);
         if (progress_.cancelled()) {
             proposal.status = PlanStatus::Cancelled;
             proposal.reason = "cancelled";
@@ -285,7 +360,8 @@ private:
     StageModel model_;
     Table relaxed_;
     StageIndex highest_ = 0;
-    Nanoseconds bound_;
+    std::atomic<std::int64_t> bound_ = 0;
+    std::atomic<bool> relaxationsDone_ = false;
     bool impossible_ = false;
     int rounds_ = 0;
     std::mutex mutex_;

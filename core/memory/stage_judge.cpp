@@ -175,8 +175,14 @@ void StageJudge::set(ItemIndex i, StageIndex from, StageIndex to, bool retain) {
             markDirty((w << 6) + std::countr_zero(rest));
     }
     moveTransitions(i, from - 1, to, true);
+    markViews(i);
+}
+
+// The runs of a view that several stages read depend on its item's residencies.
+void StageJudge::markViews(ItemIndex i) {
     for (const OpIndex view : model_->views[i])
-        if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
+        if (viewStages_[view].size() > 1 && !viewIsDirty_[view])
+            viewIsDirty_[view] = true, dirtyViews_.push_back(view);
 }
 
 // Enters into the stage what reading item `i` takes: nothing when it is retained, else the ops that
@@ -246,6 +252,7 @@ void StageJudge::replay(StageIndex k, Stage& stage) {
     addViews(own);
     for (const OpIndex view : model_->unreadViews[own])
         if (opMark_[view] != stamp_) opMark_[view] = stamp_, stage.views.push_back(view);
+    std::sort(stage.views.begin(), stage.views.end());
     const std::int64_t op = std::max(model_->footprint[own].count(),
                                      (model_->newBytes[own] + model_->arriving[k]).count());
     stage.height = std::max(stage.height, live + op);
@@ -256,20 +263,20 @@ void StageJudge::install(StageIndex k, Stage& stage) {
     Stage& present = stages_[k];
     for (const ItemIndex i : present.involved) flip(involved_, i, k);
     for (const ItemIndex i : stage.involved) flip(involved_, i, k);
-    const auto mark = [&](OpIndex view) {
+    const auto change = [&](OpIndex view, bool add) {
+        auto& list = viewStages_[view];
+        const auto at = std::lower_bound(list.begin(), list.end(), k);
+        add ? void(list.insert(at, k)) : void(list.erase(at));
         if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
     };
-    if (present.views != stage.views) {
-        for (const OpIndex view : present.views) {
-            auto& list = viewStages_[view];
-            list.erase(std::lower_bound(list.begin(), list.end(), k));
-            mark(view);
-        }
-        for (const OpIndex view : stage.views) {
-            auto& list = viewStages_[view];
-            list.insert(std::lower_bound(list.begin(), list.end(), k), k);
-            mark(view);
-        }
+    auto old = present.views.begin(), now = stage.views.begin();
+    while (old != present.views.end() || now != stage.views.end()) {
+        if (now == stage.views.end() || (old != present.views.end() && *old < *now))
+            change(*old++, false);
+        else if (old == present.views.end() || *now < *old)
+            change(*now++, true);
+        else
+            ++old, ++now;
     }
     time_ += stage.cost - present.cost;
     shiftPeak(k, stage.height - present.height);
@@ -330,8 +337,7 @@ void StageJudge::rollback() {
             present = old;
         }
         moveTransitions(i, from - 1, to, true);
-        for (const OpIndex view : model_->views[i])
-            if (!viewIsDirty_[view]) viewIsDirty_[view] = true, dirtyViews_.push_back(view);
+        markViews(i);
     }
     for (const StageIndex k : dirty_) isDirty_[k] = false;
     dirty_.clear();

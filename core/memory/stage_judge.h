@@ -87,7 +87,7 @@ private:
     struct Stage {
         std::vector<OpIndex> ops;         // recomputed, ascending
         std::vector<ItemIndex> involved;  // read or rebuilt
-        std::vector<OpIndex> views;       // lazy views read
+        std::vector<OpIndex> views;       // lazy views read, ascending
         std::int64_t cost = 0;
         std::int64_t height = 0;  // peak above fixed bytes and the retained items'
     };
@@ -116,6 +116,7 @@ private:
     void replay(StageIndex k, Stage& stage);
     void require(ItemIndex i, StageIndex k, Stage& stage);
     void install(StageIndex k, Stage& stage);
+    void markViews(ItemIndex i);
     void countViews();
 
     const StageModel* model_;
