@@ -5,25 +5,48 @@
 
 namespace hw::planners {
 
+/// What DTR evicts next: the storage with the lowest score, among equals the one that became
+/// evictable last. Names and formulas of Kirisame et al. (ICLR 2021), section 4.1 and appendix;
+/// c is the compute of a storage (ns), m its size (bytes), s its staleness (ns since its last use).
+enum class DtrHeuristic : std::uint8_t {
+    Full,           ///< (c + c of the evicted neighbourhood) / (m s)
+    EqClass,        ///< the same by union-find over the evicted storages, cheap and approximate
+    Local,          ///< c / (m s)
+    Lru,            ///< 1 / s: least recently used first
+    Largest,        ///< 1 / m: largest first
+    Msps,           ///< (c + c of the evicted ancestors) / m
+    Random,         ///< uniform, from the seed
+    Neighbourhood,  ///< (c + c of the evicted neighbourhood) / m: h_e* of Theorem 3.1; no planner
+};
+
 /// Dynamic Tensor Rematerialization (Kirisame et al., ICLR 2021), run over the captured order: ops
 /// are computed as they come, the storage with the lowest score is evicted when memory runs out,
 /// and what is needed again is rematerialized with its parents. The actions that it took become a
 /// static schedule.
 ///
-/// Reproduces the paper's simulator (runtime V2, eager eviction, cached equivalence classes) on its
-/// logs exactly: clock, peak and score evaluations. Constants are pinned for good there. On
-/// recorded sessions it departs from it where the simulator has no notion of the matter: a
-/// computation asks for its workspace too; an eviction drops every version of a storage, and
+/// Reproduces the paper's simulator (runtime V2, eager eviction, cached metadata) on its logs
+/// exactly: clock, peak, score evaluations and metadata accesses. Constants are pinned for good
+/// there. On recorded sessions it departs from it where the simulator has no notion of the matter:
+/// a computation asks for its workspace too; an eviction drops every version of a storage, and
 /// writers are re-run after the creator; a storage whose rebuild would become impossible stays;
 /// constants go once nothing can need them; siblings nobody needs any more are not brought back.
 ///
+/// Metadata kept between scores: every heuristic, the compute of a storage and its last access;
+/// eqclass, the sum of each class; full and msps, for each storage the evicted storages reachable
+/// from it in either direction, their compute, and the resident storages at their border. With
+/// banishing the latter are walked anew for every score, as in the simulator's first runtime.
+///
+/// Options: `dealloc`, what happens when the program drops its last reference to a storage (paper,
+/// appendix on deallocation). `eager` (default): it is evicted at once, and comes back where a
+/// rematerialization needs it. `banish`: it waits until no evicted storage was computed from it,
+/// then it is freed for good, constants too, and what was computed from it is pinned. Departure: a
+/// banishing is tried again as soon as one of its evicted dependents is banished itself.
+///
 /// Figures: clock (ns, starts at 1), evals (scores computed), accesses (storages looked at for
-/// them), peak (bytes, of the runtime).
+/// them and for the metadata), peak (bytes, of the runtime).
 class Dtr : public Planner {
 public:
-    enum class Heuristic {
-        EqClass
-    };  // section 4.1: cost of the evicted neighbourhood by union-find
+    using Heuristic = DtrHeuristic;
     explicit Dtr(Heuristic heuristic) : heuristic_(heuristic) {}
 
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,

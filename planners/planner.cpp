@@ -22,6 +22,11 @@ struct Entry {
     std::unique_ptr<Planner> (*make)();
 };
 
+template <Dtr::Heuristic heuristic>
+std::unique_ptr<Planner> makeDtr() {
+    return std::make_unique<Dtr>(heuristic);
+}
+
 const std::array kRegistry{
     Entry{"none", "the baseline: captured order, nothing recomputed",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<None>(); }},
@@ -43,6 +48,18 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
+    Entry{"dtr:full", "DTR (ICLR 2021): the evicted neighbourhood, size and staleness",
+          makeDtr<Dtr::Heuristic::Full>},
+    Entry{"dtr:eqclass", "DTR (ICLR 2021): classes of evicted neighbours, size and staleness",
+          makeDtr<Dtr::Heuristic::EqClass>},
+    Entry{"dtr:local", "DTR (ICLR 2021): own compute, size and staleness",
+          makeDtr<Dtr::Heuristic::Local>},
+    Entry{"dtr:lru", "DTR (ICLR 2021): least recently used first", makeDtr<Dtr::Heuristic::Lru>},
+    Entry{"dtr:largest", "DTR (ICLR 2021): largest first", makeDtr<Dtr::Heuristic::Largest>},
+    Entry{"dtr:msps", "DTR (ICLR 2021): compute of the evicted ancestors by size",
+          makeDtr<Dtr::Heuristic::Msps>},
+    Entry{"dtr:random", "DTR (ICLR 2021): at random, from the seed",
+          makeDtr<Dtr::Heuristic::Random>},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
