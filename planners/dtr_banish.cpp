@@ -71,7 +71,7 @@ void DtrRuntime::banish(StorageIndex s) {
         for (const Write& write : op.writes)
             if (!at(write.storage).gone) pin(write.storage);
     }
-    for (const StorageIndex parent : at(s).parents) toBanish_.push_back(parent);
+    at(s).parents.storages.forEach([&](StorageIndex parent) { toBanish_.push_back(parent); });
 }
 
 }  // namespace hw::planners

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "planners/dtr_eqclass.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "planners/dtr_score.h"
@@ -11,21 +10,7 @@ namespace hw::planners {
 using namespace hw::core;
 
 EqClassHeuristic::EqClassHeuristic(DtrState& state, bool simulated)
-    : EvictionHeuristic(state),
-      simulated_(simulated),
-      classOf_(state.storages.size(), -1),
-      neighbours_(state.storages.size()) {}
-
-void EqClassHeuristic::linked(StorageIndex input, StorageIndex output) {
-    if (input == output) return;
-    auto &first = neighbours_[input], &second = neighbours_[output];
-    const bool known = first.size() < second.size()
-                           ? std::find(first.begin(), first.end(), output) != first.end()
-                           : std::find(second.begin(), second.end(), input) != second.end();
-    if (known) return;
-    first.push_back(output);
-    second.push_back(input);
-}
+    : EvictionHeuristic(state), simulated_(simulated), classOf_(state.storages.size(), -1) {}
 
 void EqClassHeuristic::announced(StorageIndex s) {
     if (simulated_ && !state_.storages[s].everMaterial) classOf_[s] = add(0);
@@ -36,10 +21,14 @@ void EqClassHeuristic::materialized(const std::vector<StorageIndex>& made) {
 }
 
 void EqClassHeuristic::evicted(StorageIndex s) {
-    classOf_[s] = add(state_.storages[s].compute);
-    state_.accesses += edges(s);
-    for (const StorageIndex neighbour : neighbours_[s])
-        if (classOf_[neighbour] >= 0) merge(classOf_[neighbour], classOf_[s]);
+    const DtrStorage& storage = state_.storages[s];
+    classOf_[s] = add(storage.compute);
+    for (const auto* links : {&storage.parents, &storage.children}) {
+        state_.accesses += links->tensors;
+        links->storages.forEach([&](StorageIndex neighbour) {
+            if (classOf_[neighbour] >= 0) merge(classOf_[neighbour], classOf_[s]);
+        });
+    }
 }
 
 void EqClassHeuristic::banished(StorageIndex s) {
@@ -49,19 +38,16 @@ void EqClassHeuristic::banished(StorageIndex s) {
 double EqClassHeuristic::score(StorageIndex s) {
     const DtrStorage& storage = state_.storages[s];
     std::int64_t compute = storage.compute;
-    state_.accesses += edges(s);
     ++stamp_;
-    for (const StorageIndex neighbour : neighbours_[s]) {
-        if (classOf_[neighbour] < 0) continue;
-        Node& node = nodes_[root(classOf_[neighbour])];
-        if (std::exchange(node.stamp, stamp_) != stamp_) compute += node.compute;
+    for (const auto* links : {&storage.parents, &storage.children}) {
+        state_.accesses += links->tensors;
+        links->storages.forEach([&](StorageIndex neighbour) {
+            if (classOf_[neighbour] < 0) return;
+            Node& node = nodes_[root(classOf_[neighbour])];
+            if (std::exchange(node.stamp, stamp_) != stamp_) compute += node.compute;
+        });
     }
     return dtrScore(compute, storage.size, state_.clock - storage.lastAccess);
-}
-
-std::int64_t EqClassHeuristic::edges(StorageIndex s) const {
-    return static_cast<std::int64_t>(state_.storages[s].parents.size() +
-                                     state_.storages[s].children.size());
 }
 
 int EqClassHeuristic::add(std::int64_t compute) {
@@ -86,7 +72,8 @@ void EqClassHeuristic::merge(int from, int into) {
 
 void EqClassHeuristic::leave(StorageIndex s) {
     if (classOf_[s] < 0) return;
-    nodes_[root(classOf_[s])].compute -= state_.storages[s].compute;
+    const std::int64_t before = nodes_[root(classOf_[s])].compute;
+    nodes_[root(classOf_[s])].compute = before - state_.storages[s].compute;  // two look-ups
     classOf_[s] = -1;
 }
 

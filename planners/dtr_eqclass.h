@@ -14,7 +14,6 @@ class EqClassHeuristic final : public EvictionHeuristic {
 public:
     EqClassHeuristic(DtrState& state, bool simulated);
 
-    void linked(core::StorageIndex input, core::StorageIndex output) override;
     void announced(core::StorageIndex s) override;
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;
@@ -32,12 +31,10 @@ private:
     int root(int node);
     void merge(int from, int into);
     void leave(core::StorageIndex s);
-    std::int64_t edges(core::StorageIndex s) const;
 
     bool simulated_;
     std::vector<Node> nodes_;
     std::vector<int> classOf_;  // per storage; -1 while it is resident
-    std::vector<std::vector<core::StorageIndex>> neighbours_;  // distinct, itself left out
     std::int64_t stamp_ = 0;
 };
 

@@ -17,9 +17,7 @@ public:
     EvictionHeuristic(const EvictionHeuristic&) = delete;
     EvictionHeuristic& operator=(const EvictionHeuristic&) = delete;
 
-    /// The program's next op reads `input` and makes `output`; both ends know it from now on.
-    virtual void linked(core::StorageIndex /*input*/, core::StorageIndex /*output*/) {}
-    /// `s` is about to be computed for the first time.
+    /// The program's next op makes or writes `s`, or views it: its compute has grown.
     virtual void announced(core::StorageIndex /*s*/) {}
     /// An op has made these storages resident, for the first time or again.
     virtual void materialized(const std::vector<core::StorageIndex>& /*made*/) {}

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "planners/dtr_heuristics.h"
+#include "planners/evicted_walk.h"
 
 namespace hw::planners {
 
@@ -22,26 +23,19 @@ public:
 
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;
+    void banished(core::StorageIndex s) override;
 
 private:
-    enum Direction { Descendants, Ancestors };
-    struct Region {
-        std::vector<core::StorageIndex> interior, frontier;  // evicted; resident at the border
-        std::int64_t compute = 0;                            // ns, of the interior
-    };
-
     double score(core::StorageIndex s) override;
     std::int64_t computeOf(core::StorageIndex s, Direction direction);
-    void rebuild(core::StorageIndex base, Direction direction);
     void absorb(Region& region, const Region& evicted, core::StorageIndex s);
-    std::int64_t nextStamp() { return ++stamp_; }
 
     DtrHeuristic kind_;
     bool cache_;
+    EvictedWalk walk_;
     std::vector<Region> regions_[2];  // [direction][storage]
-    std::vector<std::int64_t> marks_;
-    std::int64_t stamp_ = 0;
-    std::vector<core::StorageIndex> stack_, affected_[2];
+    StorageSet border_;
+    std::vector<core::StorageIndex> bases_;
 };
 
 }  // namespace hw::planners

@@ -81,6 +81,7 @@ void DtrRuntime::arrive(StorageIndex s) {
         if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
     at(s).material = at(s).everMaterial = true;
     pool_.add(s);
+    heuristic_->materialized({s});
     pin(s);
 }
 
@@ -116,17 +117,11 @@ void DtrRuntime::connect(OpIndex index) {
     }
     for (const Use& use : op.inputs) {
         const StorageIndex input = graph_.storageOf(use.tensor);
-        for (const OpOutput& output : op.outputs) link(input, graph_.storageOf(output.tensor));
-        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) link(input, *s);
-        if (graph_.storages[input].isConstant()) continue;
-        for (const StorageIndex s : touched_)
-            if (!graph_.storages[s].isConstant()) heuristic_->linked(input, s);
+        for (const OpOutput& output : op.outputs)
+            state_.link(input, graph_.storageOf(output.tensor));
+        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s)
+            state_.link(input, *s);
     }
-}
-
-void DtrRuntime::link(StorageIndex input, StorageIndex output) {
-    at(input).children.push_back(output);
-    at(output).parents.push_back(input);
 }
 
 void DtrRuntime::touch(StorageIndex s) {

@@ -52,7 +52,6 @@ private:
     void arrive(core::StorageIndex s);
     void computeFirst(core::OpIndex index);
     void connect(core::OpIndex index);
-    void link(core::StorageIndex input, core::StorageIndex output);
     void touch(core::StorageIndex s);
     void release(core::StorageIndex s);
     void requireFinals();

@@ -7,26 +7,39 @@
 #include <vector>
 
 #include "core/graph/training_graph.h"
+#include "planners/storage_set.h"
 
 namespace hw::planners {
 
 struct DtrStorage {
+    /// Storages joined to this one by ops, itself and constants included; and how many tensors they
+    /// are, each as often as an op joins it: the simulator counts accesses by them.
+    struct Links {
+        StorageSet storages;
+        std::int64_t tensors = 0;
+    };
+
+    Links children, parents;
+    std::int64_t compute = 0;     // ns of the ops that made the storage and its tensors so far
+    std::int64_t size = 0;        // bytes
+    std::int64_t lastAccess = 0;  // clock
+    std::int32_t locks = 0;
+    std::int32_t version = 0;
     bool material = false;
     bool everMaterial = false;
     bool pinned = false;
     bool dead = false;  // released by the program
     bool gone = false;  // banished, or a constant freed for good: it never comes back
-    std::int32_t locks = 0;
-    std::int32_t version = 0;
-    std::int64_t size = 0;        // bytes
-    std::int64_t compute = 0;     // ns of the ops that made the storage and its tensors so far
-    std::int64_t lastAccess = 0;  // clock
-    // One entry for each pair of tensors joined by an op, itself and constants included: the
-    // simulator counts accesses by them.
-    std::vector<core::StorageIndex> parents, children;
 };
 
 struct DtrState {
+    /// An op makes or writes a tensor of `output` from one of `input`.
+    void link(core::StorageIndex input, core::StorageIndex output) {
+        auto &children = storages[input].children, &parents = storages[output].parents;
+        children.storages.insert(output), ++children.tensors;
+        parents.storages.insert(input), ++parents.tensors;
+    }
+
     std::vector<DtrStorage> storages;
     std::int64_t clock = 1;  // ns
     std::int64_t evals = 0, accesses = 0;
