@@ -32,6 +32,14 @@ CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
     return command;
 }
 
+void addDealloc(CLI::App& command, std::string& value) {
+    command
+        .add_option("--dealloc", value,
+                    "DTR: what the program has dropped is evicted (eager, default) or freed for "
+                    "good (banish)")
+        ->check(CLI::IsMember({"eager", "banish"}));
+}
+
 int fail(const core::Error& error) {
     clearProgress();
     std::cerr << "highwater: error: " << error.what << '\n';

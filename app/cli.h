@@ -39,6 +39,9 @@ int openWindow();
 CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
                      const std::string& description);
 
+/// --dealloc, of the dtr planners.
+void addDealloc(CLI::App& command, std::string& value);
+
 /// Prints `highwater: error: …` and `hint: …` to stderr; returns the exit code.
 int fail(const core::Error& error);
 void printJson(const Json& value);

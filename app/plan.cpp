@@ -10,7 +10,7 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, planner = "dtr:eqclass", budget, output, costs;
+    std::string file, planner = "dtr:eqclass", budget, output, costs, dealloc;
     std::optional<double> ratio, timeLimit;
     std::optional<std::int64_t> step, workLimit;
     std::uint64_t seed = 0;
@@ -70,6 +70,9 @@ int run(const Arguments& arguments, const Common& common) {
                      "for example --ratio 0.6, or --budget 4GiB"});
     if (const auto known = planners::makePlanner(arguments.planner); !known)
         return fail(known.error());
+    if (!arguments.dealloc.empty() && !arguments.planner.starts_with("dtr:"))
+        return fail({ErrorCode::Usage, "--dealloc is an option of the dtr planners",
+                     "leave it out, or choose one of them with --planner"});
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -87,6 +90,7 @@ int run(const Arguments& arguments, const Common& common) {
     request.workLimit = arguments.workLimit;
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
+    if (!arguments.dealloc.empty()) request.options["dealloc"] = arguments.dealloc;
     const auto outcome =
         planners::planWith(arguments.planner, step->graph, request, terminalProgress());
     clearProgress();
@@ -128,6 +132,7 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--seed", arguments->seed, "Seed of a randomised planner");
     command->add_option("--thrash-limit", arguments->thrashLimit,
                         "DTR stops above baseline time times this");
+    addDealloc(*command, arguments->dealloc);
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

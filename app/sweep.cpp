@@ -10,7 +10,7 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, csv, costs;
+    std::string file, csv, costs, dealloc;
     std::vector<std::string> planners;
     std::vector<double> ratios{1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2};
     double thrashLimit = 2.0;
@@ -34,6 +34,8 @@ Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& ste
                 static_cast<std::int64_t>(static_cast<double>(step.baseline.peak.count()) * ratio));
             request.thrashLimit = arguments.thrashLimit;
             request.timeLimitSeconds = arguments.timeLimit;
+            if (!arguments.dealloc.empty() && planner.starts_with("dtr:"))
+                request.options["dealloc"] = arguments.dealloc;
             progress.report(static_cast<double>(rows.size()) / total, planner);
             planners::Progress quiet;
             quiet.cancelled = progress.cancelled;
@@ -118,6 +120,7 @@ void addSweep(CLI::App& app, Common& common) {
         ->delimiter(',');
     command->add_option("--thrash-limit", arguments->thrashLimit,
                         "DTR stops above baseline time times this");
+    addDealloc(*command, arguments->dealloc);
     command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,

@@ -31,7 +31,9 @@ class Lru final : public EvictionHeuristic {
 
 class Largest final : public EvictionHeuristic {
     using EvictionHeuristic::EvictionHeuristic;
-    double score(StorageIndex s) override { return dtrScore(1, state_.storages[s].size, 1); }
+    double score(StorageIndex s) override {
+        return 1.0 / static_cast<double>(state_.storages[s].size);  // infinite for an empty one
+    }
 };
 
 class Random final : public EvictionHeuristic {

@@ -54,8 +54,10 @@ double divideExactly(std::uint64_t numerator, Wide denominator) {
 // The quotient in x87 extended precision settles all cases but those next to a rounding boundary.
 double divide(std::uint64_t numerator, Wide denominator) {
     if constexpr (std::numeric_limits<long double>::digits == 64) {
-        const long double quotient =
-            static_cast<long double>(numerator) / static_cast<long double>(denominator);
+        const auto low64 = static_cast<std::uint64_t>(denominator);  // nearly always all of it
+        const long double divisor = low64 == denominator ? static_cast<long double>(low64)
+                                                         : static_cast<long double>(denominator);
+        const long double quotient = static_cast<long double>(numerator) / divisor;
         std::uint64_t mantissa = 0;  // 64 bits, the leading one among them
         std::memcpy(&mantissa, &quotient, sizeof mantissa);
         const auto low = static_cast<std::int64_t>(mantissa & 0x7ff);
