@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+// DTR's scores and the metadata behind them, on hand-made pools.
+#include "planners/dtr_heuristics.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <set>
+
+#include "planners/dtr_score.h"
+#include "planners/evicted_walk.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+TEST(DtrScore, DividesOnceAndRoundsToTheNearest) {
+    EXPECT_EQ(dtrScore(1, 3, 1), 1.0 / 3.0);
+    // Integers divided with one rounding, worked out with exact rational arithmetic.
+    EXPECT_EQ(dtrScore(291905487, 33554432, 123456789), 0x1.2ea5c9e0f79c4p-24);
+    EXPECT_EQ(dtrScore(618363, 9007199254740993, 3), 0x1.92947ffffffffp-36);
+    EXPECT_EQ(dtrScore(987654321987, 20971520000, 291905487), 0x1.5a77b6ab238ddp-23);
+    EXPECT_EQ(dtrScore(-12345, 671088640, 299999999), -0x1.1427297419da9p-44);
+    EXPECT_EQ(dtrScore(0, 5, 5), 0.0);
+    EXPECT_EQ(dtrScore(5, 0, 5), std::numeric_limits<double>::infinity());
+    EXPECT_EQ(dtrScore(5, 5, 0), std::numeric_limits<double>::infinity());
+}
+
+TEST(StorageSet, UnitesLikeAnyOtherSet) {
+    std::mt19937 random(1);
+    for (int round = 0; round < 200; ++round) {
+        StorageSet a, b;
+        std::set<StorageIndex> plainA, plainB;
+        for (int i = 0; i < 60; ++i) {
+            const auto x = static_cast<StorageIndex>(random() % 700);
+            const auto y = static_cast<StorageIndex>(random() % 700);
+            EXPECT_EQ(a.insert(x), plainA.insert(x).second);
+            EXPECT_EQ(b.insert(y), plainB.insert(y).second);
+        }
+        a.erase(*plainA.begin());
+        plainA.erase(plainA.begin());
+        std::set<StorageIndex> added, fresh, all = plainA;
+        for (const StorageIndex s : plainB)
+            if (all.insert(s).second) fresh.insert(s);
+        a.unite(b, [&](StorageIndex s) { EXPECT_TRUE(added.insert(s).second); });
+        EXPECT_EQ(added, fresh);
+        std::set<StorageIndex> united;
+        a.forEach([&](StorageIndex s) { united.insert(s); });
+        EXPECT_EQ(united, all);
+        for (StorageIndex s = 0; s < 700; ++s) EXPECT_EQ(a.contains(s), all.contains(s));
+    }
+}
+
+std::set<StorageIndex> membersOf(const StorageSet& set) {
+    std::set<StorageIndex> members;
+    set.forEach([&](StorageIndex s) { members.insert(s); });
+    return members;
+}
+
+// Joint walks must give what single ones give, accesses too; links backwards make cycles.
+TEST(EvictedWalk, TogetherIsOneByOne) {
+    std::mt19937 random(2);
+    constexpr int kStorages = 400;
+    for (int round = 0; round < 60; ++round) {
+        DtrState state;
+        state.storages.resize(kStorages);
+        EvictedWalk walk(state);
+        std::vector<StorageIndex> bases;
+        for (StorageIndex s = 0; s < kStorages; ++s) {
+            state.storages[s].compute = static_cast<std::int64_t>(random() % 1000);
+            for (int k = 0; k < 2 && s > 0; ++k) {
+                const auto input = static_cast<StorageIndex>(random() % static_cast<unsigned>(s));
+                state.link(input, s);
+                if (random() % 20 == 0) state.link(s, input);
+            }
+            if (random() % 4 != 0) continue;
+            walk.nowResident(s);
+            bases.push_back(s);
+        }
+        for (const Direction direction : {Descendants, Ancestors}) {
+            std::vector<Region> single(kStorages), joint(kStorages);
+            state.accesses = 0;
+            for (const StorageIndex base : bases) walk.rebuild({&base, 1}, direction, single);
+            const std::int64_t accesses = std::exchange(state.accesses, 0);
+            walk.rebuild(bases, direction, joint);
+            EXPECT_EQ(state.accesses, accesses);
+            for (const StorageIndex base : bases) {
+                EXPECT_EQ(membersOf(joint[base].interior), membersOf(single[base].interior));
+                EXPECT_EQ(membersOf(joint[base].frontier), membersOf(single[base].frontier));
+                EXPECT_EQ(joint[base].compute, single[base].compute);
+            }
+        }
+    }
+}
+
+// Storages 0 -> 1 -> 2 -> 3 and 4 apart; 2 is evicted, the clock stands at 101.
+//   storage     0    1    2    3    4
+//   bytes      10   10   10   40   20
+//   compute     4    6   50   30   12
+//   last use    1   91    -   81   51
+class HandMadePool : public testing::Test {
+protected:
+    HandMadePool() {
+        state_.storages.resize(5);
+        state_.clock = 101;
+        const std::int64_t sizes[] = {10, 10, 10, 40, 20}, computes[] = {4, 6, 50, 30, 12},
+                           uses[] = {1, 91, 71, 81, 51};
+        for (StorageIndex s = 0; s < 5; ++s) {
+            state_.storages[s].size = sizes[s];
+            state_.storages[s].compute = computes[s];
+            state_.storages[s].lastAccess = uses[s];
+        }
+        for (StorageIndex s = 0; s < 3; ++s) state_.link(s, s + 1);
+    }
+
+    StorageIndex choiceOf(DtrHeuristic kind, bool cache = true) {
+        state_.evals = state_.accesses = 0;
+        EvictionPool pool(5);
+        auto heuristic = makeHeuristic(kind, state_, {false, cache, 7});
+        for (StorageIndex s = 0; s < 5; ++s) {
+            state_.storages[s].material = state_.storages[s].everMaterial = true;
+            heuristic->materialized({s});
+            pool.add(s);
+        }
+        pool.remove(2);
+        state_.storages[2].material = false;
+        heuristic->evicted(2);
+        return heuristic->choose(pool);
+    }
+
+    DtrState state_;
+};
+
+TEST_F(HandMadePool, EachHeuristicHasItsOwnVictim) {
+    // c / (m s): 4/1000, 6/100, 30/800, 12/1000
+    EXPECT_EQ(choiceOf(DtrHeuristic::Local), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::Lru), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::Largest), 3);
+    // (c + evicted ancestors) / m: .4, .6, 80/40, .6
+    EXPECT_EQ(choiceOf(DtrHeuristic::Msps), 0);
+    // (c + evicted neighbourhood) / (m s): 4/1000, 56/100, 80/800, 12/1000
+    EXPECT_EQ(choiceOf(DtrHeuristic::Full), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::EqClass), 0);
+}
+
+TEST_F(HandMadePool, NeighbourhoodsCountForTheirNeighbours) {
+    // Storage 0 is just used and 4 dear: 1, 3 and their evicted neighbour decide.
+    state_.storages[0].lastAccess = 100;
+    state_.storages[4].compute = 1000;
+    // local: 4/10, 6/100, 30/800, 1000/1000
+    EXPECT_EQ(choiceOf(DtrHeuristic::Local), 3);
+    // full: 4/10, 56/100, 80/800, 1
+    EXPECT_EQ(choiceOf(DtrHeuristic::Full), 3);
+    state_.storages[2].compute = 1000;  // full: 4/10, 1006/100, 1030/800, 1
+    EXPECT_EQ(choiceOf(DtrHeuristic::Full), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::Full, false), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::EqClass), 0);
+    EXPECT_EQ(choiceOf(DtrHeuristic::Local), 3);
+    // msps: 4/10, 6/10 (2 is no ancestor of 1), 1030/40, 1000/20
+    state_.storages[0].compute = 7;
+    EXPECT_EQ(choiceOf(DtrHeuristic::Msps), 1);
+}
+
+TEST_F(HandMadePool, TheLastOfEqualsWinsAndZeroEndsTheSearch) {
+    for (DtrStorage& storage : state_.storages) storage.lastAccess = 1;
+    EXPECT_EQ(choiceOf(DtrHeuristic::Lru), 4);
+    EXPECT_EQ(state_.evals, 4);
+    state_.storages[1].compute = 0;
+    EXPECT_EQ(choiceOf(DtrHeuristic::Local), 1);
+    EXPECT_EQ(state_.evals, 2);
+}
+
+TEST_F(HandMadePool, RandomTakesAnyOfThem) {
+    EvictionPool pool(5);
+    for (const StorageIndex s : {0, 3, 4}) pool.add(s);
+    auto heuristic = makeHeuristic(DtrHeuristic::Random, state_, {false, true, 3});
+    std::set<StorageIndex> chosen;
+    for (int i = 0; i < 100; ++i) chosen.insert(heuristic->choose(pool));
+    EXPECT_EQ(chosen, (std::set<StorageIndex>{0, 3, 4}));
+    EXPECT_EQ(state_.evals, 100);
+    EXPECT_EQ(makeHeuristic(DtrHeuristic::Random, state_, {})->choose(EvictionPool(5)), 5);
+}
+
+}  // namespace
+}  // namespace hw::planners
