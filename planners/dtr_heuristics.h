@@ -19,6 +19,8 @@ public:
 
     /// The program's next op makes or writes `s`, or views it: its compute has grown.
     virtual void announced(core::StorageIndex /*s*/) {}
+    /// state.link(input, output) has just been called for that op.
+    virtual void linked(core::StorageIndex /*input*/, core::StorageIndex /*output*/) {}
     /// An op has made these storages resident, for the first time or again.
     virtual void materialized(const std::vector<core::StorageIndex>& /*made*/) {}
     virtual void evicted(core::StorageIndex /*s*/) {}

@@ -10,6 +10,7 @@ using namespace hw::core;
 RegionHeuristic::RegionHeuristic(DtrState& state, DtrHeuristic kind, bool cache)
     : EvictionHeuristic(state), kind_(kind), cache_(cache), walk_(state) {
     for (auto& regions : regions_) regions.resize(state.storages.size());
+    for (auto& exact : exact_) exact.resize(state.storages.size(), 0);
 }
 
 double RegionHeuristic::score(StorageIndex s) {
@@ -26,6 +27,14 @@ std::int64_t RegionHeuristic::computeOf(StorageIndex s, Direction direction) {
     return regions_[direction][s].compute;
 }
 
+// What an op in progress reads or views is rebuilt, with its border, before a region is extended
+// for what the op makes; and so is what it makes. A view of one resident storage by another is not.
+void RegionHeuristic::linked(StorageIndex input, StorageIndex output) {
+    if (!state_.storages[output].everMaterial || input == output) return;
+    if (walk_.isResident(input)) forget(input, Descendants);
+    if (walk_.isResident(output)) forget(output, Ancestors);
+}
+
 void RegionHeuristic::evicted(StorageIndex s) {
     walk_.nowEvicted(s);
     if (!cache_) return;
@@ -33,47 +42,59 @@ void RegionHeuristic::evicted(StorageIndex s) {
     // A region may border on its own base, through a view.
     above.frontier.erase(s);
     below.frontier.erase(s);
-    above.frontier.forEach(
-        [&](StorageIndex ancestor) { absorb(regions_[Descendants][ancestor], below, s); });
-    below.frontier.forEach(
-        [&](StorageIndex descendant) { absorb(regions_[Ancestors][descendant], above, s); });
-    for (Region* region : {&below, &above}) {
-        region->interior.clear();
-        region->frontier.clear();
-        region->compute = 0;
-    }
+    above.frontier.forEach([&](StorageIndex ancestor) { absorb(ancestor, Descendants, s); });
+    below.frontier.forEach([&](StorageIndex descendant) { absorb(descendant, Ancestors, s); });
+    // Where the border is not exact, others border on s and do not learn that it left.
+    if (!exact(s, Ancestors)) forgetAll(Descendants);
+    if (!exact(s, Descendants)) forgetAll(Ancestors);
+    for (Region* region : {&below, &above}) *region = {};
 }
 
 void RegionHeuristic::banished(StorageIndex s) {
     walk_.nowGone(s);
+    forgetAll(Descendants);
+    forgetAll(Ancestors);
 }
 
 void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
     for (const StorageIndex s : made) walk_.nowResident(s);
     if (!cache_) return;
-    for (const Direction direction : {Descendants, Ancestors})
-        walk_.rebuild(made, direction, regions_[direction]);
+    for (const Direction direction : {Descendants, Ancestors}) rebuild(made, direction);
     // What they border on below borders on them above, and the other way round.
     for (const Direction direction : {Descendants, Ancestors}) {
+        const Direction back = direction == Descendants ? Ancestors : Descendants;
         border_.clear();
         for (const StorageIndex s : made)
             border_.unite(regions_[direction][s].frontier, [](StorageIndex) {});
         bases_.clear();
-        border_.forEach([&](StorageIndex s) { bases_.push_back(s); });
-        const Direction back = direction == Descendants ? Ancestors : Descendants;
-        walk_.rebuild(bases_, back, regions_[back]);
+        border_.forEach([&](StorageIndex s) {
+            const bool known = made.size() == 1 && exact(s, back) &&
+                               !regions_[back][s].interior.contains(made.front());
+            if (!known) return bases_.push_back(s);
+            regions_[back][s].frontier.insert(made.front());
+            state_.accesses += walk_.links(s, back).tensors + regions_[back][s].tensors;
+        });
+        rebuild(bases_, back);
     }
 }
 
-// `s`, on the border of `region`, has been evicted: it and its own region become part of it.
-void RegionHeuristic::absorb(Region& region, const Region& evicted, StorageIndex s) {
-    const auto count = [&](StorageIndex other) {
+void RegionHeuristic::rebuild(std::span<const StorageIndex> bases, Direction direction) {
+    walk_.rebuild(bases, direction, regions_[direction]);
+    for (const StorageIndex base : bases) exact_[direction][base] = epoch_[direction];
+}
+
+// `s`, on the border of a region, has been evicted: it and its own region become part of it.
+void RegionHeuristic::absorb(StorageIndex base, Direction direction, StorageIndex s) {
+    Region& region = regions_[direction][base];
+    const Region& evicted = regions_[direction][s];
+    const auto take = [&](StorageIndex other) {
         ++state_.accesses;
         region.compute += state_.storages[other].compute;
+        region.tensors += walk_.links(other, direction).tensors;
     };
-    region.interior.insert(s);
-    count(s);
-    region.interior.unite(evicted.interior, count);
+    if (!region.interior.insert(s) || !exact(s, direction)) forget(base, direction);
+    take(s);
+    region.interior.unite(evicted.interior, take);
     region.frontier.erase(s);
     region.frontier.unite(evicted.frontier, [](StorageIndex) {});
 }

@@ -115,12 +115,14 @@ void DtrRuntime::connect(OpIndex index) {
         at(s).compute += op.time.count();
         heuristic_->announced(s);
     }
+    const auto link = [&](StorageIndex input, StorageIndex output) {
+        state_.link(input, output);
+        heuristic_->linked(input, output);
+    };
     for (const Use& use : op.inputs) {
         const StorageIndex input = graph_.storageOf(use.tensor);
-        for (const OpOutput& output : op.outputs)
-            state_.link(input, graph_.storageOf(output.tensor));
-        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s)
-            state_.link(input, *s);
+        for (const OpOutput& output : op.outputs) link(input, graph_.storageOf(output.tensor));
+        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) link(input, *s);
     }
 }
 

@@ -58,6 +58,7 @@ void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& reg
         }
     }
     region.compute = compute;
+    region.tensors = tensors - links(base, direction).tensors;
     state_.accesses += tensors;
     frontier_.clear(base);
     interior_.moveTo(region.interior);
@@ -102,6 +103,7 @@ void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction
     for (std::size_t k = 0; k < bases.size(); ++k) {
         regions[bases[k]].frontier.erase(bases[k]);
         regions[bases[k]].compute = sums[k].compute;
+        regions[bases[k]].tensors = sums[k].tensors;
         state_.accesses += sums[k].tensors;
     }
 }

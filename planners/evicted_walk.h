@@ -16,6 +16,7 @@ enum Direction { Descendants, Ancestors };
 struct Region {
     StorageSet interior, frontier;  // evicted storages, and the resident ones at their border
     std::int64_t compute = 0;       // ns, of the interior
+    std::int64_t tensors = 0;       // that join the interior to others: the accesses of a walk
 };
 
 class EvictedWalk {
@@ -26,6 +27,12 @@ public:
     void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
     void nowGone(core::StorageIndex s) { evicted_.clear(s), resident_.clear(s); }
+
+    const DtrStorage::Links& links(core::StorageIndex s, Direction direction) const {
+        const DtrStorage& storage = state_.storages[s];
+        return direction == Descendants ? storage.children : storage.parents;
+    }
+    bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
 
     /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to
     /// another counts as an access, for each base anew. Many bases cost little more than one: up to
@@ -39,10 +46,6 @@ private:
         std::int64_t compute = 0, tensors = 0;
     };
 
-    const DtrStorage::Links& links(core::StorageIndex s, Direction direction) const {
-        const DtrStorage& storage = state_.storages[s];
-        return direction == Descendants ? storage.children : storage.parents;
-    }
     void rebuildOne(core::StorageIndex base, Direction direction, Region& region);
     void rebuildTogether(std::span<const core::StorageIndex> bases, Direction direction,
                          std::vector<Region>& regions);

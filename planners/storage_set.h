@@ -118,6 +118,7 @@ public:
     }
 
     std::uint64_t operator[](std::int32_t index) const { return words_[index]; }
+    bool contains(core::StorageIndex s) const { return (words_[s >> 6] & StorageSet::bit(s)) != 0; }
     void set(core::StorageIndex s) { add(s >> 6, StorageSet::bit(s)); }
     void clear(core::StorageIndex s) { words_[s >> 6] &= ~StorageSet::bit(s); }
     void add(std::int32_t index, std::uint64_t bits) {
