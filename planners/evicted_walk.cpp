@@ -49,9 +49,10 @@ void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& reg
         const auto& joined = links(queue_[next], direction);
         compute += state_.storages[queue_[next]].compute;
         tensors += joined.tensors;
-        for (const auto& [index, bits] : joined.storages.words()) {
-            frontier_.add(index, bits & resident_[index]);
-            const std::uint64_t fresh = bits & evicted_[index] & ~interior_[index];
+        for (const StorageSet::Word& word : joined.storages.words()) {
+            const std::int32_t index = word.index;
+            frontier_.add(index, word.bits & resident_[index]);
+            const std::uint64_t fresh = word.bits & evicted_[index] & ~interior_[index];
             if (fresh == 0) continue;
             interior_.add(index, fresh);
             forEachBit(fresh, [&](int bit) { queue_[end++] = index * 64 + bit; });
@@ -109,8 +110,10 @@ void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction
 }
 
 void EvictedWalk::spread(const DtrStorage::Links& joined, std::uint64_t walks) {
-    for (const auto& [index, bits] : joined.storages.words()) {
-        const std::uint64_t border = bits & resident_[index], inside = bits & evicted_[index];
+    for (const StorageSet::Word& word : joined.storages.words()) {
+        const std::int32_t index = word.index;
+        const std::uint64_t border = word.bits & resident_[index];
+        const std::uint64_t inside = word.bits & evicted_[index];
         frontier_.add(index, border);
         forEachBit(border, [&](int bit) { border_[index * 64 + bit] |= walks; });
         std::uint64_t reached = 0;
