@@ -71,7 +71,7 @@ void DtrRuntime::banish(StorageIndex s) {
         for (const Write& write : op.writes)
             if (!at(write.storage).gone) pin(write.storage);
     }
-    at(s).parents.storages.forEach([&](StorageIndex parent) { toBanish_.push_back(parent); });
+    state_.parents.forEach(s, [&](StorageIndex parent) { toBanish_.push_back(parent); });
 }
 
 }  // namespace hw::planners

@@ -21,11 +21,10 @@ void EqClassHeuristic::materialized(const std::vector<StorageIndex>& made) {
 }
 
 void EqClassHeuristic::evicted(StorageIndex s) {
-    const DtrStorage& storage = state_.storages[s];
-    classOf_[s] = add(storage.compute);
-    for (const auto* links : {&storage.parents, &storage.children}) {
-        state_.accesses += links->tensors;
-        links->storages.forEach([&](StorageIndex neighbour) {
+    classOf_[s] = add(state_.storages[s].compute);
+    for (const LinkTable* links : {&state_.parents, &state_.children}) {
+        state_.accesses += links->tensors(s);
+        links->forEach(s, [&](StorageIndex neighbour) {
             if (classOf_[neighbour] >= 0) merge(classOf_[neighbour], classOf_[s]);
         });
     }
@@ -39,9 +38,9 @@ double EqClassHeuristic::score(StorageIndex s) {
     const DtrStorage& storage = state_.storages[s];
     std::int64_t compute = storage.compute;
     ++stamp_;
-    for (const auto* links : {&storage.parents, &storage.children}) {
-        state_.accesses += links->tensors;
-        links->storages.forEach([&](StorageIndex neighbour) {
+    for (const LinkTable* links : {&state_.parents, &state_.children}) {
+        state_.accesses += links->tensors(s);
+        links->forEach(s, [&](StorageIndex neighbour) {
             if (classOf_[neighbour] < 0) return;
             Node& node = nodes_[root(classOf_[neighbour])];
             if (std::exchange(node.stamp, stamp_) != stamp_) compute += node.compute;

@@ -72,7 +72,7 @@ void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
                                !regions_[back][s].interior.contains(made.front());
             if (!known) return bases_.push_back(s);
             regions_[back][s].frontier.insert(made.front());
-            state_.accesses += walk_.links(s, back).tensors + regions_[back][s].tensors;
+            state_.accesses += walk_.links(back).tensors(s) + regions_[back][s].tensors;
         });
         rebuild(bases_, back);
     }
@@ -90,7 +90,7 @@ void RegionHeuristic::absorb(StorageIndex base, Direction direction, StorageInde
     const auto take = [&](StorageIndex other) {
         ++state_.accesses;
         region.compute += state_.storages[other].compute;
-        region.tensors += walk_.links(other, direction).tensors;
+        region.tensors += walk_.links(direction).tensors(other);
     };
     if (!region.interior.insert(s) || !exact(s, direction)) forget(base, direction);
     take(s);

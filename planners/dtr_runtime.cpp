@@ -11,8 +11,7 @@ using namespace hw::core;
 namespace {
 
 DtrState initialState(const TrainingGraph& graph) {
-    DtrState state;
-    state.storages.resize(graph.storages.size());
+    DtrState state(graph.storages.size());
     for (std::size_t s = 0; s < graph.storages.size(); ++s)
         state.storages[s].size = graph.storages[s].bytes.count();
     return state;

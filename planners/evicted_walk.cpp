@@ -43,13 +43,13 @@ void EvictedWalk::rebuild(std::span<const StorageIndex> bases, Direction directi
 // Breadth first, 64 storages at a time.
 void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& region) {
     std::int64_t compute = -state_.storages[base].compute, tensors = 0;
+    const LinkTable& joinedBy = links(direction);
     std::size_t end = 0;
     queue_[end++] = base;
     for (std::size_t next = 0; next < end; ++next) {
-        const auto& joined = links(queue_[next], direction);
         compute += state_.storages[queue_[next]].compute;
-        tensors += joined.tensors;
-        for (const StorageSet::Word& word : joined.storages.words()) {
+        tensors += joinedBy.tensors(queue_[next]);
+        for (const StorageSet::Word& word : joinedBy.words(queue_[next])) {
             const std::int32_t index = word.index;
             frontier_.add(index, word.bits & resident_[index]);
             const std::uint64_t fresh = word.bits & evicted_[index] & ~interior_[index];
@@ -59,7 +59,7 @@ void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& reg
         }
     }
     region.compute = compute;
-    region.tensors = tensors - links(base, direction).tensors;
+    region.tensors = tensors - joinedBy.tensors(base);
     state_.accesses += tensors;
     frontier_.clear(base);
     interior_.moveTo(region.interior);
@@ -70,12 +70,13 @@ void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& reg
 // nearly every storage is passed once.
 void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
                                   std::vector<Region>& regions) {
+    const LinkTable& joinedBy = links(direction);
     for (std::size_t k = 0; k < bases.size(); ++k) {
         Region& region = regions[bases[k]];
         region.interior.clear();
         region.frontier.clear();
-        state_.accesses += links(bases[k], direction).tensors;
-        spread(links(bases[k], direction), std::uint64_t{1} << k);
+        state_.accesses += joinedBy.tensors(bases[k]);
+        spread(joinedBy.words(bases[k]), std::uint64_t{1} << k);
     }
     settle(direction);
 
@@ -86,7 +87,7 @@ void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction
         [&](StorageIndex s) {
             spread_[s] = 0;
             run.compute += state_.storages[s].compute;
-            run.tensors += links(s, direction).tensors;
+            run.tensors += joinedBy.tensors(s);
         },
         [&](std::uint64_t walks, StorageSet::Word members) {
             forEachBit(walks, [&](int k) {
@@ -109,8 +110,8 @@ void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction
     }
 }
 
-void EvictedWalk::spread(const DtrStorage::Links& joined, std::uint64_t walks) {
-    for (const StorageSet::Word& word : joined.storages.words()) {
+void EvictedWalk::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
+    for (const StorageSet::Word& word : joined) {
         const std::int32_t index = word.index;
         const std::uint64_t border = word.bits & resident_[index];
         const std::uint64_t inside = word.bits & evicted_[index];
@@ -149,7 +150,7 @@ void EvictedWalk::settleWord(std::int32_t index, Direction direction) {
         pending_.clear(s);
         const std::uint64_t fresh = inside_[s] & ~spread_[s];
         spread_[s] |= fresh;
-        spread(links(s, direction), fresh);
+        spread(links(direction).words(s), fresh);
     }
 }
 

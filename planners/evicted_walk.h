@@ -28,9 +28,8 @@ public:
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
     void nowGone(core::StorageIndex s) { evicted_.clear(s), resident_.clear(s); }
 
-    const DtrStorage::Links& links(core::StorageIndex s, Direction direction) const {
-        const DtrStorage& storage = state_.storages[s];
-        return direction == Descendants ? storage.children : storage.parents;
+    const LinkTable& links(Direction direction) const {
+        return direction == Descendants ? state_.children : state_.parents;
     }
     bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
 
@@ -49,7 +48,7 @@ private:
     void rebuildOne(core::StorageIndex base, Direction direction, Region& region);
     void rebuildTogether(std::span<const core::StorageIndex> bases, Direction direction,
                          std::vector<Region>& regions);
-    void spread(const DtrStorage::Links& links, std::uint64_t walks);
+    void spread(std::span<const StorageSet::Word> joined, std::uint64_t walks);
     void settle(Direction direction);
     void settleWord(std::int32_t index, Direction direction);
     template <typename Add, typename Ended>

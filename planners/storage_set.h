@@ -17,8 +17,8 @@ namespace hw::planners {
 class StorageSet {
 public:
     struct Word {
-        std::int32_t index;
-        std::uint64_t bits;
+        std::int32_t index = 0;
+        std::uint64_t bits = 0;
     };
 
     bool empty() const { return words_.empty(); }
@@ -81,8 +81,6 @@ public:
             --theirs;
         }
     }
-
-    const std::vector<Word>& words() const { return words_; }
 
 private:
     friend class StorageBitmap;

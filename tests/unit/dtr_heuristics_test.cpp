@@ -64,8 +64,7 @@ TEST(EvictedWalk, TogetherIsOneByOne) {
     std::mt19937 random(2);
     constexpr int kStorages = 400;
     for (int round = 0; round < 60; ++round) {
-        DtrState state;
-        state.storages.resize(kStorages);
+        DtrState state(kStorages);
         EvictedWalk walk(state);
         std::vector<StorageIndex> bases;
         for (StorageIndex s = 0; s < kStorages; ++s) {
@@ -103,7 +102,6 @@ TEST(EvictedWalk, TogetherIsOneByOne) {
 class HandMadePool : public testing::Test {
 protected:
     HandMadePool() {
-        state_.storages.resize(5);
         state_.clock = 101;
         const std::int64_t sizes[] = {10, 10, 10, 40, 20}, computes[] = {4, 6, 50, 30, 12},
                            uses[] = {1, 91, 71, 81, 51};
@@ -130,7 +128,7 @@ protected:
         return heuristic->choose(pool);
     }
 
-    DtrState state_;
+    DtrState state_{5};
 };
 
 TEST_F(HandMadePool, EachHeuristicHasItsOwnVictim) {
