@@ -38,16 +38,8 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenCheap>(); }},
     Entry{"chen-recursive", "Chen et al. 2016, section 4.4: segments of segments, least memory",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenRecursive>(); }},
-    Entry{"dtr:eqclass", "DTR (ICLR 2021), eager eviction by the equivalence-class score",
-          +[]() -> std::unique_ptr<Planner> {
-              return std::make_unique<Dtr>(Dtr::Heuristic::EqClass);
-          }},
     Entry{"echo", "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Echo>(); }},
-    Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
-    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
     Entry{"dtr:full", "DTR (ICLR 2021): the evicted neighbourhood, size and staleness",
           makeDtr<Dtr::Heuristic::Full>},
     Entry{"dtr:eqclass", "DTR (ICLR 2021): classes of evicted neighbours, size and staleness",
@@ -60,6 +52,10 @@ const std::array kRegistry{
           makeDtr<Dtr::Heuristic::Msps>},
     Entry{"dtr:random", "DTR (ICLR 2021): at random, from the seed",
           makeDtr<Dtr::Heuristic::Random>},
+    Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
+    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
