@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#include "core/memory/pack_greedy.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace hw::core {
+namespace {
+
+// Saturating: sizes are free to be large.
+std::int64_t area(const PackingItem& item) {
+    const auto product =
+        static_cast<double>(item.size) * static_cast<double>(item.last - item.first);
+    return product > 9e18 ? INT64_MAX : static_cast<std::int64_t>(product);
+}
+
+using Key = std::array<std::int64_t, 3>;  // descending
+
+PackingOrder sortedBy(const PackingProblem& problem, Key (*key)(const PackingItem&)) {
+    PackingOrder order(problem.items.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+        return key(problem.items[a]) > key(problem.items[b]);
+    });
+    return order;
+}
+
+}  // namespace
+
+std::int64_t GreedyPacker::pack(const PackingOrder& order, GapChoice choice, std::int64_t stopAt,
+                                std::vector<std::int64_t>& offsets) {
+    offsets.assign(problem_.items.size(), 0);
+    placed_.clear();
+    std::int64_t arena = 0;
+    for (const std::int32_t i : order) {
+        const PackingItem& item = problem_.items[i];
+        offsets[i] = gapFor(item, choice);
+        arena = std::max(arena, offsets[i] * problem_.unit + item.bytes);
+        if (arena >= stopAt) break;
+        const Placed made{offsets[i], offsets[i] + item.size, item.first, item.last};
+        placed_.insert(
+            std::upper_bound(placed_.begin(), placed_.end(), made,
+                             [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+            made);
+    }
+    return arena;
+}
+
+std::int64_t GreedyPacker::gapFor(const PackingItem& item, GapChoice choice) const {
+    std::int64_t free = 0, best = -1, bestRoom = std::numeric_limits<std::int64_t>::max();
+    for (const Placed& placed : placed_) {
+        if (placed.first >= item.last || item.first >= placed.last) continue;
+        const std::int64_t room = placed.offset - free;
+        if (room >= item.size && room < bestRoom) {
+            best = free, bestRoom = room;
+            if (choice == GapChoice::Lowest || room == item.size) break;
+        }
+        free = std::max(free, placed.end);
+    }
+    return best < 0 ? free : best;
+}
+
+std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
+    using Item = const PackingItem&;
+    return {
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{i.size, i.last - i.first, -i.first};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{area(i), i.last - i.first, i.size};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{i.last - i.first, i.size, -i.first};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{-i.first, i.last - i.first, i.size};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{i.last, i.last - i.first, i.size};
+                 }),
+    };
+}
+
+void improveOrder(const PackingProblem& problem, PackingOrder order, std::int64_t target,
+                  WorkMeter& meter, std::int64_t& best, std::vector<std::int64_t>& offsets) {
+    const std::int64_t cost = GreedyPacker::cost(static_cast<std::int64_t>(problem.items.size()));
+    std::mt19937_64 random(1);
+    GreedyPacker packer(problem);
+    std::vector<std::int64_t> trial;
+    std::vector<double> priority(problem.items.size());
+    for (std::size_t rank = 0; rank < order.size(); ++rank)
+        priority[order[rank]] = static_cast<double>(order.size() - rank);
+    while (best > target && meter.spend(cost)) {
+        const std::int64_t arena = packer.pack(order, GapChoice::Tightest,
+                                               std::numeric_limits<std::int64_t>::max(), trial);
+        if (arena < best) best = arena, offsets = trial;
+        for (std::size_t i = 0; i < problem.items.size(); ++i) {
+            const PackingItem& item = problem.items[i];
+            const double excess =
+                static_cast<double>(trial[i] * problem.unit + item.bytes - target);
+            const double blame = excess / static_cast<double>(arena - target + 1);
+            if (excess > 0)
+                priority[i] += blame * static_cast<double>(1 + random() % order.size()) / 4;
+        }
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int32_t a, std::int32_t b) { return priority[a] > priority[b]; });
+    }
+}
+
+}  // namespace hw::core

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Greedy packing: blocks are placed one by one, each into a gap that holds it for all of its life.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/memory/packing_problem.h"
+
+namespace hw::core {
+
+using PackingOrder = std::vector<std::int32_t>;  // item indices, the first is placed first
+
+enum class GapChoice : std::uint8_t { Tightest, Lowest };
+
+/// Places items in a given order. Cost of an order: O(n^2) comparisons of neighbours in memory,
+/// which for tens of thousands of items is cheaper than any tree.
+class GreedyPacker {
+public:
+    explicit GreedyPacker(const PackingProblem& problem) : problem_(problem) {}
+
+    /// Work of one order of n items: a comparison of neighbours in memory is cheap.
+    static std::int64_t cost(std::int64_t n) { return n * n / 8 + n; }
+
+    /// Fills `offsets` (units) and returns the arena (bytes). Gives up early, with a value of at
+    /// least `stopAt`, once the arena reaches that.
+    std::int64_t pack(const PackingOrder& order, GapChoice choice, std::int64_t stopAt,
+                      std::vector<std::int64_t>& offsets);
+
+private:
+    struct Placed {
+        std::int64_t offset, end;
+        std::int32_t first, last;
+    };
+    std::int64_t gapFor(const PackingItem& item, GapChoice choice) const;
+
+    const PackingProblem& problem_;
+    std::vector<Placed> placed_;  // by offset
+};
+
+/// Orders that do well on different kinds of problems: by size, by area (size times life), by life,
+/// by begin and by end.
+std::vector<PackingOrder> packingOrders(const PackingProblem& problem);
+
+/// Moves blocks that stick out above the lower bound to the front of the order and packs again, as
+/// long as the meter allows ("squeaky wheel" optimization: Joslin and Clements, JAIR 10, 1999).
+/// Starts from `order`; improves `best` (bytes) and `offsets` and stops at `target`.
+void improveOrder(const PackingProblem& problem, PackingOrder order, std::int64_t target,
+                  WorkMeter& meter, std::int64_t& best, std::vector<std::int64_t>& offsets);
+
+}  // namespace hw::core
