@@ -26,6 +26,7 @@ struct Common {
 void addCheck(CLI::App& app, Common& common);
 void addImport(CLI::App& app, Common& common);
 void addInfo(CLI::App& app, Common& common);
+void addLayout(CLI::App& app, Common& common);
 void addPlan(CLI::App& app, Common& common);
 void addRecord(CLI::App& app, Common& common);
 void addRun(CLI::App& app, Common& common);

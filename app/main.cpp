@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
     addPlan(app, common);
     addSweep(app, common);
     addCheck(app, common);
+    addLayout(app, common);
     addRun(app, common);
     addView(app, common);
     addShot(app, common);

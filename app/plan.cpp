@@ -3,6 +3,8 @@
 #include <iostream>
 
 #include "app/cli.h"
+#include "core/memory/plan_layout.h"
+#include "planners/fit_arena.h"
 
 namespace hw::app {
 namespace {
@@ -15,6 +17,8 @@ struct Arguments {
     std::optional<std::int64_t> step, workLimit;
     std::uint64_t seed = 0;
     double thrashLimit = 2.0;
+    std::string fit = "peak";
+    bool layout = false;
 };
 
 Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
@@ -91,8 +95,13 @@ int run(const Arguments& arguments, const Common& common) {
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
     if (!arguments.dealloc.empty()) request.options["dealloc"] = arguments.dealloc;
-    const auto outcome =
-        planners::planWith(arguments.planner, step->graph, request, terminalProgress());
+    auto outcome =
+        arguments.fit == "arena"
+            ? planners::planWithinArena(arguments.planner, step->graph, request, {},
+                                        terminalProgress())
+            : planners::planWith(arguments.planner, step->graph, request, terminalProgress());
+    if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout)
+        outcome->plan->layout = layOut(step->graph, outcome->plan->schedule, {});
     clearProgress();
     if (!outcome) return fail(outcome.error());
     if (outcome->status != planners::PlanStatus::Ok)
@@ -104,6 +113,7 @@ int run(const Arguments& arguments, const Common& common) {
     keepInSession(arguments.file, *outcome, step->graph.sessionStep);
     if (common.json) {
         Json json = outcomeJson(*outcome);
+        if (outcome->plan->layout) json["arena_bytes"] = outcome->plan->layout->arena.count();
         if (!arguments.output.empty()) json["file"] = arguments.output;
         printJson(json);
         return 0;
@@ -136,6 +146,11 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");
+    command
+        ->add_option("--fit", arguments->fit,
+                     "What the budget binds: peak (live bytes) or arena (packed, 64-byte blocks)")
+        ->check(CLI::IsMember({"peak", "arena"}));
+    command->add_flag("--layout", arguments->layout, "Add the address layout to the plan");
     command->add_option("-o,--output", arguments->output, "Where to write the plan (*.plan.json)");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

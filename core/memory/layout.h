@@ -26,11 +26,13 @@ struct Block {
     bool livesWith(const Block& other) const { return begin < other.end && other.begin < end; }
 };
 
+inline constexpr Bytes kArenaAlignment{64};  // of the executor's arena on a CPU; 512 on CUDA
+
 struct PackOptions {
     /// Work of a few seconds on hard problems; easy ones stop long before.
     static constexpr std::int64_t kDefaultWork = 400'000'000;
 
-    Bytes alignment{64};            // offsets are multiples of it; at least 1
+    Bytes alignment = kArenaAlignment;  // offsets are multiples of it; at least 1
     std::optional<Bytes> capacity;  // stop as soon as the arena is no higher; without: the optimum
     /// Blocks looked at, over all stages; 0 leaves only the first greedy stage. The result depends
     /// on it, never on the speed of the machine, unless a time limit is given.

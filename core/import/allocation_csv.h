@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Allocation problems and their solutions as CSV, in the form of the public benchmarks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/memory/layout.h"
+
+namespace hw::core {
+
+/// Blocks with the names that the file gives them, in its order.
+struct AllocationProblem {
+    std::vector<std::string> ids;
+    std::vector<Block> blocks;
+};
+
+/// Reads a table with the columns id, lower, upper and size (bytes) in any order; a block lives
+/// during [lower, upper). Other columns and empty lines are ignored, fields may be quoted. Plain or
+/// gzip. Errors: BadInput with the line, for a missing column, a row of another length, a number
+/// that is none, negative or out of range, lower >= upper, an id that is there twice, and sizes
+/// whose sum exceeds 62 bits.
+Result<AllocationProblem> readAllocationCsv(const std::string& path);
+
+/// Writes `id,offset`, one row a block in the given order. Errors: BadInput when it cannot.
+Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,
+                      const std::vector<Bytes>& offsets);
+
+/// The fields of one CSV line (RFC 4180; a field does not span lines). Error: BadInput, without
+/// place.
+Result<std::vector<std::string>> splitCsvLine(const std::string& line);
+
+}  // namespace hw::core
