@@ -15,6 +15,10 @@ namespace {
 
 using namespace hw::core;
 
+// Without a limit of the user's: some ten seconds for the best arena, a minute to meet a capacity.
+constexpr std::int64_t kWork = 2 * PackOptions::kDefaultWork;
+constexpr std::int64_t kWorkForCapacity = 8 * PackOptions::kDefaultWork;
+
 struct Arguments {
     std::string file, plan, capacity, output;
     std::optional<std::int64_t> step, workLimit, alignment;
@@ -38,7 +42,7 @@ Result<PackOptions> packOptions(const Arguments& arguments, std::int64_t default
         if (!capacity) return capacity.error();
         options.capacity = *capacity;
     }
-    if (arguments.workLimit) options.workLimit = *arguments.workLimit;
+    options.workLimit = arguments.workLimit.value_or(options.capacity ? kWorkForCapacity : kWork);
     if (arguments.timeLimit) {
         options.timeLimitSeconds = *arguments.timeLimit;
         if (!arguments.workLimit) options.workLimit = INT64_MAX;

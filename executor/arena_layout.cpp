@@ -12,16 +12,6 @@ using core::OpIndex;
 using core::StorageIndex;
 using core::TrainingGraph;
 
-std::vector<Arrival> constantArrivals(const TrainingGraph& graph) {
-    std::vector<Arrival> arrivals;
-    std::int32_t fixed = 0;
-    for (const core::Event& event : graph.events) {
-        if (event.kind == core::Event::Kind::Constant) arrivals.push_back({fixed, event.index});
-        if (event.kind == core::Event::Kind::Compute && !graph.ops[event.index].viewOnly()) ++fixed;
-    }
-    return arrivals;
-}
-
 namespace {
 
 bool runsOp(const Action& action) {

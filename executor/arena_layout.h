@@ -9,12 +9,13 @@
 #include "core/base/result.h"
 #include "core/graph/training_graph.h"
 #include "core/memory/layout.h"
+#include "core/memory/schedule_blocks.h"
 #include "core/plan/plan.h"
 #include "executor/memory_tracker.h"
 
 namespace hw::executor {
 
-inline constexpr core::Bytes kArenaAlignment{64};
+using core::kArenaAlignment;
 
 /// Where everything of a schedule lies, ready for the tracker.
 struct Arena {
@@ -35,11 +36,7 @@ core::Result<Arena> arenaFromLayout(const core::AddressLayout& layout,
                                     const core::Schedule& schedule,
                                     const std::vector<OpSignature>& signatures);
 
-/// Number of fixed ops (those that keep the captured order) that come before each constant.
-struct Arrival {
-    std::int32_t fixedOpsBefore = 0;
-    core::StorageIndex storage = core::kNone;
-};
-std::vector<Arrival> constantArrivals(const core::TrainingGraph& graph);
+using core::Arrival;
+using core::constantArrivals;
 
 }  // namespace hw::executor

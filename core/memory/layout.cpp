@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/memory/pack_greedy.h"
 #include "core/memory/pack_search.h"
@@ -13,8 +14,16 @@ namespace {
 
 // Above this the exhaustive search is too slow to get anywhere.
 constexpr std::size_t kMostItemsToSearch = 3000;
-constexpr std::int64_t kImproveShare = 4;  // a part of the work, one in so many, for orders …
+// How the work is shared out, found by trial on hard problems and on plans of recorded steps.
+constexpr std::int64_t kImproveShare = 4;  // one part in so many for orders …
 constexpr std::int64_t kOrders = 100;      // … and no more of them than this
+constexpr std::int64_t kFirstShare = 4;    // for the first search at the goal
+constexpr double kMinorShares[] = {0.2, 0.1, 0.05, 0.01, 0.002};  // of coarse searches
+constexpr int kCoarseSteps = 4;                   // arenas that each of them aims at
+constexpr std::int64_t kCoarseShare = 30;         // for one aim of one of them …
+constexpr std::int64_t kCoarseWork = 20'000'000;  // … at most
+constexpr std::int64_t kNear = 100;  // an arena of one part in so many above the goal is fine
+constexpr std::int64_t kAims = 3;    // of what is left, for one aim of the last stage
 
 class Packer {
 public:
@@ -31,8 +40,12 @@ public:
         // A capacity below the bound cannot be met: the greedy answer is as good as any.
         if (best_ <= goal_ || workLimit_ <= 0) return;
         improve();
-        if (best_ <= goal_ || problem_.items.size() > kMostItemsToSearch) return;
-        search();
+        if (best_ <= goal_) return;
+        if (problem_.items.size() <= kMostItemsToSearch) fine_.emplace(problem_);
+        aimAt(goal_, workLimit_ / kFirstShare);
+        for (const double share : kMinorShares)
+            if (best_ > goal_ && !meter_.exhausted()) searchCoarsely(share);
+        narrow();
     }
 
     std::int64_t bound() const { return bound_; }
@@ -42,39 +55,108 @@ private:
     void packGreedily() {
         GreedyPacker packer(problem_);
         std::vector<std::int64_t> offsets;
-        for (PackingOrder& order : packingOrders(problem_)) {
-            const std::int64_t arena = packer.pack(order, GapChoice::Tightest, best_, offsets);
-            if (arena >= best_) continue;
-            best_ = arena;
-            offsets_ = offsets;
-            order_ = std::move(order);
-            if (best_ <= goal_) return;
-        }
+        for (const PackingOrder& order : packingOrders(problem_))
+            for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
+                const std::int64_t arena = packer.pack(order, choice, best_, offsets);
+                if (arena >= best_) continue;
+                best_ = arena;
+                offsets_ = offsets;
+                order_ = order;
+                choice_ = choice;
+                if (best_ <= goal_) return;
+            }
     }
 
     void improve() {
-        PackOptions share;
         const auto n = static_cast<std::int64_t>(problem_.items.size());
-        share.workLimit = std::min(workLimit_ / kImproveShare, kOrders * GreedyPacker::cost(n));
-        WorkMeter meter(share);
-        improveOrder(problem_, order_, goal_, meter, best_, offsets_);
+        WorkMeter meter =
+            meter_.slice(std::min(workLimit_ / kImproveShare, kOrders * GreedyPacker::cost(n)));
+        improveOrder(problem_, order_, choice_, goal_, meter, best_, offsets_);
     }
 
-    // Aims at the goal first; then, without a capacity, halves what is open between bound and best.
-    void search() {
-        CanonicalSearch search(problem_);
+    // The largest items alone, as many as leave at most `share` of the load to the others; those
+    // fill the gaps greedily. A large block in a wrong place costs far more than all small ones.
+    void searchCoarsely(double share) {
+        const std::vector<std::int32_t> major = majorItems(share);
+        if (major.size() == problem_.items.size() || major.size() > kMostItemsToSearch) return;
+        const PackingProblem coarse = problem_.coarse(major);
+        CanonicalSearch search(coarse);
+        std::vector<std::int64_t> found;
+        std::int64_t low = goal_;
+        for (int step = 0;
+             step < (capacity_ ? 1 : kCoarseSteps) && low < best_ && !meter_.exhausted(); ++step) {
+            const std::int64_t aim = coarseAim(step, low);
+            WorkMeter slice = meter_.slice(std::min(workLimit_ / kCoarseShare, kCoarseWork));
+            if (search.run(aim, slice, found) != SearchResult::Found) {
+                low = aim + 1;
+                continue;
+            }
+            fillAround(major, found);
+            if (best_ > aim) return;  // the others do not fit: it takes a finer level
+        }
+    }
+
+    std::int64_t coarseAim(int step, std::int64_t low) const {
+        const std::int64_t near = goal_ + goal_ / kNear;
+        if (step == 0) return goal_;
+        return step == 1 && low <= near && near < best_ ? near : low + (best_ - low) / 2;
+    }
+
+    std::vector<std::int32_t> majorItems(double share) const {
+        std::vector<std::int64_t> minor = problem_.load;
+        const auto most = static_cast<std::int64_t>(
+            share * static_cast<double>(*std::max_element(minor.begin(), minor.end())));
+        std::vector<std::int32_t> order = packingOrders(problem_).front(), major;
+        for (const std::int32_t i : order) {
+            if (*std::max_element(minor.begin(), minor.end()) <= most) break;
+            for (std::int32_t t = problem_.items[i].first; t < problem_.items[i].last; ++t)
+                minor[t] -= problem_.items[i].size;
+            major.push_back(i);
+        }
+        std::sort(major.begin(), major.end());
+        return major;
+    }
+
+    void fillAround(const std::vector<std::int32_t>& major,
+                    const std::vector<std::int64_t>& found) {
+        GreedyPacker packer(problem_);
+        for (std::size_t k = 0; k < major.size(); ++k) packer.fix(major[k], found[k]);
+        std::vector<std::int64_t> offsets;
+        for (PackingOrder& order : packingOrders(problem_)) {
+            std::erase_if(order, [&](std::int32_t i) {
+                return std::binary_search(major.begin(), major.end(), i);
+            });
+            for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
+                const std::int64_t arena = packer.pack(order, choice, best_, offsets);
+                if (arena < best_) best_ = arena, offsets_ = offsets;
+            }
+        }
+    }
+
+    // Searches for an arena of at most `aim`.
+    SearchResult aimAt(std::int64_t aim, std::int64_t work) {
+        if (!fine_) return SearchResult::OutOfWork;
+        WorkMeter slice = meter_.slice(work);
+        const SearchResult result = fine_->run(aim, slice, offsets_);
+        if (result == SearchResult::Found) best_ = problem_.arenaOf(offsets_);
+        if (result == SearchResult::Impossible) bound_ = std::max(bound_, aim + 1);
+        return result;
+    }
+
+    // Aims at the goal again; then, without a capacity, halves what is open between it and the
+    // best.
+    void narrow() {
         std::int64_t open = goal_;  // smallest arena that was not given up yet
-        while (open < best_ && !meter_.exhausted()) {
+        while (fine_ && open < best_ && !meter_.exhausted()) {
             const std::int64_t aim = open == goal_ ? goal_ : open + (best_ - open) / 2;
-            const SearchResult result = search.run(aim, meter_, offsets_);
-            if (result == SearchResult::Found) best_ = problem_.arenaOf(offsets_);
-            if (result == SearchResult::Impossible) bound_ = std::max(bound_, aim + 1);
+            const std::int64_t work = capacity_ ? meter_.left() : meter_.left() / kAims + 1;
+            if (aimAt(aim, work) != SearchResult::Found) open = aim + 1;
             if (capacity_) return;
-            open = result == SearchResult::Found ? open : aim + 1;
         }
     }
 
     const PackingProblem& problem_;
+    std::optional<CanonicalSearch> fine_;  // over all items, if not too many
     WorkMeter meter_;
     std::int64_t bound_;  // bytes, as all here
     std::int64_t goal_;
@@ -82,7 +164,8 @@ private:
     std::int64_t workLimit_;
     std::int64_t best_ = std::numeric_limits<std::int64_t>::max();
     std::vector<std::int64_t> offsets_;  // units
-    PackingOrder order_;
+    PackingOrder order_;                 // of the best greedy packing
+    GapChoice choice_ = GapChoice::Tightest;
 };
 
 }  // namespace

@@ -30,7 +30,7 @@ inline constexpr Bytes kArenaAlignment{64};  // of the executor's arena on a CPU
 
 struct PackOptions {
     /// Work of a few seconds on hard problems; easy ones stop long before.
-    static constexpr std::int64_t kDefaultWork = 400'000'000;
+    static constexpr std::int64_t kDefaultWork = 50'000'000;
 
     Bytes alignment = kArenaAlignment;  // offsets are multiples of it; at least 1
     std::optional<Bytes> capacity;  // stop as soon as the arena is no higher; without: the optimum

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <random>
@@ -15,6 +16,11 @@ std::int64_t area(const PackingItem& item) {
     const auto product =
         static_cast<double>(item.size) * static_cast<double>(item.last - item.first);
     return product > 9e18 ? INT64_MAX : static_cast<std::int64_t>(product);
+}
+
+// Sizes within a factor of four count as one.
+std::int64_t sizeClass(const PackingItem& item) {
+    return (std::bit_width(static_cast<std::uint64_t>(item.size)) + 1) / 2;
 }
 
 using Key = std::array<std::int64_t, 3>;  // descending
@@ -33,20 +39,36 @@ PackingOrder sortedBy(const PackingProblem& problem, Key (*key)(const PackingIte
 std::int64_t GreedyPacker::pack(const PackingOrder& order, GapChoice choice, std::int64_t stopAt,
                                 std::vector<std::int64_t>& offsets) {
     offsets.assign(problem_.items.size(), 0);
-    placed_.clear();
+    placed_ = fixed_;
     std::int64_t arena = 0;
+    for (const auto& [i, offset] : fixedItems_) {
+        offsets[i] = offset;
+        arena = std::max(arena, offset * problem_.unit + problem_.items[i].bytes);
+    }
     for (const std::int32_t i : order) {
         const PackingItem& item = problem_.items[i];
         offsets[i] = gapFor(item, choice);
         arena = std::max(arena, offsets[i] * problem_.unit + item.bytes);
         if (arena >= stopAt) break;
-        const Placed made{offsets[i], offsets[i] + item.size, item.first, item.last};
-        placed_.insert(
-            std::upper_bound(placed_.begin(), placed_.end(), made,
-                             [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
-            made);
+        place(i, offsets[i]);
     }
     return arena;
+}
+
+void GreedyPacker::place(std::int32_t i, std::int64_t offset) {
+    const PackingItem& item = problem_.items[i];
+    const Placed made{offset, offset + item.size, item.first, item.last};
+    placed_.insert(
+        std::upper_bound(placed_.begin(), placed_.end(), made,
+                         [](const Placed& a, const Placed& b) { return a.offset < b.offset; }),
+        made);
+}
+
+void GreedyPacker::fix(std::int32_t i, std::int64_t offset) {
+    placed_.swap(fixed_);
+    place(i, offset);
+    placed_.swap(fixed_);
+    fixedItems_.emplace_back(i, offset);
 }
 
 std::int64_t GreedyPacker::gapFor(const PackingItem& item, GapChoice choice) const {
@@ -72,6 +94,18 @@ std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
                  }),
         sortedBy(problem,
                  [](Item i) {
+                     return Key{i.size, -i.first, i.last};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{i.size, i.last, -i.first};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
+                     return Key{sizeClass(i), i.last, -i.first};
+                 }),
+        sortedBy(problem,
+                 [](Item i) {
                      return Key{area(i), i.last - i.first, i.size};
                  }),
         sortedBy(problem,
@@ -89,8 +123,9 @@ std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
     };
 }
 
-void improveOrder(const PackingProblem& problem, PackingOrder order, std::int64_t target,
-                  WorkMeter& meter, std::int64_t& best, std::vector<std::int64_t>& offsets) {
+void improveOrder(const PackingProblem& problem, PackingOrder order, GapChoice choice,
+                  std::int64_t target, WorkMeter& meter, std::int64_t& best,
+                  std::vector<std::int64_t>& offsets) {
     const std::int64_t cost = GreedyPacker::cost(static_cast<std::int64_t>(problem.items.size()));
     std::mt19937_64 random(1);
     GreedyPacker packer(problem);
@@ -99,16 +134,15 @@ void improveOrder(const PackingProblem& problem, PackingOrder order, std::int64_
     for (std::size_t rank = 0; rank < order.size(); ++rank)
         priority[order[rank]] = static_cast<double>(order.size() - rank);
     while (best > target && meter.spend(cost)) {
-        const std::int64_t arena = packer.pack(order, GapChoice::Tightest,
-                                               std::numeric_limits<std::int64_t>::max(), trial);
+        const std::int64_t arena =
+            packer.pack(order, choice, std::numeric_limits<std::int64_t>::max(), trial);
         if (arena < best) best = arena, offsets = trial;
         for (std::size_t i = 0; i < problem.items.size(); ++i) {
-            const PackingItem& item = problem.items[i];
-            const double excess =
-                static_cast<double>(trial[i] * problem.unit + item.bytes - target);
-            const double blame = excess / static_cast<double>(arena - target + 1);
-            if (excess > 0)
-                priority[i] += blame * static_cast<double>(1 + random() % order.size()) / 4;
+            const std::int64_t excess = trial[i] * problem.unit + problem.items[i].bytes - target;
+            if (excess <= 0) continue;
+            const double blame =
+                static_cast<double>(excess) / static_cast<double>(arena - target + 1);
+            priority[i] += blame * static_cast<double>(1 + random() % order.size()) / 4;
         }
         std::stable_sort(order.begin(), order.end(),
                          [&](std::int32_t a, std::int32_t b) { return priority[a] > priority[b]; });

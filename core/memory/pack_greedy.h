@@ -22,8 +22,12 @@ public:
     /// Work of one order of n items: a comparison of neighbours in memory is cheap.
     static std::int64_t cost(std::int64_t n) { return n * n / 8 + n; }
 
-    /// Fills `offsets` (units) and returns the arena (bytes). Gives up early, with a value of at
-    /// least `stopAt`, once the arena reaches that.
+    /// Puts an item where it shall stay, before any order is packed around it.
+    void fix(std::int32_t item, std::int64_t offset);
+
+    /// Places `order` around what is fixed. Fills `offsets` (units, of all placed) and returns the
+    /// arena (bytes). Gives up early, with a value of at least `stopAt`, once the arena reaches
+    /// that.
     std::int64_t pack(const PackingOrder& order, GapChoice choice, std::int64_t stopAt,
                       std::vector<std::int64_t>& offsets);
 
@@ -32,20 +36,24 @@ private:
         std::int64_t offset, end;
         std::int32_t first, last;
     };
+    void place(std::int32_t item, std::int64_t offset);
     std::int64_t gapFor(const PackingItem& item, GapChoice choice) const;
 
     const PackingProblem& problem_;
-    std::vector<Placed> placed_;  // by offset
+    std::vector<Placed> placed_, fixed_;  // by offset
+    std::vector<std::pair<std::int32_t, std::int64_t>> fixedItems_;
 };
 
-/// Orders that do well on different kinds of problems: by size, by area (size times life), by life,
-/// by begin and by end.
+/// Orders that do well on different kinds of problems: by size (ties: longest, first to begin or
+/// last to end first), by area (size times life), by life, by begin and by end. Blocks of few
+/// different sizes, as in training steps, do best by size and end in the lowest gap.
 std::vector<PackingOrder> packingOrders(const PackingProblem& problem);
 
 /// Moves blocks that stick out above the lower bound to the front of the order and packs again, as
 /// long as the meter allows ("squeaky wheel" optimization: Joslin and Clements, JAIR 10, 1999).
 /// Starts from `order`; improves `best` (bytes) and `offsets` and stops at `target`.
-void improveOrder(const PackingProblem& problem, PackingOrder order, std::int64_t target,
-                  WorkMeter& meter, std::int64_t& best, std::vector<std::int64_t>& offsets);
+void improveOrder(const PackingProblem& problem, PackingOrder order, GapChoice choice,
+                  std::int64_t target, WorkMeter& meter, std::int64_t& best,
+                  std::vector<std::int64_t>& offsets);
 
 }  // namespace hw::core

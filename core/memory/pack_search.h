@@ -30,6 +30,7 @@ public:
     explicit CanonicalSearch(const PackingProblem& problem);
 
     /// Looks for offsets (units) with an arena of at most `capacity` bytes. Impossible is proven.
+    /// A further run at the same capacity goes on with the next restart.
     SearchResult run(std::int64_t capacity, WorkMeter& meter, std::vector<std::int64_t>& offsets);
 
 private:
@@ -51,17 +52,19 @@ private:
 
     const PackingProblem& problem_;
     const std::vector<PackingItem>& items_;
-    std::int64_t sectionCapacity_ = 0;      // units
-    std::vector<std::int64_t> latest_;      // by item: highest offset within the capacity
-    std::vector<std::int64_t> offsets_;     // by item
-    std::vector<std::int64_t> completion_;  // by section
-    std::vector<std::int32_t> reach_;       // by section: scratch of splitIntoParts
-    std::vector<std::int64_t> crowd_;       // by item: load of its fullest section
-    std::vector<std::int32_t> rank_;        // by item: small is tried first
-    std::vector<double> conflicts_;         // by item
-    std::vector<Frame> frames_;             // by depth
+    std::vector<std::int64_t> sectionCapacity_;  // by section, units
+    std::vector<std::int64_t> latest_;           // by item: highest offset within the capacity
+    std::vector<std::int64_t> offsets_;          // by item
+    std::vector<std::int64_t> completion_;       // by section
+    std::vector<std::int32_t> reach_;            // by section: scratch of splitIntoParts
+    std::vector<std::int64_t> crowd_;            // by item: load of its fullest section
+    std::vector<std::int32_t> rank_;             // by item: small is tried first
+    std::vector<double> conflicts_;              // by item
+    std::vector<Frame> frames_;                  // by depth
     WorkMeter* meter_ = nullptr;
     std::int64_t restartWork_ = 0;  // left in this restart
+    std::int64_t capacity_ = -1;    // of the last run
+    std::int64_t restarts_ = 0;     // of runs at that capacity
     std::mt19937_64 random_;
 };
 

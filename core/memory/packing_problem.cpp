@@ -60,6 +60,7 @@ PackingProblem::PackingProblem(const std::vector<Block>& blocks, std::int64_t al
     }
     unit = std::max<std::int64_t>(divisor, 1);
     load.assign(static_cast<std::size_t>(sections), 0);
+    reserved.assign(static_cast<std::size_t>(sections), 0);
     // The block on top of a section need not be padded: at best the most padded one lies there.
     std::vector<std::int64_t> padding(load.size(), 0);
     for (PackingItem& item : items) {
@@ -72,6 +73,36 @@ PackingProblem::PackingProblem(const std::vector<Block>& blocks, std::int64_t al
     }
     for (std::size_t t = 0; t < load.size(); ++t)
         lowerBound = std::max(lowerBound, load[t] * unit - padding[t]);
+}
+
+PackingProblem PackingProblem::coarse(const std::vector<std::int32_t>& major) const {
+    std::vector<Block> lives;  // on the axis of the sections
+    for (const std::int32_t i : major)
+        lives.push_back({items[i].first, items[i].last, Bytes(items[i].size)});
+    const std::vector<std::int64_t> ends = sectionEnds(lives);
+    PackingProblem made;
+    made.unit = unit;
+    made.lowerBound = lowerBound;
+    made.sections = static_cast<std::int32_t>(ends.size());
+    std::vector<std::int64_t> minor = load;  // in sections of the whole problem
+    made.load.assign(ends.size(), 0);
+    for (const std::int32_t i : major) {
+        PackingItem item = items[i];
+        for (std::int32_t t = item.first; t < item.last; ++t) minor[t] -= item.size;
+        item.first = countUpTo(ends, item.first);
+        item.last = countUpTo(ends, items[i].last);
+        for (std::int32_t t = item.first; t < item.last; ++t) made.load[t] += item.size;
+        made.items.push_back(item);
+    }
+    // A coarse section reserves what the fullest of the sections up to it, since the last, needs.
+    made.reserved.assign(ends.size(), 0);
+    for (std::int32_t t = 0; t < sections; ++t) {
+        const auto at = static_cast<std::size_t>(countUpTo(ends, t));
+        if (at >= ends.size()) break;
+        const std::int64_t spare = made.load[at] - (load[t] - minor[t]);
+        made.reserved[at] = std::max(made.reserved[at], minor[t] - spare);
+    }
+    return made;
 }
 
 std::int64_t PackingProblem::arenaOf(const std::vector<std::int64_t>& offsets) const {
@@ -87,14 +118,25 @@ WorkMeter::WorkMeter(const PackOptions& options)
                                          : std::numeric_limits<double>::infinity()),
       cancelled_(options.cancelled) {}
 
+WorkMeter WorkMeter::slice(std::int64_t work) {
+    WorkMeter part;
+    part.parent_ = this;
+    part.left_ = work;
+    return part;
+}
+
 bool WorkMeter::spend(std::int64_t amount) {
     left_ -= amount;
+    if (left_ < 0) exhausted_ = true;
+    if (parent_ != nullptr) {
+        if (!parent_->spend(amount)) exhausted_ = true;
+        return !exhausted_;
+    }
     untilCheck_ -= amount;
     if (untilCheck_ < 0) {
         untilCheck_ = kWorkBetweenChecks;
         if ((cancelled_ && cancelled_()) || now() > deadline_) exhausted_ = true;
     }
-    if (left_ < 0) exhausted_ = true;
     return !exhausted_;
 }
 

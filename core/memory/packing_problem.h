@@ -29,6 +29,10 @@ struct PackingItem {
 struct PackingProblem {
     PackingProblem(const std::vector<Block>& blocks, std::int64_t alignment);
 
+    /// The same problem with the `major` items only (indices, ascending); the load of the others is
+    /// left free in every section. Offsets keep the unit.
+    PackingProblem coarse(const std::vector<std::int32_t>& major) const;
+
     /// Highest end of an item in bytes.
     std::int64_t arenaOf(const std::vector<std::int64_t>& offsets) const;
 
@@ -37,8 +41,12 @@ struct PackingProblem {
     /// Bytes; the greatest common divisor of the rounded sizes. Offsets that are no multiple of it
     /// gain nothing: blocks that rest on each other or on the floor lie on multiples.
     std::int64_t unit = 1;
-    std::vector<std::int64_t> load;  // units that live in each section
-    std::int64_t lowerBound = 0;     // bytes, of an aligned packing
+    std::vector<std::int64_t> load;      // units that live in each section
+    std::vector<std::int64_t> reserved;  // units to leave free below the capacity in each section
+    std::int64_t lowerBound = 0;         // bytes, of an aligned packing
+
+private:
+    PackingProblem() = default;
 };
 
 /// Counts work and says when to stop.
@@ -50,11 +58,16 @@ public:
     bool spend(std::int64_t amount);
     bool exhausted() const { return exhausted_; }
     std::int64_t left() const { return left_; }
+    /// A meter of at most `work`; what it spends counts here too. Must not outlive this one.
+    WorkMeter slice(std::int64_t work);
 
 private:
-    std::int64_t left_;
+    WorkMeter() = default;
+
+    WorkMeter* parent_ = nullptr;
+    std::int64_t left_ = 0;
     std::int64_t untilCheck_ = 0;
-    double deadline_;  // seconds of the steady clock
+    double deadline_ = 0;  // seconds of the steady clock
     std::function<bool()> cancelled_;
     bool exhausted_ = false;
 };
