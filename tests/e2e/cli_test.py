@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The command line as scripts use it: JSON keys, exit codes, one clear error and a hint."""
+import csv
 import json
 import os
 import pathlib
@@ -119,6 +120,61 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([row["status"] for row in answer["rows"][:3]], ["ok", "infeasible", "infeasible"])
         self.assertIn("clock", answer["rows"][4])
         self.assertEqual(len(table.read_text().splitlines()), 7)
+
+    def test_layout_of_a_table(self):
+        table, offsets = self.path / "t.csv", self.path / "o.csv"
+        table.write_text("size,id,lower,upper\r\n4,b,0,10\r\n2,\"a,1\",0,5\r\n2,c,5,10\r\n")
+        answer = self.json_of("layout", table, "-o", offsets)
+        self.assertEqual((answer["arena_bytes"], answer["lower_bound_bytes"], answer["optimal"]), (6, 6, True))
+        self.assertEqual((answer["blocks"], answer["live_peak_bytes"], answer["fragmentation"]), (3, 6, 0))
+        with open(offsets, newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([row["id"] for row in rows], ["b", "a,1", "c"])
+        place = {row["id"]: int(row["offset"]) for row in rows}
+        self.assertEqual(place["a,1"], place["c"])
+        self.assertEqual(sorted((place["b"], place["c"])), [0, 2] if place["b"] else [0, 4])
+        offsets.unlink()
+        answer = self.json_of("layout", table, "--capacity", "5", "-o", offsets, code=3)
+        self.assertEqual((answer["arena_bytes"], answer["lower_bound_bytes"]), (6, 6))
+        self.assertFalse(offsets.exists())
+        self.refused(3, "capacity", "layout", table, "--capacity", "5")
+        table.write_text("id,lower,upper,size\na,0,1,5\nb,2,1,5\n")
+        self.refused(4, "line 3", "layout", table)
+        self.refused(4, "missing.csv", "layout", self.path / "missing.csv")
+        self.refused(2, "alignment", "layout", table, "--alignment", "0")
+
+    def test_layout_of_a_plan(self):
+        plan, laid, offsets = (self.path / name for name in ("p.plan.json", "l.plan.json", "o.csv"))
+        self.json_of("plan", self.log, "--planner", "dtr:eqclass", "--ratio", "0.6", "-o", plan)
+        answer = self.json_of("layout", self.log, plan, "-o", laid)
+        self.assertEqual(answer["live_peak_bytes"], self.json_of("check", self.log, plan)["peak_bytes"])
+        self.assertEqual(self.json_of("check", self.log, laid)["peak_bytes"], answer["live_peak_bytes"])
+        layout = json.loads(laid.read_text())["layout"]
+        self.assertEqual(layout["arena_bytes"], answer["arena_bytes"])
+        schedule = json.loads(laid.read_text())["schedule"]
+        self.assertEqual([len(row) for row in layout["offsets"]], [0 if entry[0] == "f" else 1 for entry in schedule])
+        self.assertEqual(list(layout["constants"]), ["0"])
+        self.json_of("layout", self.log, plan, "-o", offsets)
+        with open(offsets, newline="") as file:
+            names = [row["id"] for row in csv.DictReader(file)]
+        self.assertEqual(names[0], "c0")
+        self.assertIn("a0.0", names)
+        self.assertIn("merged_blocks", self.json_of("layout", self.log, plan, "--in-place"))
+        self.refused(2, "needs a plan", "layout", self.make_session())
+
+    def test_a_plan_comes_with_its_layout_and_fits_its_arena(self):
+        plan = self.path / "p.plan.json"
+        for options in (("--layout",), ("--fit", "arena")):
+            planned = self.json_of("plan", self.log, "--planner", "dtr:eqclass", "--ratio", "0.6", *options, "-o", plan)
+            self.assertEqual(planned["status"], "ok")
+            self.assertEqual(json.loads(plan.read_text())["layout"]["arena_bytes"], planned["arena_bytes"])
+        self.assertLessEqual(planned["arena_bytes"], planned["budget_bytes"])
+        self.json_of("plan", self.log, "--planner", "none", "--ratio", "0.6", "--fit", "arena", code=3)
+
+    def make_session(self):
+        session = self.path / "made.hws"
+        self.json_of("import", self.log, "-o", session)
+        return session
 
     def test_usage_errors(self):
         self.refused(2, "--budget", "plan", self.log, "--planner", "none")
