@@ -11,6 +11,9 @@
 namespace hw::core {
 namespace {
 
+constexpr std::int64_t kCrowded = 33;  // sections closer to the highest load than one part in 33
+constexpr std::int64_t kLongStays[] = {40, 200};  // in crowded sections, as a part of all sections
+
 // Saturating: sizes are free to be large.
 std::int64_t area(const PackingItem& item) {
     const auto product =
@@ -18,20 +21,33 @@ std::int64_t area(const PackingItem& item) {
     return product > 9e18 ? INT64_MAX : static_cast<std::int64_t>(product);
 }
 
-// Sizes within a factor of four count as one.
-std::int64_t sizeClass(const PackingItem& item) {
-    return (std::bit_width(static_cast<std::uint64_t>(item.size)) + 1) / 2;
+// Sizes within a factor of `base`, 2 or 4, count as one.
+std::int64_t sizeClass(const PackingItem& item, int base) {
+    const int bits = std::bit_width(static_cast<std::uint64_t>(item.size));
+    return base == 2 ? bits : (bits + 1) / 2;
 }
 
 using Key = std::array<std::int64_t, 3>;  // descending
 
-PackingOrder sortedBy(const PackingProblem& problem, Key (*key)(const PackingItem&)) {
-    PackingOrder order(problem.items.size());
+template <class KeyOf>
+PackingOrder sortedBy(const PackingProblem& problem, KeyOf keyOf) {
+    std::vector<Key> keys;
+    keys.reserve(problem.items.size());
+    for (const PackingItem& item : problem.items) keys.push_back(keyOf(item));
+    PackingOrder order(keys.size());
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-        return key(problem.items[a]) > key(problem.items[b]);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return keys[a] > keys[b]; });
     return order;
+}
+
+// Number of sections before each whose load is close to the highest; one more than sections.
+std::vector<std::int64_t> crowdedBefore(const PackingProblem& problem) {
+    const std::int64_t most = *std::max_element(problem.load.begin(), problem.load.end());
+    std::vector<std::int64_t> before(problem.load.size() + 1, 0);
+    for (std::size_t t = 0; t < problem.load.size(); ++t)
+        before[t + 1] = before[t] + (problem.load[t] > most - most / kCrowded ? 1 : 0);
+    return before;
 }
 
 }  // namespace
@@ -87,40 +103,52 @@ std::int64_t GreedyPacker::gapFor(const PackingItem& item, GapChoice choice) con
 
 std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
     using Item = const PackingItem&;
-    return {
+    const auto life = [](Item i) { return std::int64_t{i.last} - i.first; };
+    std::vector<PackingOrder> orders{
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{i.size, i.last - i.first, -i.first};
+                 [&](Item i) {
+                     return Key{i.size, life(i), -i.first};
                  }),
         sortedBy(problem,
-                 [](Item i) {
+                 [&](Item i) {
                      return Key{i.size, -i.first, i.last};
                  }),
         sortedBy(problem,
-                 [](Item i) {
+                 [&](Item i) {
                      return Key{i.size, i.last, -i.first};
                  }),
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{sizeClass(i), i.last, -i.first};
+                 [&](Item i) {
+                     return Key{sizeClass(i, 4), i.last, -i.first};
                  }),
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{area(i), i.last - i.first, i.size};
+                 [&](Item i) {
+                     return Key{area(i), life(i), i.size};
                  }),
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{i.last - i.first, i.size, -i.first};
+                 [&](Item i) {
+                     return Key{life(i), i.size, -i.first};
                  }),
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{-i.first, i.last - i.first, i.size};
+                 [&](Item i) {
+                     return Key{-i.first, life(i), i.size};
                  }),
         sortedBy(problem,
-                 [](Item i) {
-                     return Key{i.last, i.last - i.first, i.size};
+                 [&](Item i) {
+                     return Key{i.last, life(i), i.size};
                  }),
     };
+    const std::vector<std::int64_t> before = crowdedBefore(problem);
+    for (const std::int64_t part : kLongStays) {
+        const auto stays = [&](Item i) -> std::int64_t {
+            return (before[i.last] - before[i.first]) * part > problem.sections ? 1 : 0;
+        };
+        orders.push_back(sortedBy(problem, [&](Item i) { return Key{stays(i), i.size, i.last}; }));
+        orders.push_back(sortedBy(problem, [&](Item i) {
+            return Key{stays(i), sizeClass(i, 2), i.last};
+        }));
+    }
+    return orders;
 }
 
 void improveOrder(const PackingProblem& problem, PackingOrder order, GapChoice choice,

@@ -77,6 +77,7 @@ PackingProblem::PackingProblem(const std::vector<Block>& blocks, std::int64_t al
 
 PackingProblem PackingProblem::coarse(const std::vector<std::int32_t>& major) const {
     std::vector<Block> lives;  // on the axis of the sections
+    lives.reserve(major.size());
     for (const std::int32_t i : major)
         lives.push_back({items[i].first, items[i].last, Bytes(items[i].size)});
     const std::vector<std::int64_t> ends = sectionEnds(lives);
