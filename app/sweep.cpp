@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "app/cli.h"
+#include "planners/sweep.h"
 
 namespace hw::app {
 namespace {
@@ -24,10 +25,8 @@ struct Row {
 };
 
 Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& step) {
-    planners::Progress progress = terminalProgress();
-    std::vector<Row> rows;
-    const double total = static_cast<double>(arguments.planners.size() * arguments.ratios.size());
-    for (const std::string& planner : arguments.planners) {
+    std::vector<planners::SweepPoint> points;
+    for (const std::string& planner : arguments.planners)
         for (const double ratio : arguments.ratios) {
             planners::PlanRequest request;
             request.budget = Bytes(
@@ -36,27 +35,27 @@ Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& ste
             request.timeLimitSeconds = arguments.timeLimit;
             if (!arguments.dealloc.empty() && planner.starts_with("dtr:"))
                 request.options["dealloc"] = arguments.dealloc;
-            progress.report(static_cast<double>(rows.size()) / total, planner);
-            planners::Progress quiet;
-            quiet.cancelled = progress.cancelled;
-            auto outcome = planners::planWith(planner, step.graph, request, quiet);
-            if (!outcome) return outcome.error();
-            outcome->plan.reset();
-            rows.push_back({ratio, std::move(*outcome)});
+            points.push_back({planner, std::move(request)});
         }
-    }
+    auto outcomes = planners::planSweep(step.graph, points, false, terminalProgress());
     clearProgress();
+    if (!outcomes) return outcomes.error();
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < outcomes->size(); ++i)
+        rows.push_back({arguments.ratios[i % arguments.ratios.size()], std::move((*outcomes)[i])});
     return rows;
 }
 
 Status writeCsv(const std::string& path, const std::vector<Row>& rows) {
     std::ofstream file(path, std::ios::trunc);
-    file << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,solve_"
-            "seconds\n";
+    file << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,"
+            "lower_bound_ns,gap,solve_seconds\n";
     for (const auto& [ratio, row] : rows)
         file << row.planner << ',' << ratio << ',' << planners::planStatusName(row.status) << ','
              << row.budget.count() << ',' << row.peak.count() << ',' << row.time.count() << ','
-             << row.overhead << ',' << row.recomputedOps << ',' << row.solveSeconds << '\n';
+             << row.overhead << ',' << row.recomputedOps << ','
+             << (row.lowerBound ? std::to_string(row.lowerBound->count()) : "") << ','
+             << (row.gap ? std::to_string(*row.gap) : "") << ',' << row.solveSeconds << '\n';
     file.flush();
     if (!file)
         return badInput("cannot write '" + path + "'", "check that the folder exists and has room");

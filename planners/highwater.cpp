@@ -24,7 +24,7 @@ using Table = std::vector<std::uint64_t>;
 constexpr int kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
-constexpr double kExploring = 2;  // time of the first round over that of another
+constexpr double kExploring = 2;              // time of the first round over that of another
 constexpr std::int64_t kMovesPerItem = 1500;  // of one approach
 
 /// A table and how good it is: plans within the budget by time, others by what exceeds it.
@@ -40,16 +40,15 @@ struct Candidate {
 
 /// What a piece of work may take: moves, or time until a deadline, or whichever ends first.
 struct Allowance {
-    std::optional<std::int64_t> moves;
+    std::int64_t moves = INT64_MAX;
+    double seconds = INFINITY;
     Clock::time_point begin = Clock::now();
-    std::optional<double> seconds;
 
     /// 1 and more when all is spent.
     double spent(std::int64_t done) const {
-        double share = 0;
-        if (moves) share = static_cast<double>(done) / static_cast<double>(*moves + 1);
-        if (seconds) share = std::max(share, passed() / std::max(1e-3, *seconds));
-        return share;
+        return std::max(
+            static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, moves)),
+            passed() / std::max(1e-3, seconds));
     }
     double passed() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 };
@@ -89,20 +88,32 @@ public:
         if (judge.overflow() == Bytes(0)) {
             offer(judge);
         } else {
-            std::jthread cuts([&] {
+            if (request_.warmStart) {
+                judge.load(*request_.warmStart);
+                offer(judge);
+            }
+            if (request_.workLimit) {  // one after the other: the same result every time
                 relax();
-                relaxationsDone_ = true;
-            });
-            greedy();
-            exploreAlone();
-            cuts.join();
+                greedy();
+                exploreAlone();
+            } else {
+                std::jthread cuts([&] {
+                    relax();
+                    relaxationsDone_ = true;
+                });
+                greedy();
+                exploreAlone();
+            }
             if (!impossible_) improve();
         }
         return conclude();
     }
 
 private:
-    bool stopped() const { return progress_.cancelled() || (!request_.workLimit && left() <= 0); }
+    bool stopped() const {
+        const bool timed = !request_.workLimit || request_.timeLimitSeconds;
+        return progress_.cancelled() || (timed && left() <= 0);
+    }
     double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
     double left() const { return limit_ - elapsed(); }
 
@@ -278,16 +289,15 @@ private:
         for (std::size_t run = static_cast<std::size_t>(lane); all.spent(used) < 1 && !stopped();
              run += kThreads) {
             Allowance piece;
-            piece.moves = movesOfOneApproach();
-            if (all.moves) piece.moves = std::min(*piece.moves, *all.moves - used);
-            if (all.seconds) piece.seconds = *all.seconds - all.passed();
-            used += *piece.moves + 1;
+            piece.moves = std::min(movesOfOneApproach(), all.moves - used);
+            piece.seconds = all.seconds - all.passed();
+            used += piece.moves + 1;
             approach(lane, run, judge, annealing, piece);
             finish(judge, annealing);
             Candidate made{judge.table(), judge.time(), judge.overflow()};
             if (!best || made < *best) best = std::move(made);
             if (best->overflow == Bytes(0) && proven(best->time)) break;
-            if (lane == kThreads && relaxationsDone_ && !all.moves) break;
+            if (lane == kThreads && relaxationsDone_ && !request_.workLimit) break;
         }
         if (best) judge.load(best->table);
     }
@@ -306,8 +316,8 @@ private:
             shrink >= 1 ? 0 : static_cast<int>(std::ceil(std::log(shrink) / std::log(way.shrink)));
         const auto part = [&](int parts) {
             Allowance made;
-            made.moves = *all.moves / parts;
-            if (all.seconds) made.seconds = *all.seconds / parts;
+            made.moves = all.moves / parts;
+            made.seconds = all.seconds / parts;
             return made;
         };
         for (int step = 0; step <= steps && !stopped(); ++step) {

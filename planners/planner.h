@@ -25,6 +25,7 @@ struct PlanRequest {
     std::uint64_t seed = 0;
     double thrashLimit = 2.0;  // DTR: stop above baseline time x this
     std::map<std::string, std::string> options;
+    std::optional<core::Schedule> warmStart;  // a plan of the same graph to begin with
 };
 
 /// Called from the planning thread. `cancelled` is asked often; `report` gets fractions in 0..1.

@@ -26,7 +26,7 @@ def main(folder):
                          megabytes(unplanned["measured_peak_bytes"]), unplanned["outputs_compared"],
                          unplanned["outputs_different"]))
     failed = unplanned["outputs_different"] != 0
-    for planner in ("none", "chen-greedy", "dtr:eqclass"):
+    for planner in ("none", "chen-greedy", "dtr:eqclass", "highwater"):
         name = planner.replace(":", "-")
         plan, run = load(folder / f"{name}.json"), load(folder / f"{name}.run.json")
         if run is None:

@@ -361,17 +361,53 @@ void StageJudge::load(const std::vector<std::uint64_t>& table) {
     commit();
 }
 
-void StageJudge::trim() {
+void StageJudge::load(const Schedule& schedule) {
+    const TrainingGraph& graph = *model_->graph;
+    std::vector<StageIndex> since(model_->itemCount(), kNone);  // stage it is resident from
+    const auto end = [&](ItemIndex i, StageIndex stage) {
+        if (since[i] != kNone) set(i, since[i], stage, true);
+        since[i] = kNone;
+    };
     for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
-        for (StageIndex k = nextRetained(i, first_[i], last_[i]); k <= last_[i];) {
-            StageIndex end = k;  // of the run that begins at k
-            while (retained(i, end + 1)) ++end;
-            const StageIndex used = previousInvolved(i, k, end);
-            if (used < end) set(i, used + 1, end, false);
-            k = nextRetained(i, end + 1, last_[i]);
+        set(i, first_[i], last_[i], false);
+    StageIndex stage = 0;   // whose ops run now
+    bool finished = false;  // its own op is done: frees that follow belong to it
+    for (const Action& action : schedule) {
+        const bool runs =
+            action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute;
+        if (runs && finished && !model_->lazy(action.target)) ++stage, finished = false;
+        if (action.kind == ActionKind::Free) {
+            if (const ItemIndex i = model_->itemOf[action.target]; i != kNone) end(i, stage);
+        } else if (action.kind == ActionKind::Compute) {
+            for (const ItemIndex i : model_->outputs[action.target]) since[i] = stage + 1;
+            if (!model_->lazy(action.target)) finished = true;
+        } else if (action.kind == ActionKind::Recompute) {
+            for (const std::int32_t output : action.outputs) {
+                const OpOutput& made = graph.ops[action.target].outputs[output];
+                const ItemIndex i = model_->itemOf[graph.storageOf(made.tensor)];
+                if (made.makesStorage && i != kNone && since[i] == kNone) since[i] = stage + 1;
+            }
         }
+    }
+    for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i) end(i, last_[i]);
     settle();
     commit();
+}
+
+void StageJudge::trim() {
+    for (bool changed = true; changed;) {  // what is no longer rebuilt needs its inputs no longer
+        changed = false;
+        for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
+            for (StageIndex k = nextRetained(i, first_[i], last_[i]); k <= last_[i];) {
+                StageIndex end = k;  // of the run that begins at k
+                while (retained(i, end + 1)) ++end;
+                const StageIndex used = previousInvolved(i, k, end);
+                if (used < end) set(i, used + 1, end, false), changed = true;
+                k = nextRetained(i, end + 1, last_[i]);
+            }
+        settle();
+        commit();
+    }
 }
 
 // Writes the schedule: plays all stages in order and keeps track of what is defined.

@@ -78,6 +78,9 @@ public:
     /// The table as words, to be kept and loaded again into a judge of the same model.
     const std::vector<std::uint64_t>& table() const { return retained_; }
     void load(const std::vector<std::uint64_t>& table);
+    /// The table of a valid schedule of the same graph: what it holds whenever a stage begins. For
+    /// schedules that another planner wrote, peak and time may differ a little.
+    void load(const Schedule& schedule);
 
     /// The schedule that the table stands for.
     Schedule schedule() const;

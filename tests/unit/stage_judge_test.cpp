@@ -111,6 +111,23 @@ TEST(StageJudge, TrimmingNeverRaisesTimeOrPeak) {
     }
 }
 
+TEST(StageJudge, ReadsBackItsOwnSchedule) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 50);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(300));
+        std::mt19937 random(seed);
+        for (int n = 0; n < 20; ++n) changeRandomly(judge, random);
+        judge.settle();
+        judge.trim();
+        StageJudge other(model, Bytes(300));
+        other.load(judge.schedule());
+        ASSERT_EQ(other.table(), judge.table()) << "seed " << seed;
+        ASSERT_EQ(other.time(), judge.time()) << "seed " << seed;
+    }
+}
+
 TEST(StageJudge, AgreesOnRealGraphs) {
     for (const char* name : {"resnet32", "transformer", "treelstm", "unet"}) {
         const std::string file = std::string("simrd/") + name + ".log.gz";

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Many plans of one graph: what `sweep` and the benchmarks run.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "planners/planner.h"
+
+namespace hw::planners {
+
+struct SweepPoint {
+    std::string planner;
+    PlanRequest request;
+};
+
+/// Plans every point, in parallel where planners use one thread; outcomes in the order of the
+/// points. `highwater` runs alone, from the smallest budget up, each plan beginning with the one
+/// before it: its time never rises with the budget. `keepPlans` false drops the plans themselves.
+/// `progress.report` is called from one thread at a time. Errors: those of planWith, and none is
+/// lost: the first one ends the sweep.
+core::Result<std::vector<Outcome>> planSweep(const core::TrainingGraph& graph,
+                                             const std::vector<SweepPoint>& points, bool keepPlans,
+                                             const Progress& progress = {});
+
+}  // namespace hw::planners
