@@ -17,7 +17,6 @@ constexpr std::size_t kMostItemsToSearch = 3000;
 // How the work is shared out, found by trial on hard problems and on plans of recorded steps.
 constexpr std::int64_t kImproveShare = 4;  // one part in so many for orders …
 constexpr std::int64_t kOrders = 100;      // … and no more of them than this
-constexpr std::int64_t kOtherOrders = 25;  // of one other beginning
 constexpr std::int64_t kFirstShare = 4;    // for the first search at the goal
 constexpr double kMinorShares[] = {0.2, 0.1, 0.05, 0.01, 0.002};  // of coarse searches
 constexpr int kCoarseSteps = 4;                   // arenas that each of them aims at
@@ -47,7 +46,6 @@ public:
         for (const double share : kMinorShares)
             if (best_ > goal_ && !meter_.exhausted()) searchCoarsely(share);
         narrow();
-        beginElsewhere();
     }
 
     std::int64_t bound() const { return bound_; }
@@ -74,17 +72,6 @@ private:
         WorkMeter meter =
             meter_.slice(std::min(workLimit_ / kImproveShare, kOrders * GreedyPacker::cost(n)));
         improveOrder(problem_, order_, choice_, goal_, meter, best_, offsets_);
-    }
-
-    // Improves other orders than the best one, as long as the arena is not near the goal.
-    void beginElsewhere() {
-        const auto n = static_cast<std::int64_t>(problem_.items.size());
-        for (const PackingOrder& order : packingOrders(problem_))
-            for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
-                if (best_ <= goal_ + goal_ / kNear || meter_.exhausted()) return;
-                WorkMeter meter = meter_.slice(kOtherOrders * GreedyPacker::cost(n));
-                improveOrder(problem_, order, choice, goal_, meter, best_, offsets_);
-            }
     }
 
     // The largest items alone, as many as leave at most `share` of the load to the others; those
