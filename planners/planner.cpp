@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 
+#include "planners/checkmate.h"
 #include "planners/chen.h"
 #include "planners/dtr.h"
 #include "planners/echo.h"
@@ -52,6 +53,8 @@ const std::array kRegistry{
           makeDtr<Dtr::Heuristic::Msps>},
     Entry{"dtr:random", "DTR (ICLR 2021): at random, from the seed",
           makeDtr<Dtr::Heuristic::Random>},
+    Entry{"checkmate", "Checkmate (MLSys 2020), the optimal integer program or its LP rounding",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Checkmate>(); }},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
