@@ -1,27 +1,39 @@
 // SPDX-License-Identifier: MIT
 // A lower bound on the time of any plan within a budget, and what a cheap plan would keep.
 //
-// Theorem. Choose stages t_1 < … < t_K. For a plan that computes the ops for the first time in
-// captured order and keeps the budget B, let U[k,i] = 1 when item i is resident while the op of
-// stage t_k runs for the first time, and R[k,o] = 1 when op o, captured before t_k, is re-run after
-// that instant and before t_(k+1) (or the end). Then, for items born before t_k:
+// Theorem. Choose stages t_1 < … < t_K. For any schedule that the judge accepts and that keeps the
+// budget B, let U[k,s] = 1 when storage s is resident while the op of stage t_k runs for the first
+// time, and R[k,o] = 1 when op o, captured before t_k, is re-run after that instant and before
+// t_(k+1) (or the end). Let p(s,v) be the last op captured before t_k among the creator of s and
+// its first v in-place writers. Then, for storages born before t_k:
 //
-//   (1) an op that is first computed in that segment and reads i: U[k,i] + R[k,p(i)] >= 1, where
-//       p(i) is the last op, captured before t_k, of the chain that rebuilds i;
-//   (2) a re-run op o that reads i:                R[k,o] <= U[k,i] + R[k,p(i)];
-//   (3) a later op of a chain needs the ones before it: R[k,o] <= R[k,previous op of the chain];
-//   (4) what is resident at a cut was kept or rebuilt:  U[k,i] <= U[k-1,i] + R[k-1,p(i)];
-//   (5) at each cut the op's own inputs are resident, and
-//       sum_i bytes(i) U[k,i] <= B - (constants and unrebuildable storages) - outputs - workspace;
-//   (6) between two readers of a view of i that lie on both sides of a cut, with U[k,i] = 0 there,
+//   (1) an op that is first computed in that segment and reads s at version v:
+//                                                  U[k,s] + R[k,p(s,v)] >= 1;
+//   (2) a re-run op o that reads s at version v:   R[k,o] <= U[k,s] + R[k,p(s,v)];
+//   (3) the same for what an in-place op writes, at the version before: without s at the cut, the
+//       ops of its chain are re-run one after the other;
+//   (4) what is resident at a cut was kept or made again, be it at an older version:
+//                                                  U[k,s] <= U[k-1,s] + R[k-1,creator of s];
+//   (5) at each cut the op's own operands are resident, and
+//       sum_s bytes(s) U[k,s] <= B - (what must be there) - outputs - workspace;
+//   (6) between two readers of a view of s that lie on both sides of a cut, with U[k,s] = 0 there,
 //       the view has to be run once more.
 //
-// Each line holds for every such plan, so the minimum of sum time(o) R[k,o] + (6) over 0/1 (or over
-// [0, 1], or with the smallest items counted as no bytes in (5)) plus the baseline's time is a
-// lower bound on the plan's time. Assumed is only what the judge demands: first computations in
-// captured order and re-runs by the captured op. The cuts see memory at K instants only, which is
-// why the program is small; K = 1 at the baseline's peak is nearly tight for budgets above 0.3 of
-// it.
+// A constant cannot be made again (its R is 0), nor can what an op made that writes a constant: it
+// must be there until an op that is not computed yet reads it. After that a plan may free it, and
+// what is computed from it is then lost too; R says so where it reads U.
+//
+// Each line holds for every such schedule, whatever the order of its recomputations and however
+// often it drops and rebuilds a storage, so the minimum of sum time(o) R[k,o] + (6) over 0/1 (or
+// over [0, 1], or with the smallest storages counted as no bytes in (5)) plus the baseline's time
+// is a lower bound on its time. Assumed is only what the judge demands: first computations in
+// captured order, views apart, and inputs at the version that was captured. Views may be first
+// computed at any time, so they neither mark a cut nor count as first computations in (1) and (6).
+// Encoded storages and other implementations of an op are outside of it.
+// tests/unit/highwater_test.cpp holds it against a search over all schedules of small graphs.
+//
+// The cuts see memory at K instants only, which is why the program is small; K = 1 at the
+// baseline's peak is nearly tight for budgets above 0.3 of it.
 #pragma once
 
 #include <optional>

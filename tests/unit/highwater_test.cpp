@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// The bounds, the integer program and the planner `highwater` against exhaustive search.
+//
+// Two searches (exhaustive_search.h): over all tables of a StageJudge, which is where our planners
+// look, and over all schedules that the judge accepts. The second is the stronger test of a bound.
+// A schedule that is no table may be cheaper: it can recompute in another order within a stage,
+// drop and rebuild a storage twice in one, rebuild an old version, or free a constant that only
+// recomputations would read. The bound must hold for those too, and the rows of cut_relaxation.h
+// do: they speak of what is resident at the instants at which ops run for the first time, in
+// captured order in any schedule, and of what is re-run between two of them, in whatever order.
+// Checkmate's program speaks of the order within a stage as well; its optimum is that of the
+// tables.
+#include <gtest/gtest.h>
+
+#include "planners/checkmate_program.h"
+#include "planners/cut_relaxation.h"
+#include "planners/planner.h"
+#include "tests/unit/exhaustive_search.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+constexpr int kMostBits = 12;  // of the tables that are searched
+constexpr unsigned kGraphs = 150;
+
+// Budgets between the floor and the baseline's peak that are worth planning for.
+std::vector<Bytes> budgets(const TrainingGraph& graph) {
+    const Bytes low = graph.floorBytes(), high = evaluate(graph, baselineSchedule(graph)).peak;
+    std::vector<Bytes> list;
+    for (int quarter = 0; quarter < 4; ++quarter)
+        if (low < high) list.push_back(low + Bytes((high - low).count() * quarter / 4));
+    return list;
+}
+
+// Calls visit(graph, model, seed) for graphs whose tables can all be searched; returns how many.
+template <class Visit>
+int forEachSmallGraph(Visit visit) {
+    int count = 0;
+    for (unsigned seed = 0; seed < kGraphs && !testing::Test::HasFatalFailure(); ++seed) {
+        const TrainingGraph graph = test::smallGraph(seed);
+        const StageModel model(graph);
+        if (test::BestTables::bits(model) > kMostBits || graph.storages.size() > 32) continue;
+        visit(graph, model, seed);
+        ++count;
+    }
+    return count;
+}
+
+std::vector<std::vector<StageIndex>> cutChoices(const StageModel& model, unsigned seed) {
+    std::vector<std::vector<StageIndex>> choices(1);
+    for (StageIndex k = 0; k <= model.end; ++k) {
+        choices.push_back({k});
+        choices.front().push_back(k);
+        const auto other = static_cast<StageIndex>((seed + 3 * k) % (model.end + 1));
+        if (other != k) choices.push_back({std::min(k, other), std::max(k, other)});
+    }
+    return choices;
+}
+
+TEST(ExhaustiveSearch, FindsTheOptimumOfAChain) {
+    // a -> b -> c -> loss; the backward ops read them again. Dropping b costs its op, 10.
+    test::GraphBuilder b;
+    const auto x = b.constant(1);
+    const auto first = b.one("a", {x}, 10, 3);
+    const auto second = b.one("b", {first}, 10, 10);
+    const auto third = b.one("c", {second}, 10, 7);
+    const auto grad = b.one("d", {third, second}, 10, 1);
+    b.final(b.one("e", {grad, first}, 1, 1));
+    b.final(x);
+    const TrainingGraph graph = b.build();
+    const StageModel model(graph);
+    const test::BestTables tables(model);
+    // All three activations and the gradient: 41. Without `a` over d and with it made again: 31.
+    EXPECT_EQ(tables.time(Bytes(41)), Nanoseconds(22));
+    EXPECT_EQ(tables.time(Bytes(40)), Nanoseconds(25));
+    EXPECT_EQ(tables.time(Bytes(30)), std::nullopt);
+    for (const std::int64_t budget : {41, 40, 31}) {
+        const test::BestSchedule best(graph, Bytes(budget), 100'000);
+        EXPECT_EQ(best.time(), tables.time(Bytes(budget))) << budget;
+    }
+}
+
+TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
+    if (!haveSolver()) GTEST_SKIP() << "built without HiGHS; enable with: scripts/setup";
+    int compared = 0, tight = 0, otherForms = 0;
+    forEachSmallGraph([&](const TrainingGraph& graph, const StageModel& model, unsigned seed) {
+        const test::BestTables tables(model);
+        for (const Bytes budget : budgets(graph)) {
+            const test::BestSchedule best(graph, budget, 100'000);
+            if (best.exhausted()) continue;
+            if (best.time()) {
+                const Evaluation judged = evaluate(graph, best.schedule());
+                ASSERT_TRUE(judged.valid) << judged.why;
+                ASSERT_LE(judged.peak, budget);
+                ASSERT_EQ(judged.time, *best.time());
+                const auto table = tables.time(budget);
+                ASSERT_FALSE(table && *table < *best.time()) << "the search missed a table";
+                if (table != best.time()) ++otherForms;
+            } else {
+                ASSERT_FALSE(tables.time(budget)) << "the search missed a table";
+            }
+            Nanoseconds highest;
+            for (const auto& cuts : cutChoices(model, seed))
+                for (const bool integer : {true, false}) {
+                    CutOptions options;
+                    options.integer = integer;
+                    const auto solution = solveCuts(model, budget, cuts, options);
+                    ASSERT_TRUE(solution) << "seed " << seed;
+                    if (!best.time()) continue;
+                    EXPECT_FALSE(solution->infeasible) << "seed " << seed << ", " << budget.count();
+                    EXPECT_LE(solution->bound, *best.time())
+                        << "seed " << seed << ", " << budget.count() << ", " << cuts.size();
+                    highest = std::max(highest, solution->bound);
+                    ++compared;
+                }
+            if (best.time() && (*best.time() - highest).count() <= 1) ++tight;
+        }
+    });
+    EXPECT_GT(compared, 2000);
+    EXPECT_GT(tight, 60) << "a bound that is never tight proves little";
+    EXPECT_GT(otherForms, 10) << "the search finds nothing but tables";
+}
+
+TEST(Checkmate, SolvesForTheBestTable) {
+    if (!haveSolver()) GTEST_SKIP() << "built without HiGHS; enable with: scripts/setup";
+    int dearer = 0;
+    forEachSmallGraph([&](const TrainingGraph& graph, const StageModel& model, unsigned seed) {
+        const test::BestTables tables(model);
+        for (const Bytes budget : budgets(graph)) {
+            const auto best = tables.time(budget);
+            const auto solution = solveCheckmate(model, budget, fullSize(model), {});
+            ASSERT_TRUE(solution) << "seed " << seed;
+            ASSERT_EQ(solution->infeasible, !best) << "seed " << seed << ", " << budget.count();
+            if (!best) continue;
+            ASSERT_TRUE(solution->optimal);
+            // The bound is rounded down by a millionth of the baseline, here to the next integer.
+            EXPECT_LE(solution->bound, *best) << "seed " << seed << ", " << budget.count();
+            EXPECT_GE(solution->bound + Nanoseconds(1), *best) << "seed " << seed;
+            if (*best > graph.totalTime()) ++dearer;
+            PlanRequest request;
+            request.budget = budget;
+            const auto outcome = planWith("checkmate", graph, request);
+            ASSERT_TRUE(outcome);
+            ASSERT_EQ(outcome->status, PlanStatus::Ok) << "seed " << seed << outcome->reason;
+            EXPECT_EQ(outcome->time, *best) << "seed " << seed << ", " << budget.count();
+            ASSERT_TRUE(outcome->lowerBound);
+            EXPECT_LE(*outcome->lowerBound, outcome->time);
+        }
+    });
+    EXPECT_GT(dearer, 30);
+}
+
+TEST(Checkmate, CoarseProgramsMeanTablesThatFit) {
+    if (!haveSolver()) GTEST_SKIP() << "built without HiGHS; enable with: scripts/setup";
+    int solved = 0;
+    for (unsigned seed = 0; seed < 60; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 12 + static_cast<int>(seed % 10));
+        const StageModel model(graph);
+        for (const Bytes budget : budgets(graph)) {
+            const CheckmateSize size = coarseSize(model, 4, Bytes(budget.count() / 20));
+            const auto solution = solveCheckmate(model, budget, size, {});
+            ASSERT_TRUE(solution);
+            if (solution->retained.empty()) continue;
+            std::vector<std::vector<bool>> retained;
+            for (const auto& group : solution->retained) {
+                retained.emplace_back();
+                for (const double value : group) retained.back().push_back(value > 0.5);
+            }
+            StageJudge judge(model, budget);
+            importRetained(judge, size, retained);
+            EXPECT_EQ(judge.overflow(), Bytes(0)) << "seed " << seed << ", " << budget.count();
+            EXPECT_LE(solution->bound, judge.time());
+            EXPECT_GE(solution->bound + Nanoseconds(1), judge.time()) << "seed " << seed;
+            ++solved;
+        }
+    }
+    EXPECT_GT(solved, 60);
+}
+
+TEST(Highwater, FindsTheBestTableOfNearlyEverySmallGraph) {
+    int possible = 0, found = 0;
+    forEachSmallGraph([&](const TrainingGraph& graph, const StageModel& model, unsigned seed) {
+        const test::BestTables tables(model);
+        for (const Bytes budget : budgets(graph)) {
+            PlanRequest request;
+            request.budget = budget;
+            request.workLimit = 10;
+            const auto outcome = planWith("highwater", graph, request);
+            ASSERT_TRUE(outcome);
+            const auto best = tables.time(budget);
+            if (best) ++possible;
+            if (outcome->status != PlanStatus::Ok) continue;
+            ASSERT_TRUE(best) << "seed " << seed << ": a plan where no table fits";
+            EXPECT_LE(outcome->peak, budget);
+            EXPECT_GE(outcome->time, *best) << "seed " << seed << ", " << budget.count();
+            if (outcome->lowerBound) {
+                EXPECT_LE(*outcome->lowerBound, outcome->time);
+            }
+            if (outcome->time == *best) ++found;
+        }
+    });
+    EXPECT_GT(possible, 60);
+    EXPECT_GE(found * 100, possible * 95) << found << " of " << possible;
+}
+
+TEST(Highwater, IsDeterministicUnderAWorkLimit) {
+    for (const unsigned seed : {3U, 11U, 24U}) {
+        const TrainingGraph graph = test::randomGraph(seed, 40);
+        for (const Bytes budget : budgets(graph)) {
+            PlanRequest request;
+            request.budget = budget;
+            request.workLimit = 20;
+            request.seed = seed;
+            const auto first = planWith("highwater", graph, request),
+                       second = planWith("highwater", graph, request);
+            ASSERT_TRUE(first && second);
+            ASSERT_EQ(first->status, second->status);
+            EXPECT_EQ(first->lowerBound, second->lowerBound);
+            if (first->plan) {
+                EXPECT_EQ(writePlan(*first->plan), writePlan(*second->plan));
+            }
+        }
+    }
+}
+
+TEST(Checkmate, SaysWhyThereIsNoPlan) {
+    const TrainingGraph graph = test::chain(20, 1000);
+    PlanRequest request;
+    request.budget = Bytes(2000);
+    const auto outcome = planWith("checkmate", graph, request);
+    ASSERT_TRUE(outcome);
+    EXPECT_EQ(outcome->status, PlanStatus::Infeasible);
+    EXPECT_NE(outcome->reason.find("takes"), std::string::npos) << outcome->reason;
+}
+
+}  // namespace
+}  // namespace hw::planners
