@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+// The menu's JSON form, described in implementations.h.
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "core/plan/implementations.h"
+
+namespace hw::core {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMenuVersion = 1;
+
+// Reads one entry; throws what is wrong with it.
+class EntryReader {
+public:
+    EntryReader(const json& entry, const TrainingGraph& graph) : entry_(entry), graph_(graph) {}
+
+    Implementation read() {
+        if (!entry_.is_object()) throw std::invalid_argument("it is no object");
+        one_.op = index("op", graph_.ops.size());
+        one_.name = entry_.at("name").get<std::string>();
+        if (one_.name.empty()) throw std::invalid_argument("'name' is empty");
+        readKind();
+        if (const auto value = figure("time_ns")) one_.time = Nanoseconds(*value);
+        if (const auto value = figure("workspace_bytes")) one_.workspace = Bytes(*value);
+        if (one_.kind == ImplementationKind::Algorithm)
+            readAlgorithm();
+        else
+            readDataflow();
+        refuseOthers();
+        if (const std::string fault = implementationFault(graph_, one_); !fault.empty())
+            throw std::invalid_argument("'" + one_.name + "' " + fault);
+        return one_;
+    }
+
+private:
+    void readKind() {
+        const auto name = entry_.at("kind").get<std::string>();
+        for (const auto kind :
+             {ImplementationKind::Algorithm, ImplementationKind::OutputActivated,
+              ImplementationKind::IntermediateActivated, ImplementationKind::InPlace})
+            if (name == implementationKindName(kind)) {
+                one_.kind = kind;
+                return;
+            }
+        throw std::invalid_argument("there is no kind '" + name + "'");
+    }
+
+    void readAlgorithm() {
+        if (!one_.time || !one_.workspace)
+            throw std::invalid_argument("an algorithm states time_ns and workspace_bytes");
+    }
+
+    void readDataflow() {
+        const bool inPlace = one_.kind == ImplementationKind::InPlace;
+        if (inPlace) one_.takes = index("takes", graph_.storages.size());
+        if (one_.kind == ImplementationKind::IntermediateActivated)
+            one_.bytes = Bytes(required("bytes"));
+        else if (const auto value = figure("output"))
+            one_.output = static_cast<std::int32_t>(std::min<std::int64_t>(*value, INT32_MAX));
+        if (inPlace && !entry_.contains("backward")) return;
+        one_.backward = index("backward", graph_.ops.size());
+        if (one_.backward <= one_.op)
+            throw std::invalid_argument("'backward' does not come after 'op'");
+        if (inPlace && !entry_.contains("instead_of"))
+            one_.insteadOf = one_.takes;
+        else
+            one_.insteadOf = index("instead_of", graph_.storages.size());
+        if (const auto value = figure("backward_time_ns")) one_.backwardTime = Nanoseconds(*value);
+        if (const auto value = figure("backward_workspace_bytes"))
+            one_.backwardWorkspace = Bytes(*value);
+    }
+
+    void refuseOthers() const {
+        for (const auto& [key, value] : entry_.items())
+            if (!known_.contains(key) && key != "name" && key != "kind")
+                throw std::invalid_argument("'" + key + "' has no meaning for kind '" +
+                                            std::string(implementationKindName(one_.kind)) + "'");
+    }
+
+    std::optional<std::int64_t> figure(const char* key) {
+        known_.insert(key);
+        if (!entry_.contains(key)) return std::nullopt;
+        const json& value = entry_.at(key);
+        if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
+            throw std::invalid_argument("'" + std::string(key) + "' is no whole number from 0 on");
+        return value.get<std::int64_t>();
+    }
+    std::int64_t required(const char* key) {
+        const auto value = figure(key);
+        if (!value) throw std::invalid_argument("'" + std::string(key) + "' is missing");
+        return *value;
+    }
+    std::int32_t index(const char* key, std::size_t count) {
+        const std::int64_t value = required(key);
+        if (value >= static_cast<std::int64_t>(count))
+            throw std::invalid_argument("'" + std::string(key) + "' is " + std::to_string(value) +
+                                        ", the graph has " + std::to_string(count));
+        return static_cast<std::int32_t>(value);
+    }
+
+    const json& entry_;
+    const TrainingGraph& graph_;
+    Implementation one_;
+    std::set<std::string> known_;
+};
+
+Menu parseDocument(const json& document, const TrainingGraph& graph) {
+    if (const auto of = document.find("graph");
+        of != document.end() && of->get<std::string>() != graph.fingerprint())
+        throw std::invalid_argument("it was made for another graph");
+    Menu menu;
+    std::set<std::pair<OpIndex, std::string>> names;
+    const json& entries = document.at("implementations");
+    if (!entries.is_array()) throw std::invalid_argument("'implementations' is no list");
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+        try {
+            Implementation one = EntryReader(entries[i], graph).read();
+            if (!names.emplace(one.op, one.name).second)
+                throw std::invalid_argument("op " + std::to_string(one.op) + " has '" + one.name +
+                                            "' already");
+            menu.implementations.push_back(std::move(one));
+        } catch (const std::exception& error) {
+            throw std::invalid_argument("entry " + std::to_string(i) + ": " + error.what());
+        }
+    }
+    return menu;
+}
+
+json entryJson(const Implementation& one) {
+    json entry{{"op", one.op}, {"name", one.name}, {"kind", implementationKindName(one.kind)}};
+    if (one.time) entry["time_ns"] = one.time->count();
+    if (one.workspace) entry["workspace_bytes"] = one.workspace->count();
+    if (one.takes != kNone) entry["takes"] = one.takes;
+    if (one.kind == ImplementationKind::IntermediateActivated)
+        entry["bytes"] = one.bytes.count();
+    else if (one.output != 0)
+        entry["output"] = one.output;
+    if (one.backward == kNone) return entry;
+    entry["backward"] = one.backward;
+    entry["instead_of"] = one.insteadOf;
+    if (one.backwardTime) entry["backward_time_ns"] = one.backwardTime->count();
+    if (one.backwardWorkspace) entry["backward_workspace_bytes"] = one.backwardWorkspace->count();
+    return entry;
+}
+
+}  // namespace
+
+Result<Menu> parseMenu(const std::string& text, const TrainingGraph& graph) {
+    const std::string hint = "core/plan/implementations.h describes the form of a menu";
+    try {
+        const json document = json::parse(text);
+        if (!document.is_object() || document.value("format", "") != "highwater-menu")
+            return badInput("this is no Highwater menu of implementations", hint);
+        if (const int version = document.value("version", 0); version != kMenuVersion)
+            return badInput(
+                "the menu has version " + std::to_string(version) +
+                    ", this program reads version " + std::to_string(kMenuVersion),
+                version > kMenuVersion ? "use a newer Highwater" : "make the menu again");
+        return parseDocument(document, graph);
+    } catch (const std::exception& error) {
+        return badInput(std::string("the menu is malformed: ") + error.what(), hint);
+    }
+}
+
+Result<Menu> readMenuFile(const std::string& path, const TrainingGraph& graph) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return badInput("cannot read menu '" + path + "'", "check the path");
+    std::ostringstream text;
+    text << file.rdbuf();
+    Result<Menu> menu = parseMenu(text.str(), graph);
+    if (!menu) return badInput(path + ": " + menu.error().what, menu.error().hint);
+    return menu;
+}
+
+std::string writeMenu(const Menu& menu) {
+    json entries = json::array();
+    for (const Implementation& one : menu.implementations) entries.push_back(entryJson(one));
+    const json document{
+        {"format", "highwater-menu"}, {"version", kMenuVersion}, {"implementations", entries}};
+    return document.dump();
+}
+
+}  // namespace hw::core
