@@ -10,6 +10,8 @@
 #include "planners/echo.h"
 #include "planners/highwater.h"
 #include "planners/mimose.h"
+#include "planners/monet.h"
+#include "planners/monet_menu.h"
 #include "planners/none.h"
 
 namespace hw::planners {
@@ -55,6 +57,8 @@ const std::array kRegistry{
           makeDtr<Dtr::Heuristic::Random>},
     Entry{"checkmate", "Checkmate (MLSys 2020), the optimal integer program or its LP rounding",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Checkmate>(); }},
+    Entry{"monet", "MONeT (ICLR 2021): recomputation and implementations of ops, chosen jointly",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Monet>(); }},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
@@ -78,6 +82,20 @@ Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRe
     plan.schedule = std::move(schedule);
     plan.costs = graph.costs;
     return plan;
+}
+
+Result<Evaluation> judge(const TrainingGraph& graph, const Menu& menu, const Proposal& proposal) {
+    if (proposal.implementations.empty()) return evaluate(graph, proposal.schedule);
+    const auto chosen = applyImplementations(graph, menu, proposal.implementations);
+    if (!chosen) return chosen.error();
+    return evaluate(*chosen, proposal.schedule);
+}
+
+// A plan carries what it chose of a menu, so that it can be judged without the file.
+void keepChoice(Plan& plan, const Menu& menu, ImplementationChoice choice) {
+    plan.options.erase("menu");
+    if (!choice.empty()) plan.options["menu"] = writeMenu(onlyChosen(menu, choice));
+    plan.implementations = std::move(choice);
 }
 
 }  // namespace
@@ -119,6 +137,8 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
                          const PlanRequest& request, const Progress& progress) {
     auto planner = makePlanner(name);
     if (!planner) return planner.error();
+    const auto menu = requestedMenu(request.options, graph);
+    if (!menu) return menu.error();
     const auto begin = std::chrono::steady_clock::now();
     Proposal proposal = (*planner)->plan(graph, request, progress);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
@@ -141,7 +161,9 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
         outcome.overhead = ratio(outcome.time, baseline);
         return outcome;
     }
-    const Evaluation judged = evaluate(graph, proposal.schedule);
+    const auto evaluation = judge(graph, *menu, proposal);
+    if (!evaluation) return evaluation.error();
+    const Evaluation& judged = *evaluation;
     if (!judged.valid)
         return Error{ErrorCode::Internal,
                      "planner '" + std::string(name) + "' made an invalid schedule: entry " +
@@ -159,6 +181,7 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
         return outcome;
     }
     outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));
+    keepChoice(*outcome.plan, *menu, std::move(proposal.implementations));
     return outcome;
 }
 

@@ -47,6 +47,8 @@ struct Proposal {
     std::optional<core::Nanoseconds> lowerBound;
     std::map<std::string, std::int64_t>
         figures;  // of a simulated runtime: clock, evals, accesses, peak
+    /// Of the option `menu`: the schedule is one of the graph under this choice.
+    std::map<core::OpIndex, std::string> implementations = {};
 };
 
 class Planner {
@@ -82,7 +84,9 @@ struct Outcome {
 };
 
 /// Runs the planner, judges its schedule and fills the plan. A schedule that breaks the budget or
-/// that the judge refuses never comes back as Ok.
+/// that the judge refuses never comes back as Ok. A plan that chose implementations is judged on
+/// the graph under its choice, its overhead is over the captured baseline, and its option `menu`
+/// holds what it chose. Errors: Usage for an unknown planner, BadInput for a malformed menu.
 core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGraph& graph,
                                const PlanRequest& request, const Progress& progress = {});
 
