@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "app/cli.h"
+#include "app/menu.h"
 
 namespace hw::app {
 namespace {
@@ -11,16 +12,18 @@ using namespace hw::core;
 struct Arguments {
     std::string file, plan;
     std::optional<std::int64_t> step;
+    MenuArguments menu;
 };
 
 int run(const Arguments& arguments, const Common& common) {
     const auto plan = readPlanFile(arguments.plan);
     if (!plan) return fail(plan.error());
-    const auto step = loadStep(arguments.file, arguments.step, plan->costs);
+    auto step = loadStep(arguments.file, arguments.step, plan->costs);
     if (!step) return fail(step.error());
-    if (const Status same = requireSameGraph(*plan, step->graph); !same) return fail(same.error());
+    const auto graph = judgedGraph(*plan, *step, arguments.menu);
+    if (!graph) return fail(graph.error());
 
-    const Evaluation judged = evaluate(step->graph, plan->schedule);
+    const Evaluation judged = evaluate(*graph, plan->schedule);
     const bool within = judged.valid && judged.peak <= plan->budget;
     const bool asPredicted =
         judged.valid && judged.peak == plan->predictedPeak && judged.time == plan->predictedTime;
@@ -64,6 +67,7 @@ void addCheck(CLI::App& app, Common& common) {
     command->add_option("SESSION", arguments->file, "The session or file that it was made from")
         ->required();
     command->add_option("PLAN", arguments->plan, "The plan file")->required();
+    addMenu(*command, arguments->menu);
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

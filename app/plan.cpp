@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "app/cli.h"
+#include "app/menu.h"
 #include "core/memory/plan_layout.h"
 #include "planners/fit_arena.h"
 
@@ -19,6 +20,7 @@ struct Arguments {
     double thrashLimit = 2.0;
     std::string fit = "peak";
     bool layout = false;
+    MenuArguments menu;
 };
 
 Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
@@ -77,6 +79,9 @@ int run(const Arguments& arguments, const Common& common) {
     if (!arguments.dealloc.empty() && !arguments.planner.starts_with("dtr:"))
         return fail({ErrorCode::Usage, "--dealloc is an option of the dtr planners",
                      "leave it out, or choose one of them with --planner"});
+    if (!(arguments.menu.file + arguments.menu.use).empty() && arguments.planner != "monet")
+        return fail({ErrorCode::Usage, "--menu and --use are options of monet",
+                     "leave them out, or add --planner monet"});
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -95,6 +100,14 @@ int run(const Arguments& arguments, const Common& common) {
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
     if (!arguments.dealloc.empty()) request.options["dealloc"] = arguments.dealloc;
+    if (arguments.planner == "monet") {
+        if (arguments.layout || arguments.fit == "arena")
+            return fail({ErrorCode::Usage,
+                         "a layout takes the workspaces as captured, monet chooses them",
+                         "plan monet without --layout and --fit arena"});
+        if (const Status set = setMenuOptions(arguments.menu, *step, request.options); !set)
+            return fail(set.error());
+    }
     auto outcome =
         arguments.fit == "arena"
             ? planners::planWithinArena(arguments.planner, step->graph, request, {},
@@ -143,6 +156,8 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--thrash-limit", arguments->thrashLimit,
                         "DTR stops above baseline time times this");
     addDealloc(*command, arguments->dealloc);
+    addMenu(*command, arguments->menu);
+    addUse(*command, arguments->menu);
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "app/cli.h"
+#include "app/menu.h"
 #include "planners/sweep.h"
 
 namespace hw::app {
@@ -17,6 +18,7 @@ struct Arguments {
     double thrashLimit = 2.0;
     std::optional<double> timeLimit;
     std::optional<std::int64_t> step;
+    MenuArguments menu;
 };
 
 struct Row {
@@ -24,7 +26,10 @@ struct Row {
     planners::Outcome outcome;
 };
 
-Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& step) {
+Result<std::vector<Row>> sweep(const Arguments& arguments, LoadedStep& step) {
+    std::map<std::string, std::string> menuOptions;
+    if (const Status set = setMenuOptions(arguments.menu, step, menuOptions); !set)
+        return set.error();
     std::vector<planners::SweepPoint> points;
     for (const std::string& planner : arguments.planners)
         for (const double ratio : arguments.ratios) {
@@ -35,6 +40,7 @@ Result<std::vector<Row>> sweep(const Arguments& arguments, const LoadedStep& ste
             request.timeLimitSeconds = arguments.timeLimit;
             if (!arguments.dealloc.empty() && planner.starts_with("dtr:"))
                 request.options["dealloc"] = arguments.dealloc;
+            if (planner == "monet") request.options = menuOptions;
             points.push_back({planner, std::move(request)});
         }
     auto outcomes = planners::planSweep(step.graph, points, false, terminalProgress());
@@ -120,6 +126,8 @@ void addSweep(CLI::App& app, Common& common) {
     command->add_option("--thrash-limit", arguments->thrashLimit,
                         "DTR stops above baseline time times this");
     addDealloc(*command, arguments->dealloc);
+    addMenu(*command, arguments->menu);
+    addUse(*command, arguments->menu);
     command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,

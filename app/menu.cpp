@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/menu.h"
+
+#include "core/session/load_menu.h"
+#include "planners/monet_menu.h"
+
+namespace hw::app {
+
+using namespace hw::core;
+
+void addMenu(CLI::App& command, MenuArguments& arguments) {
+    command.add_option("--menu", arguments.file,
+                       "Implementations of ops to choose from, a JSON file (default: those that "
+                       "the session holds)");
+}
+
+void addUse(CLI::App& command, MenuArguments& arguments) {
+    command.add_option("--use", arguments.use,
+                       "Kinds of implementations: algorithms, output-activated, intermediate, "
+                       "in-place, separated by commas, or none (default: all)");
+}
+
+Status setMenuOptions(const MenuArguments& arguments, LoadedStep& step,
+                      std::map<std::string, std::string>& options) {
+    if (const auto kinds = planners::parseKinds(arguments.use); !kinds) return kinds.error();
+    if (!arguments.use.empty()) options["use"] = arguments.use;
+    if (!arguments.file.empty()) {
+        const auto menu = readMenuFile(arguments.file, step.graph);
+        if (!menu) return menu.error();
+        options["menu"] = arguments.file;
+        return {};
+    }
+    const auto menu = loadMenu(step.session, step.graph);
+    if (!menu) return menu.error();
+    if (!menu->empty()) options["menu"] = writeMenu(*menu);
+    return {};
+}
+
+Result<TrainingGraph> judgedGraph(const Plan& plan, LoadedStep& step,
+                                  const MenuArguments& arguments) {
+    if (plan.implementations.empty() && arguments.file.empty())
+        return graphUnder(plan, step.graph, {});
+    const auto menu = arguments.file.empty() ? loadMenu(step.session, step.graph)
+                                             : readMenuFile(arguments.file, step.graph);
+    if (!menu) return menu.error();
+    return graphUnder(plan, step.graph, *menu);
+}
+
+}  // namespace hw::app
