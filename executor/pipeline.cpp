@@ -83,6 +83,10 @@ private:
         auto step = loadStep(*session_, stepId_, costs);
         if (!step) return step.error();
         step_.emplace(std::move(*step));
+        if (plan_ && !plan_->implementations.empty())
+            return core::badInput(
+                "the plan chooses implementations of ops, which cannot be run yet",
+                "plan with --use none, or with another planner");
         return plan_ ? core::requireSameGraph(*plan_, step_->graph) : Status();
     }
 

@@ -24,6 +24,9 @@ void attachRun(PlanEntry& entry, const core::RunRow& run) {
 core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) {
     if (core::Status same = core::requireSameGraph(plan, document.graph); !same)
         return same.error();
+    if (!plan.implementations.empty())
+        return core::badInput("the plan chooses implementations of ops, which are not shown here",
+                              "see its figures with `highwater check`");
     const core::Evaluation judged = core::evaluate(document.graph, plan.schedule);
     if (!judged.valid)
         return core::badInput("the plan cannot be run: " + judged.why,
