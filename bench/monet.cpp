@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// MONeT's ablation: overhead over the budget with each kind of implementation alone and with all,
+// on a generated convolutional network or a recorded session, with a menu of made-up figures.
+// Prints CSV: graph, use, ratio, status, overhead, lower bound over the baseline's time, chosen.
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include "bench/made_up_menu.h"
+#include "bench/networks.h"
+#include "core/import/import.h"
+#include "planners/planner.h"
+
+namespace {
+
+using namespace hw;
+using namespace hw::core;
+
+Result<TrainingGraph> graphOf(const std::string& what) {
+    if (what.starts_with("residual:")) {
+        bench::ResidualNetwork network;
+        network.layers = std::max(5, std::atoi(what.c_str() + what.find(':') + 1));
+        network.inPlaceRelu = false;  // the menu has it
+        return bench::generate(network);
+    }
+    auto session = openAny(what);
+    if (!session) return session.error();
+    const auto step = session->lastStep();
+    if (!step) return step.error();
+    return loadGraph(*session, *step);
+}
+
+void row(const std::string& name, const TrainingGraph& graph, const std::string& menu,
+         const char* use, double ratioOfPeak, std::int64_t work) {
+    planners::PlanRequest request;
+    const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
+    request.budget =
+        Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * ratioOfPeak));
+    request.workLimit = work;
+    request.options = {{"menu", menu}, {"use", use}};
+    const auto outcome = planners::planWith("monet", graph, request);
+    if (!outcome) {
+        std::fprintf(stderr, "%s\n", outcome.error().what.c_str());
+        std::exit(1);
+    }
+    const bool ok = outcome->status == planners::PlanStatus::Ok;
+    std::printf("%s,%s,%g,%s,", name.c_str(), use, ratioOfPeak,
+                std::string(planners::planStatusName(outcome->status)).c_str());
+    if (ok) std::printf("%.6f", outcome->overhead);
+    std::printf(",");
+    if (outcome->lowerBound) std::printf("%.6f", ratio(*outcome->lowerBound, graph.totalTime()));
+    std::printf(",%zu,%.2f\n", ok ? outcome->plan->implementations.size() : 0,
+                outcome->solveSeconds);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 4) {
+        std::fprintf(stderr, "usage: %s residual:LAYERS|SESSION WORK RATIO…\n", argv[0]);
+        return 2;
+    }
+    const auto graph = graphOf(argv[1]);
+    if (!graph) {
+        std::fprintf(stderr, "%s\nhint: %s\n", graph.error().what.c_str(),
+                     graph.error().hint.c_str());
+        return 1;
+    }
+    const std::string menu = writeMenu(bench::madeUpMenu(*graph));
+    std::fprintf(stderr, "%s: %zu ops; %s\n", argv[1], graph->ops.size(), bench::kMadeUpFigures);
+    std::printf("graph,use,ratio,status,overhead,bound,chosen,seconds\n");
+    for (int i = 3; i < argc; ++i)
+        for (const char* use :
+             {"none", "algorithms", "output-activated", "intermediate", "in-place", ""})
+            row(argv[1], *graph, menu, use, std::atof(argv[i]), std::atoll(argv[2]));
+    return 0;
+}
