@@ -14,6 +14,7 @@ using namespace hw::core;
 
 struct Arguments {
     std::string file, planner = "dtr:eqclass", budget, output, costs, dealloc;
+    std::vector<std::string> options;  // name=value
     std::optional<double> ratio, timeLimit;
     std::optional<std::int64_t> step, workLimit;
     std::uint64_t seed = 0;
@@ -30,6 +31,22 @@ Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
                      "0.5 is half of the baseline's peak"};
     return Bytes(
         static_cast<std::int64_t>(static_cast<double>(baselinePeak.count()) * *arguments.ratio));
+}
+
+// Of --options and --dealloc, which is the same as --options dealloc=…
+Result<std::map<std::string, std::string>> optionsOf(const Arguments& arguments) {
+    std::map<std::string, std::string> options;
+    for (const std::string& given : arguments.options) {
+        const std::size_t equals = given.find('=');
+        if (equals == std::string::npos || equals == 0)
+            return Error{ErrorCode::Usage, "'" + given + "' is no option of a planner",
+                         "options are written name=value"};
+        options[given.substr(0, equals)] = given.substr(equals + 1);
+    }
+    if (!arguments.dealloc.empty()) options["dealloc"] = arguments.dealloc;
+    if (const Status known = planners::checkOptions(arguments.planner, options); !known)
+        return known.error();
+    return options;
 }
 
 // Keeps the plan in the session too, where the window finds it. A log or a read-only file has no
@@ -82,6 +99,8 @@ int run(const Arguments& arguments, const Common& common) {
     if (!(arguments.menu.file + arguments.menu.use).empty() && arguments.planner != "monet")
         return fail({ErrorCode::Usage, "--menu and --use are options of monet",
                      "leave them out, or add --planner monet"});
+    auto options = optionsOf(arguments);
+    if (!options) return fail(options.error());
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -99,7 +118,7 @@ int run(const Arguments& arguments, const Common& common) {
     request.workLimit = arguments.workLimit;
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
-    if (!arguments.dealloc.empty()) request.options["dealloc"] = arguments.dealloc;
+    request.options = std::move(*options);
     if (arguments.planner == "monet") {
         if (arguments.layout || arguments.fit == "arena")
             return fail({ErrorCode::Usage,
@@ -143,8 +162,14 @@ int run(const Arguments& arguments, const Common& common) {
 void addPlan(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "plan", "Plan a step within a memory budget");
     auto arguments = std::make_shared<Arguments>();
-    std::string planners = "One of";
-    for (const auto& info : planners::plannerList()) planners += " " + info.name;
+    std::string planners = "One of", known;
+    for (const auto& info : planners::plannerList()) {
+        planners += " " + info.name;
+        for (const std::string& option : info.options)
+            if (known.find(option) == std::string::npos)  // one for all that share it
+                known += (known.empty() ? "" : ", ") + option +
+                         (info.name.starts_with("dtr:") ? " (dtr)" : " (" + info.name + ")");
+    }
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--planner", arguments->planner, planners);
     command->add_option("--budget", arguments->budget, "Highest peak, as 4GiB, 500MB or bytes");
@@ -158,6 +183,10 @@ void addPlan(CLI::App& app, Common& common) {
     addDealloc(*command, arguments->dealloc);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);
+    command
+        ->add_option("--options", arguments->options,
+                     "An option of the planner, as name=value; repeatable: " + known)
+        ->allow_extra_args(false);
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

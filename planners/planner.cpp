@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "planners/planner.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -23,12 +24,14 @@ struct Entry {
     const char* name;
     const char* description;
     std::unique_ptr<Planner> (*make)();
+    std::vector<std::string> options = {};
 };
 
 template <Dtr::Heuristic heuristic>
 std::unique_ptr<Planner> makeDtr() {
     return std::make_unique<Dtr>(heuristic);
 }
+const char* const kDealloc = "dealloc=eager|banish";
 
 const std::array kRegistry{
     Entry{"none", "the baseline: captured order, nothing recomputed",
@@ -37,8 +40,10 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenSqrt>(); }},
     Entry{"chen-greedy", "Chen et al. 2016, Algorithm 3 with the search over the segment size",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenGreedy>(); }},
-    Entry{"chen-cheap", "Chen et al. 2016, section 4.2: drops the results of cheap ops",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenCheap>(); }},
+    Entry{"chen-cheap",
+          "Chen et al. 2016, section 4.2: drops the results of cheap ops",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenCheap>(); },
+          {"all=0|1"}},
     Entry{"chen-recursive", "Chen et al. 2016, section 4.4: segments of segments, least memory",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<ChenRecursive>(); }},
     Entry{"echo", "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
@@ -59,6 +64,38 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Checkmate>(); }},
     Entry{"monet", "MONeT (ICLR 2021): recomputation and implementations of ops, chosen jointly",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Monet>(); }},
+    Entry{"echo",
+          "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Echo>(); },
+          {"encodings=on|off"}},
+    Entry{"dtr:full",
+          "DTR (ICLR 2021): the evicted neighbourhood, size and staleness",
+          makeDtr<Dtr::Heuristic::Full>,
+          {kDealloc}},
+    Entry{"dtr:eqclass",
+          "DTR (ICLR 2021): classes of evicted neighbours, size and staleness",
+          makeDtr<Dtr::Heuristic::EqClass>,
+          {kDealloc}},
+    Entry{"dtr:local",
+          "DTR (ICLR 2021): own compute, size and staleness",
+          makeDtr<Dtr::Heuristic::Local>,
+          {kDealloc}},
+    Entry{"dtr:lru",
+          "DTR (ICLR 2021): least recently used first",
+          makeDtr<Dtr::Heuristic::Lru>,
+          {kDealloc}},
+    Entry{"dtr:largest",
+          "DTR (ICLR 2021): largest first",
+          makeDtr<Dtr::Heuristic::Largest>,
+          {kDealloc}},
+    Entry{"dtr:msps",
+          "DTR (ICLR 2021): compute of the evicted ancestors by size",
+          makeDtr<Dtr::Heuristic::Msps>,
+          {kDealloc}},
+    Entry{"dtr:random",
+          "DTR (ICLR 2021): at random, from the seed",
+          makeDtr<Dtr::Heuristic::Random>,
+          {kDealloc}},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
@@ -119,8 +156,32 @@ std::string_view planStatusName(PlanStatus status) {
 std::vector<PlannerInfo> plannerList() {
     std::vector<PlannerInfo> list;
     list.reserve(kRegistry.size());
-    for (const Entry& entry : kRegistry) list.push_back({entry.name, entry.description});
+    for (const Entry& entry : kRegistry)
+        list.push_back({entry.name, entry.description, entry.options});
     return list;
+}
+
+Status checkOptions(std::string_view planner, const std::map<std::string, std::string>& options) {
+    const auto entry = std::find_if(kRegistry.begin(), kRegistry.end(),
+                                    [&](const Entry& known) { return planner == known.name; });
+    if (entry == kRegistry.end()) return makePlanner(planner).error();
+    std::string known;
+    for (const std::string& option : entry->options) known += (known.empty() ? "" : ", ") + option;
+    for (const auto& [name, value] : options) {
+        const bool fits = std::any_of(
+            entry->options.begin(), entry->options.end(), [&](const std::string& option) {
+                const std::size_t equals = option.find('=');
+                const std::string values = "|" + option.substr(equals + 1) + "|";
+                return option.compare(0, equals, name) == 0 && !value.empty() &&
+                       values.find("|" + value + "|") != std::string::npos;
+            });
+        if (!fits)
+            return Error{
+                ErrorCode::Usage,
+                std::string(planner) + " has no option '" + name + "=" + value + "'",
+                known.empty() ? std::string(planner) + " has no options" : "its options: " + known};
+    }
+    return {};
 }
 
 Result<std::unique_ptr<Planner>> makePlanner(std::string_view name) {

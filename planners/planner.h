@@ -59,10 +59,15 @@ public:
 };
 
 struct PlannerInfo {
-    std::string name;         // on the command line
-    std::string description;  // one line, with the source
+    std::string name;                  // on the command line
+    std::string description;           // one line, with the source
+    std::vector<std::string> options;  // of PlanRequest: "encodings=on|off", the default first
 };
 std::vector<PlannerInfo> plannerList();
+/// Usage error naming the planner's options and their values when one of `options` is none of
+/// them. Options are checked where people give them; planners ignore those of others.
+core::Status checkOptions(std::string_view planner,
+                          const std::map<std::string, std::string>& options);
 /// Usage error naming the known planners when there is none of that name.
 core::Result<std::unique_ptr<Planner>> makePlanner(std::string_view name);
 

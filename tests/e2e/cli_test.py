@@ -112,6 +112,18 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(self.json_of("plan", self.log, "--planner", "dtr:eqclass", "--budget", enough)["status"], "ok")
         self.refused(3, "smallest budget", "plan", self.log, "--planner", "dtr:eqclass", "--ratio", "0.05")
 
+    def test_options_reach_the_planner_and_unknown_ones_are_usage_errors(self):
+        plan = self.path / "p.plan.json"
+        self.json_of("plan", "--planner", "dtr:lru", "--ratio", "0.8", "--options", "dealloc=banish", self.log, "-o", plan)
+        self.assertEqual(json.loads(plan.read_text())["options"], {"dealloc": "banish"})
+        self.json_of("plan", self.log, "--planner", "echo", "--ratio", "1", "--options", "encodings=off")
+        self.refused(2, "encoding=off", "plan", self.log, "--planner", "echo", "--ratio", "1", "--options", "encoding=off")
+        self.refused(2, "all=2", "plan", self.log, "--planner", "chen-cheap", "--ratio", "1", "--options", "all=2")
+        self.refused(2, "all=1", "plan", self.log, "--planner", "none", "--ratio", "1", "--options", "all=1")
+        self.refused(2, "dealloc", "plan", self.log, "--planner", "dtr:lru", "--ratio", "1", "--options", "dealloc")
+        done = self.run_command("plan", self.log, "--planner", "echo", "--ratio", "1", "--options", "x=1")
+        self.assertIn("encodings=on|off", done.stderr)
+
     def test_sweep_keeps_planner_then_ratio_order(self):
         table = self.path / "t.csv"
         answer = self.json_of("sweep", self.log, "--planners", "none,dtr:eqclass", "--ratios", "1.0,0.6,0.01", "--csv", table)

@@ -28,6 +28,30 @@ TEST(Registry, KnowsItsPlannersAndNamesThemWhenAsked) {
     EXPECT_NE(unknown.error().hint.find("dtr:eqclass"), std::string::npos);
 }
 
+TEST(Registry, KnowsTheOptionsOfEveryPlanner) {
+    using Options = std::map<std::string, std::string>;
+    for (const PlannerInfo& info : plannerList()) {
+        EXPECT_TRUE(checkOptions(info.name, {})) << info.name;
+        for (const std::string& option : info.options) {
+            const std::size_t equals = option.find('='), bar = option.find('|');
+            ASSERT_TRUE(equals != std::string::npos && bar != std::string::npos) << option;
+            const std::string name = option.substr(0, equals);
+            EXPECT_TRUE(checkOptions(info.name,
+                                     Options{{name, option.substr(equals + 1, bar - equals - 1)}}));
+            EXPECT_TRUE(checkOptions(info.name, Options{{name, option.substr(bar + 1)}}));
+            EXPECT_FALSE(checkOptions(info.name, Options{{name, "sideways"}}));
+            EXPECT_FALSE(checkOptions(info.name, Options{{name, ""}}));
+            EXPECT_FALSE(checkOptions(info.name, Options{{name + "x", "on"}}));
+        }
+    }
+    const Status wrong = checkOptions("echo", Options{{"encoding", "off"}});
+    ASSERT_FALSE(wrong);
+    EXPECT_EQ(wrong.error().code, ErrorCode::Usage);
+    EXPECT_NE(wrong.error().hint.find("encodings=on|off"), std::string::npos);
+    EXPECT_FALSE(checkOptions("none", Options{{"all", "1"}}));
+    EXPECT_FALSE(checkOptions("magic", {}));
+}
+
 TEST(None, IsTheBaselineOrNothing) {
     const TrainingGraph graph = test::chain(8, 100);
     const Outcome all = planFor("none", graph, 1.0);
