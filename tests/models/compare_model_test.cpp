@@ -23,7 +23,7 @@ TEST(CompareModel, IsASoundModelWhilePlansArrive) {
     EXPECT_EQ(model.rowCount(), 0);
     ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.7);
-    ASSERT_EQ(model.rowCount(), static_cast<int>(planners::plannerList().size()));
+    ASSERT_EQ(model.rowCount(), workspace.selectedPlanners().size());
     EXPECT_EQ(model.index(0, CompareModel::Overhead).data().toString(),
               QStringLiteral("computing…"));
     ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, 120'000));
@@ -42,6 +42,10 @@ TEST(CompareModel, IsASoundModelWhilePlansArrive) {
         active += model.index(row, 0).data(CompareModel::kActiveRole).toBool();
     }
     EXPECT_EQ(active, 1);
+
+    workspace.planEvery();
+    ASSERT_EQ(model.rowCount(), static_cast<int>(planners::plannerList().size()));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, 120'000));
 
     QSortFilterProxyModel sorted;
     sorted.setSourceModel(&model);

@@ -114,7 +114,7 @@ TEST(StepCurve, PlansAgreeWithTheJudge) {
     for (const planners::PlannerInfo& info : planners::plannerList()) {
         core::Result<PlanPointer> plan =
             computePlan(**document, info.name,
-                        Bytes(static_cast<std::int64_t>((*document)->peak().count() * 0.7)));
+                        Bytes(static_cast<std::int64_t>((*document)->peak().count() * 0.7)), 2);
         ASSERT_TRUE(plan) << plan.error().what;
         if ((*plan)->ok()) expectAgreesWithJudge((*document)->graph, (*plan)->schedule);
     }

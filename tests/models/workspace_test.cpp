@@ -78,6 +78,29 @@ TEST(Workspace, FrontierReachesDownToTheFloor) {
               5);
 }
 
+TEST(Workspace, SelectedPlannersGetWhatTheOthersHave) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    const QStringList usual = workspace.selectedPlanners();
+    EXPECT_TRUE(usual.contains(QStringLiteral("highwater")));
+    EXPECT_LT(usual.size(), Workspace::planners().size());
+    QSignalSpy changed(&workspace, &Workspace::plannersChanged);
+    workspace.selectPlanners({QStringLiteral("dtr:lru"), QStringLiteral("none")});
+    EXPECT_EQ(workspace.selectedPlanners(),
+              (QStringList{QStringLiteral("none"), QStringLiteral("dtr:lru")}))
+        << "in the order of the list";
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    workspace.setBudgetRatio(0.8);
+    workspace.requestFrontier();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
+    EXPECT_TRUE(workspace.frontier(QStringLiteral("dtr:largest")).empty());
+    workspace.selectPlanners({QStringLiteral("dtr:largest"), QStringLiteral("magic")});
+    EXPECT_EQ(workspace.selectedPlanners(), QStringList{QStringLiteral("dtr:largest")});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
+    EXPECT_GT(workspace.frontier(QStringLiteral("dtr:largest")).size(), 2U);
+    EXPECT_EQ(changed.count(), 2);
+}
+
 TEST(Workspace, SelectionStaysWithinTheStep) {
     HW_NEED_LOG("resnet32");
     Workspace workspace;

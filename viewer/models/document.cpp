@@ -12,9 +12,6 @@
 namespace hw::viewer {
 namespace {
 
-// A solver that runs away must not hold the only worker for ever.
-constexpr double kPlanSeconds = 20;
-
 void attachRun(PlanEntry& entry, const core::RunRow& run) {
     entry.measuredPeak = run.measuredPeak;
     entry.outputsCompared = run.compared;
@@ -146,10 +143,11 @@ core::Result<PlanPointer> loadPlan(const Document& document, const std::string& 
 }
 
 core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
-                                      core::Bytes budget, const planners::Progress& progress) {
+                                      core::Bytes budget, double seconds,
+                                      const planners::Progress& progress) {
     planners::PlanRequest request;
     request.budget = budget;
-    request.timeLimitSeconds = kPlanSeconds;
+    request.timeLimitSeconds = seconds;
     core::Result<planners::Outcome> outcome =
         planners::planWith(planner, document.graph, request, progress);
     if (!outcome) return outcome.error();

@@ -71,10 +71,11 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
 /// Judges a plan file for the document's graph. BadInput: another graph, or an invalid schedule.
 core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path);
 
-/// Runs a planner at a budget, under the judge. A planner that finds nothing gives an entry that
-/// says why; Usage: there is no such planner.
+/// Runs a planner at a budget, under the judge; a search gets `seconds`. A planner that finds
+/// nothing gives an entry that says why; Usage: there is no such planner.
 core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
-                                      core::Bytes budget, const planners::Progress& progress = {});
+                                      core::Bytes budget, double seconds,
+                                      const planners::Progress& progress = {});
 
 QString placeOf(const core::TrainingGraph& graph, core::OpIndex op);
 

@@ -6,7 +6,18 @@
 
 namespace hw::viewer {
 
+namespace {
+
+// One of each kind: the reference, Chen et al., DTR, Echo, ours.
+QStringList usualPlanners() {
+    return {QStringLiteral("none"), QStringLiteral("chen-greedy"), QStringLiteral("dtr:eqclass"),
+            QStringLiteral("echo"), QStringLiteral("highwater")};
+}
+
+}  // namespace
+
 Workspace::Workspace(QObject* parent) : QObject(parent) {
+    selectPlanners(usualPlanners());
     connect(&queue_, &TaskQueue::pendingChanged, this,
             [this](int pending) { emit busyChanged(pending, working_); });
 }
@@ -93,10 +104,25 @@ core::Bytes Workspace::budgetAt(double ratio) const {
         std::floor(static_cast<double>(document_->peak().count()) * ratio)));
 }
 
-QStringList Workspace::planners() const {
+QStringList Workspace::planners() {
     QStringList names;
     for (const planners::PlannerInfo& info : planners::plannerList()) names << toQString(info.name);
     return names;
+}
+
+void Workspace::selectPlanners(const QStringList& names) {
+    QStringList wanted;
+    for (const QString& name : planners())
+        if (names.contains(name)) wanted << name;
+    if (wanted == selected_) return;
+    selected_ = wanted;
+    emit plannersChanged();
+    if (!document_) return;
+    if (frontierWanted_) {
+        setBudget(budget_);
+        requestFrontier();
+    }
+    emit plansChanged();
 }
 
 void Workspace::setBudgetRatio(double ratio) {
@@ -107,17 +133,24 @@ void Workspace::setBudget(core::Bytes budget) {
     if (!document_) return;
     budget_ = budget;
     emit budgetChanged();
-    for (const QString& planner : planners()) request(planner, budget, true);
+    for (const QString& planner : selected_) request(planner, budget, true);
     updateActive();
     emit plansChanged();
 }
 
+void Workspace::planEvery() {
+    if (!document_) return;
+    for (const QString& planner : planners()) request(planner, budget_, true);
+    emit plansChanged();
+}
+
 void Workspace::requestFrontier() {
+    frontierWanted_ = true;
     if (!document_) return;
     const std::vector<double> ratios = frontierRatios();
     for (std::size_t start : {0U, 1U})
         for (std::size_t i = start; i < ratios.size(); i += 2)
-            for (const QString& planner : planners()) request(planner, budgetAt(ratios[i]), false);
+            for (const QString& planner : selected_) request(planner, budgetAt(ratios[i]), false);
 }
 
 void Workspace::request(const QString& planner, core::Bytes budget, bool urgent) {
@@ -126,12 +159,12 @@ void Workspace::request(const QString& planner, core::Bytes budget, bool urgent)
     if (!plans_.emplace(key, nullptr).second) return;
     working_ = tr("planning");
     queue_.submit(
-        [this, key,
+        [this, key, seconds = urgent ? kBudgetSeconds : kFrontierSeconds,
          document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
             planners::Progress progress;
             progress.cancelled = cancelled;
-            core::Result<PlanPointer> plan =
-                computePlan(*document, key.first.toStdString(), core::Bytes(key.second), progress);
+            core::Result<PlanPointer> plan = computePlan(
+                *document, key.first.toStdString(), core::Bytes(key.second), seconds, progress);
             return [this, key, plan] {
                 if (plan) return store(key, *plan);
                 plans_.erase(key);
@@ -147,17 +180,21 @@ void Workspace::store(const Key& key, PlanPointer plan) {
     emit plansChanged();
 }
 
-core::Status Workspace::computeNow(const QString& planner, core::Bytes budget) {
+core::Status Workspace::computeNow(const QString& planner, core::Bytes budget, double seconds) {
     if (budget < document_->floor) return {};
-    core::Result<PlanPointer> plan = computePlan(*document_, planner.toStdString(), budget);
+    if (const auto known = plans_.find({planner, budget.count()});
+        known != plans_.end() && known->second)
+        return {};
+    core::Result<PlanPointer> plan =
+        computePlan(*document_, planner.toStdString(), budget, seconds);
     if (!plan) return plan.error();
     plans_[{planner, budget.count()}] = *plan;
     return {};
 }
 
 core::Status Workspace::planNow() {
-    for (const QString& planner : planners())
-        if (core::Status done = computeNow(planner, budget_); !done) return done;
+    for (const QString& planner : selected_)
+        if (core::Status done = computeNow(planner, budget_, kBudgetSeconds); !done) return done;
     updateActive();
     emit plansChanged();
     return {};
@@ -165,8 +202,9 @@ core::Status Workspace::planNow() {
 
 core::Status Workspace::frontierNow() {
     for (const double ratio : frontierRatios())
-        for (const QString& planner : planners())
-            if (core::Status done = computeNow(planner, budgetAt(ratio)); !done) return done;
+        for (const QString& planner : selected_)
+            if (core::Status done = computeNow(planner, budgetAt(ratio), kFrontierSeconds); !done)
+                return done;
     emit plansChanged();
     return {};
 }
@@ -177,7 +215,7 @@ void Workspace::choose(const PlanPointer& plan) {
     if (plan->budget != budget_) {
         budget_ = plan->budget;
         emit budgetChanged();
-        for (const QString& planner : planners()) request(planner, budget_, true);
+        for (const QString& planner : selected_) request(planner, budget_, true);
     }
     updateActive();
     emit plansChanged();

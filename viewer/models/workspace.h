@@ -34,15 +34,25 @@ public:
     const DocumentPointer& document() const { return document_; }
     core::Bytes budget() const { return budget_; }
     double budgetRatio() const;
-    QStringList planners() const;  // by name, the baseline first
+    static QStringList planners();  // by name, the baseline first
 
-    /// Sets the budget and asks every planner for a plan there; results arrive later.
+    /// The planners that follow the budget and have a curve; a few until others are chosen.
+    const QStringList& selectedPlanners() const { return selected_; }
+    /// Asks those that are new for what the others have. Names in any order; unknown ones are left
+    /// out.
+    void selectPlanners(const QStringList& names);
+
+    /// Sets the budget and asks the selected planners for a plan there; results arrive later.
     void setBudget(core::Bytes budget);
     void setBudgetRatio(double ratio);
-    /// Computes the plans at the budget before it returns.
+    /// Asks every planner for a plan at the budget.
+    void planEvery();
+    /// Computes the plans of the selected planners at the budget before it returns.
     core::Status planNow();
-    /// Asks for the frontier of every planner, the coarse points first.
+    /// Asks for the frontier of the selected planners, the coarse points first. A point takes a
+    /// search at most kFrontierSeconds, a plan at the budget at most kBudgetSeconds.
     void requestFrontier();
+    static constexpr double kFrontierSeconds = 2, kBudgetSeconds = 5;
     core::Status frontierNow();
 
     /// Draws this plan over the recorded curve, and keeps to its planner as the budget moves.
@@ -73,6 +83,7 @@ signals:
     void documentChanged();
     void budgetChanged();
     void plansChanged();  // frontier or rows
+    void plannersChanged();
     void activePlanChanged();
     void selectionChanged();
     void busyChanged(int pending, const QString& what);
@@ -90,7 +101,7 @@ private:
     void adopt(Loaded loaded);
     void request(const QString& planner, core::Bytes budget, bool urgent);
     void store(const Key& key, PlanPointer plan);
-    core::Status computeNow(const QString& planner, core::Bytes budget);
+    core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
 
@@ -98,6 +109,8 @@ private:
     std::vector<PlanPointer> files_;
     std::map<Key, PlanPointer> plans_;  // null: asked for and not there yet
     core::Bytes budget_;
+    QStringList selected_;
+    bool frontierWanted_ = false;
     PlanPointer chosen_;
     PlanPointer active_;
     core::OpIndex selectedOp_ = core::kNone;
