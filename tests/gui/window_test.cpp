@@ -59,7 +59,6 @@ TEST_F(Window, OpensALogAndShowsItsPeak) {
     EXPECT_NEAR(window_.timeline().plot().highestDrawn(), 10.06, 0.01) << "gigabytes";
     EXPECT_TRUE(window_.compare().figure(0).startsWith(QStringLiteral("10.06 → ")));
     EXPECT_TRUE(window_.compare().figure(1).startsWith(QStringLiteral("291.9 → ")));
-    EXPECT_EQ(window_.compare().figure(3), QStringLiteral("no bound yet"));
 }
 
 TEST_F(Window, ZoomedOutOrNarrowThePeakStays) {
@@ -123,6 +122,27 @@ TEST_F(Window, AClickOnACurveChoosesThatPlan) {
     ASSERT_TRUE(idle());
     EXPECT_EQ(window_.workspace().activePlan(), wanted)
         << "other planners' results must not take over";
+}
+
+TEST_F(Window, TickedPlannersHaveCurvesAndTheBoundIsDrawn) {
+    HW_NEED_LOG("resnet32");
+    open("resnet32");
+    ASSERT_TRUE(idle());
+    FrontierPlot& plot = window_.whatIf().plot();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.drawn().size() == 5; }, kPatience));
+    EXPECT_EQ(plot.drawn().back(), QStringLiteral("highwater")) << "ours on top";
+    EXPECT_TRUE(plot.boundDrawn());
+    for (QCheckBox* box : window_.whatIf().planners().boxes()) {
+        const bool usual = window_.workspace().selectedPlanners().contains(box->objectName());
+        EXPECT_EQ(box->isChecked(), usual) << box->objectName().toStdString();
+        if (box->objectName() == QLatin1String("dtr:lru") ||
+            box->objectName() == QLatin1String("highwater"))
+            box->click();
+    }
+    ASSERT_TRUE(idle());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.drawn().contains(QStringLiteral("dtr:lru")); },
+                                kPatience));
+    EXPECT_FALSE(plot.drawn().contains(QStringLiteral("highwater")));
 }
 
 TEST_F(Window, CursorAndArrowsListWhatIsLive) {

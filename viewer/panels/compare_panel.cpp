@@ -8,15 +8,17 @@
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 
+#include "viewer/plots/planner_style.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
 
 constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
-constexpr int kMargin = 14, kBetweenFigures = 22;
+constexpr int kMargin = 14, kBetweenFigures = 22, kSwatch = 40;
 
-// The row of the plan on the timeline is tinted, selected or not.
+// The row of the plan on the timeline is tinted, selected or not; every planner has the line of its
+// curve beside its name.
 class RowDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -28,7 +30,16 @@ public:
             tint.setAlphaF(theme().light ? 0.14F : 0.24F);
             painter->fillRect(option.rect, tint);
         }
-        QStyledItemDelegate::paint(painter, option, index);
+        QStyleOptionViewItem text(option);
+        if (index.column() == CompareModel::Planner) {
+            const QRect swatch(option.rect.left() + 8, option.rect.top(), kSwatch,
+                               option.rect.height());
+            drawPlannerSwatch(painter, swatch, index.data().toString());
+            text.rect.setLeft(swatch.right());
+            painter->setPen(theme().grid);
+            painter->drawLine(option.rect.bottomLeft(), option.rect.bottomRight());
+        }
+        QStyledItemDelegate::paint(painter, text, index);
     }
 };
 
@@ -84,6 +95,7 @@ void ComparePanel::fitColumns() {
         for (int row = 0; row < model_->rowCount(); ++row)
             width = std::max(width,
                              cell.horizontalAdvance(model_->index(row, column).data().toString()));
+        if (column == CompareModel::Planner) width += kSwatch + 8;
         total += width += kPadding;
     }
     const int spare = std::max(0, table_->viewport()->width() - total) / CompareModel::ColumnCount;

@@ -15,6 +15,8 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     note_->setObjectName(QStringLiteral("muted"));
     addToHeader(note_);
     addToHeader(figure_);
+    planners_ = new PlannerMenu(workspace);
+    addToHeader(planners_);
     slider_ = new BudgetSlider;
     sliderRow_ = new QWidget;
     auto* row = new QHBoxLayout(sliderRow_);
@@ -98,6 +100,7 @@ void WhatIfPanel::updateBudget() {
 
 void WhatIfPanel::applyTheme() {
     plot_->applyTheme();
+    planners_->applyTheme();
     updateBudget();
 }
 

@@ -7,6 +7,7 @@
 
 #include "viewer/panels/budget_slider.h"
 #include "viewer/panels/panel.h"
+#include "viewer/panels/planner_menu.h"
 #include "viewer/plots/frontier_plot.h"
 
 namespace hw::viewer {
@@ -18,6 +19,7 @@ public:
 
     BudgetSlider& slider() const { return *slider_; }
     FrontierPlot& plot() const { return *plot_; }
+    PlannerMenu& planners() const { return *planners_; }
     void applyTheme() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
@@ -32,6 +34,7 @@ private:
 
     QLabel* figure_;
     QLabel* note_;
+    PlannerMenu* planners_;
     BudgetSlider* slider_;
     QWidget* sliderRow_;
     QProgressBar* progress_;

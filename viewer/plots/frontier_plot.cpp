@@ -5,9 +5,10 @@
 #include <QToolTip>
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <limits>
 
 #include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/planner_style.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -59,44 +60,58 @@ void FrontierPlot::reload() {
     clearGraphs();
     curves_.clear();
     double highest = kLowestPercent;
-    const QStringList planners = workspace_.planners();
-    for (int i = 0; i < planners.size() && workspace_.document(); ++i) {
-        Curve curve{planners[i], theme().planner(planners[i], i), workspace_.frontier(planners[i])};
-        if (curve.points.empty()) continue;
+    QStringList planners = workspace_.document() ? workspace_.selectedPlanners() : QStringList();
+    if (const QString ours = QStringLiteral("highwater"); planners.removeOne(ours))
+        planners << ours;  // on top
+    for (const QString& planner : planners)
+        if (Curve curve{planner, workspace_.frontier(planner)}; !curve.points.empty())
+            curves_.push_back(std::move(curve));
+    addBound();
+    for (const Curve& curve : curves_) {
+        const PlannerStyle style = plannerStyle(curve.planner);
         QCPGraph* graph = addGraph();
-        graph->setPen(QPen(curve.colour, planners[i] == QLatin1String("highwater") ? 2.6 : 1.8));
-        graph->setScatterStyle(
-            QCPScatterStyle(QCPScatterStyle::ssDisc, curve.colour, curve.colour, 6));
+        graph->setPen(style.pen);
+        graph->setScatterStyle(style.marker);
         for (const PlanPointer& plan : curve.points) {
             const double percent = (plan->overhead - 1) * 100;
             graph->addData(ratio(plan->budget, workspace_.document()->peak()) * 100, percent);
             highest = std::max(highest, percent);
         }
-        curves_.push_back(std::move(curve));
     }
-    addBound();
     xAxis->setRange(lowestRatio() * 100, highestRatio() * 100);
     yAxis->setRange(-highest * 0.04, highest * 1.2);
     replot(rpQueuedReplot);
 }
 
-// The best proven bound at each budget, whoever proved it.
+QStringList FrontierPlot::drawn() const {
+    QStringList names;
+    for (const Curve& curve : curves_) names << curve.planner;
+    return names;
+}
+
+// The best proven bound at each budget, whoever proved it; what is below it is impossible.
 void FrontierPlot::addBound() {
-    std::map<double, double> bound;
+    bound_.clear();
     for (const Curve& curve : curves_)
         for (const PlanPointer& plan : curve.points) {
             if (!plan->lowerBound || curve.planner == QLatin1String("none")) continue;
             const double percent =
                 (ratio(*plan->lowerBound, workspace_.document()->judged.time) - 1) * 100;
             double& best =
-                bound.try_emplace(ratio(plan->budget, workspace_.document()->peak()) * 100, 0)
+                bound_.try_emplace(ratio(plan->budget, workspace_.document()->peak()) * 100, 0)
                     .first->second;
             best = std::max(best, percent);
         }
-    if (bound.size() < 2) return;
+    if (!boundDrawn()) return;
     QCPGraph* graph = addGraph();
-    graph->setPen(QPen(theme().muted, 1.3, Qt::DashLine));
-    for (const auto& [ratio, percent] : bound) graph->addData(ratio, percent);
+    graph->setPen(QPen(theme().muted, 1.3, Qt::CustomDashLine));
+    QPen pen = graph->pen();
+    pen.setDashPattern({8, 4});
+    graph->setPen(pen);
+    QColor shade = theme().muted;
+    shade.setAlphaF(0.13F);
+    graph->setBrush(shade);
+    for (const auto& [ratio, percent] : bound_) graph->addData(ratio, percent);
 }
 
 QPointF FrontierPlot::pixelOf(const PlanEntry& plan) const {
@@ -220,7 +235,8 @@ void FrontierMarks::drawActive(QCPPainter* painter, const std::vector<QRectF>& t
     painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
 }
 
-// At the cheapest budget that a planner reaches, moved up or down until no label covers another.
+// Beside one of its planner's points, the cheapest budget first, where no other label is and no
+// point of another curve; where everything is taken, where the least is covered.
 std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     const QRectF area = frontier_.axisRect()->rect();
     painter->setFont(uiFont(kAxisPixels, true));
@@ -228,31 +244,74 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     std::vector<QRectF> taken;
     if (const PlanPointer& active = frontier_.workspace_.activePlan(); active && active->ok())
         taken.emplace_back(frontier_.pixelOf(*active) - QPointF(8, 8), QSizeF(16, 16));
-    for (const FrontierPlot::Curve& curve : frontier_.curves_) {
-        const QPointF end = frontier_.pixelOf(*curve.points.back());
-        const double width = metrics.horizontalAdvance(curve.planner) + 4,
-                     height = metrics.height();
-        QRectF box(area.right() + 8, end.y() - height / 2, width, height);
-        const bool beside = end.x() > area.right() - 12 && width <= kRight - 10 &&
-                            std::none_of(taken.begin(), taken.end(), [&](const QRectF& other) {
-                                return other.intersects(box);
-                            });  // outside the plot, where no curve runs
-        for (int attempt = 0; attempt < 8 && !beside; ++attempt) {
-            const double shift = (attempt / 2 + 1) * (attempt % 2 ? 1.0 : -1.0) * height;
-            box =
-                QRectF(std::clamp(end.x() - width / 2, area.left() + 4, area.right() - width),
-                       std::clamp(end.y() + shift - height / 2, area.top(), area.bottom() - height),
-                       width, height);
-            if (std::none_of(taken.begin(), taken.end(),
-                             [&](const QRectF& other) { return other.intersects(box); }))
-                break;
+    std::vector<QPointF> points;
+    for (const FrontierPlot::Curve& curve : frontier_.curves_)
+        for (const PlanPointer& plan : curve.points) points.push_back(frontier_.pixelOf(*plan));
+    // From the top curve down: ours gets the place that it wants.
+    for (auto curve = frontier_.curves_.rbegin(); curve != frontier_.curves_.rend(); ++curve) {
+        const QSizeF size(metrics.horizontalAdvance(curve->planner) + 6, metrics.height());
+        const auto covered = [&](const QRectF& box) {
+            double sum = area.contains(box) ? 0 : 1e6;
+            for (const QRectF& other : taken) {
+                const QRectF both = other.intersected(box);
+                sum += 4 * both.width() * both.height();
+            }
+            for (const QPointF& point : points) sum += box.contains(point) ? 60 : 0;
+            return sum;
+        };
+        QRectF best;
+        double least = std::numeric_limits<double>::infinity();
+        const QPointF end = frontier_.pixelOf(*curve->points.back());
+        if (end.x() > area.right() - 12 && size.width() <= kRight - 8)
+            best = QRectF(QPointF(area.right() + 8, end.y() - size.height() / 2), size);
+        for (auto plan = curve->points.rbegin(); best.isNull() || least > 0; ++plan) {
+            if (plan == curve->points.rend() || (!best.isNull() && std::isinf(least))) break;
+            const QPointF at = frontier_.pixelOf(**plan);
+            for (const QPointF& shift :
+                 {QPointF(-size.width() / 2, -size.height() - 6), QPointF(8, -size.height() - 2),
+                  QPointF(8, 2), QPointF(-size.width() - 8, 2), QPointF(-size.width() / 2, 6),
+                  QPointF(-size.width() - 8, -size.height() - 2)}) {
+                const QRectF box(at + shift, size);
+                if (const double sum = covered(box); sum < least) least = sum, best = box;
+            }
         }
-        taken.push_back(box);
-        painter->fillRect(box, theme().panel);  // no curve runs through a name
-        painter->setPen(curve.colour);
-        painter->drawText(box, Qt::AlignCenter, curve.planner);
+        taken.push_back(best);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(theme().panel);
+        painter->drawRoundedRect(best, 2, 2);  // no curve runs through a name
+        painter->setPen(plannerStyle(curve->planner).colour());
+        painter->drawText(best, Qt::AlignCenter, curve->planner);
     }
+    drawBoundLabel(painter, taken);
     return taken;
+}
+
+// Under the bound, as far to the left as there is room between it and the axis.
+void FrontierMarks::drawBoundLabel(QCPPainter* painter, std::vector<QRectF>& taken) {
+    if (!frontier_.boundDrawn()) return;
+    const QRectF area = frontier_.axisRect()->rect();
+    painter->setFont(uiFont(kAxisPixels));
+    const QFontMetricsF metrics(painter->font());
+    const QString text = FrontierPlot::tr("proven lower bound");
+    const QSizeF size(metrics.horizontalAdvance(text) + 4, metrics.height());
+    const double floor = frontier_.yAxis->coordToPixel(0) - 20;
+    for (auto at = frontier_.bound_.begin(); at != frontier_.bound_.end(); ++at) {
+        const double left = frontier_.xAxis->coordToPixel(at->first) + 6;
+        double top = 0;  // under the bound all along the text
+        for (auto next = at; next != frontier_.bound_.end(); ++next) {
+            top = std::max(top, frontier_.yAxis->coordToPixel(next->second) + 4);
+            if (frontier_.xAxis->coordToPixel(next->first) > left + size.width()) break;
+        }
+        const QRectF box(QPointF(left, top), size);
+        if (!area.contains(box) || box.bottom() > floor ||
+            std::any_of(taken.begin(), taken.end(),
+                        [&](const QRectF& other) { return other.intersects(box); }))
+            continue;
+        painter->setPen(theme().muted);
+        painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
+        taken.push_back(box);
+        return;
+    }
 }
 
 }  // namespace hw::viewer

@@ -2,6 +2,7 @@
 // What fitting costs: extra step time of every planner over the budget.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,7 @@ private:
     void drawBudget(QCPPainter* painter);
     void drawFloorLabel(QCPPainter* painter);
     std::vector<QRectF> drawLabels(QCPPainter* painter);
+    void drawBoundLabel(QCPPainter* painter, std::vector<QRectF>& taken);
     void drawActive(QCPPainter* painter, const std::vector<QRectF>& taken);
     FrontierPlot& frontier_;
     bool background_;
@@ -44,6 +46,9 @@ public:
     /// Pixels of the axis' ends, for the slider above it.
     int axisLeft() const;
     int axisRight() const;
+    /// Planners with a curve, the one on top last.
+    QStringList drawn() const;
+    bool boundDrawn() const { return bound_.size() > 1; }
     /// The plan whose point is within reach of the pixel; null where there is none.
     PlanPointer planAt(const QPointF& pixel) const;
 
@@ -59,7 +64,6 @@ private:
     friend class FrontierMarks;
     struct Curve {
         QString planner;
-        QColor colour;
         std::vector<PlanPointer> points;  // by descending budget
     };
     QPointF pixelOf(const PlanEntry& plan) const;
@@ -67,6 +71,7 @@ private:
 
     Workspace& workspace_;
     std::vector<Curve> curves_;
+    std::map<double, double> bound_;  // proven: percent of extra time over percent of the peak
 };
 
 }  // namespace hw::viewer

@@ -30,12 +30,6 @@ Theme& current() {
     return active;
 }
 
-QColor mix(const QColor& a, const QColor& b, double share) {
-    return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - share) + b.redF() * share),
-                            static_cast<float>(a.greenF() * (1 - share) + b.greenF() * share),
-                            static_cast<float>(a.blueF() * (1 - share) + b.blueF() * share));
-}
-
 }  // namespace
 
 const Theme& theme() {
@@ -43,6 +37,12 @@ const Theme& theme() {
 }
 void setTheme(bool light) {
     current() = make(light);
+}
+
+QColor blend(const QColor& a, const QColor& b, double share) {
+    return QColor::fromRgbF(static_cast<float>(a.redF() * (1 - share) + b.redF() * share),
+                            static_cast<float>(a.greenF() * (1 - share) + b.greenF() * share),
+                            static_cast<float>(a.blueF() * (1 - share) + b.blueF() * share));
 }
 
 QColor Theme::planLine() const {
@@ -76,7 +76,7 @@ QColor Theme::phase(core::Phase phase) const {
                         : phase == core::Phase::Backward  ? QColor("#e0703a")
                         : phase == core::Phase::Optimizer ? QColor("#d38ac0")
                                                           : muted;
-    return mix(panel, base, light ? 0.34 : 0.45);
+    return blend(panel, base, light ? 0.34 : 0.45);
 }
 
 QColor Theme::family(OpFamily family) const {
@@ -101,17 +101,19 @@ QColor Theme::family(OpFamily family) const {
             base = QColor("#97a1ae");
             break;
     }
-    return mix(panel, base, 0.78);
+    return blend(panel, base, 0.78);
 }
 
-QColor Theme::planner(const QString& name, int position) const {
-    if (name == QLatin1String("highwater")) return accent;
-    static const std::array<const char*, 7> dark{"#8a95a3", "#b48ede", "#e0703a", "#4c9be8",
-                                                 "#e8c547", "#d38ac0", "#8fd3f4"};
-    static const std::array<const char*, 7> bright{"#5d6875", "#7a4fb3", "#c2541d", "#2272c3",
-                                                   "#9a7b00", "#a8508f", "#2a86ad"};
-    const auto at = static_cast<std::size_t>(position) % dark.size();
-    return QColor(light ? bright[at] : dark[at]);
+QColor Theme::presence(Presence presence) const {
+    switch (presence) {
+        case Presence::Kept:
+            break;
+        case Presence::Rematerialized:
+            return light ? QColor("#d9601a") : QColor("#f08a4b");
+        case Presence::Encoded:
+            return light ? QColor("#b08fd8") : QColor("#b48ede");
+    }
+    return light ? QColor("#5b97cf") : QColor("#4f86bd");
 }
 
 QString Theme::styleSheet() const {
@@ -153,9 +155,16 @@ QScrollBar:vertical { background: @panel; width: 9px; margin: 0; }
 QScrollBar:horizontal { background: @panel; height: 9px; margin: 0; }
 QScrollBar::handle { background: @line; border-radius: 4px; min-height: 24px; min-width: 24px; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
+QToolButton:checked { border-color: @accent; color: @accent; }
+QTabBar { background: @panel; }
+QTabBar::tab { background: @panel; color: @muted; padding: 7px 14px; border: none; border-bottom: 2px solid @panel; }
+QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
+QTabBar::tab:hover { color: @text; }
+QMenu { background: @raised; border: 1px solid @line; }
+QMenu QWidget { background: @raised; }
 QToolTip { background: @raised; color: @text; border: 1px solid @line; padding: 4px; }
 )");
-    const QColor selected = mix(panel, accent, light ? 0.16 : 0.24);
+    const QColor selected = blend(panel, accent, light ? 0.16 : 0.24);
     const std::array<std::pair<const char*, QColor>, 9> tokens{{{"@panel", panel},
                                                                 {"@raised", raised},
                                                                 {"@line", line},

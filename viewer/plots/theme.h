@@ -8,6 +8,7 @@
 
 #include "core/graph/training_graph.h"
 #include "viewer/models/lanes.h"
+#include "viewer/models/plan_trace.h"
 
 namespace hw::viewer {
 
@@ -19,14 +20,16 @@ struct Theme {
     QColor category(core::Category category) const;
     QColor phase(core::Phase phase) const;
     QColor family(OpFamily family) const;
-    /// Of the n-th planner of the list; the same in every view.
-    QColor planner(const QString& name, int position) const;
+    QColor presence(Presence presence) const;
     /// For the whole application, from the tokens above.
     QString styleSheet() const;
 };
 
 const Theme& theme();
 void setTheme(bool light);
+
+/// From `a` (share 0) to `b` (share 1).
+QColor blend(const QColor& a, const QColor& b, double share);
 
 QFont uiFont(int pixels, bool bold = false);
 inline constexpr int kBasePixels = 13;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/planner_menu.h"
+
+#include <QMenu>
+#include <QVBoxLayout>
+#include <QWidgetAction>
+
+#include "viewer/plots/planner_style.h"
+
+namespace hw::viewer {
+
+PlannerMenu::PlannerMenu(Workspace& workspace) : workspace_(workspace) {
+    setPopupMode(QToolButton::InstantPopup);
+    setToolTip(tr("Which planners follow the budget and have a curve"));
+    auto* list = new QWidget;
+    auto* column = new QVBoxLayout(list);
+    column->setContentsMargins(10, 8, 14, 8);
+    column->setSpacing(4);
+    for (const planners::PlannerInfo& info : planners::plannerList()) {
+        auto* box = new QCheckBox(toQString(info.name));
+        box->setObjectName(toQString(info.name));
+        box->setToolTip(toQString(info.description));
+        box->setIconSize(QSize(38, 12));
+        column->addWidget(box);
+        boxes_.push_back(box);
+        connect(box, &QCheckBox::toggled, this, [this] {
+            QStringList ticked;
+            for (const QCheckBox* each : boxes_)
+                if (each->isChecked()) ticked << each->objectName();
+            workspace_.selectPlanners(ticked);
+        });
+    }
+    auto* menu = new QMenu(this);
+    auto* action = new QWidgetAction(menu);
+    action->setDefaultWidget(list);
+    menu->addAction(action);
+    setMenu(menu);
+    connect(&workspace, &Workspace::plannersChanged, this, &PlannerMenu::update);
+    applyTheme();
+    update();
+}
+
+void PlannerMenu::applyTheme() {
+    for (QCheckBox* box : boxes_) box->setIcon(plannerIcon(box->objectName()));
+}
+
+void PlannerMenu::update() {
+    for (QCheckBox* box : boxes_) {
+        const QSignalBlocker quiet(box);
+        box->setChecked(workspace_.selectedPlanners().contains(box->objectName()));
+    }
+    setText(tr("%1 of %2 planners").arg(workspace_.selectedPlanners().size()).arg(boxes_.size()));
+}
+
+}  // namespace hw::viewer
