@@ -77,6 +77,8 @@ core::Status check(const ShotOptions& options) {
         return core::Error{core::ErrorCode::Usage, "there is no view \"" + options.view + "\"",
                            "the views are " + known};
     }
+    for (const std::string& planner : options.planners)
+        if (const auto known = planners::makePlanner(planner); !known) return known.error();
     const auto outside = [](int length) { return length < kSmallest || length > kLargest; };
     if (outside(options.width) || (options.height != 0 && outside(options.height)) ||
         !std::isfinite(options.scale) || options.scale < 0.1 || options.scale > 10)
@@ -98,8 +100,16 @@ core::Result<QSize> draw(QWidget& widget, const ShotOptions& options, int natura
     return widget.size();
 }
 
+void selectPlanners(Workspace& workspace, const ShotOptions& options, bool every) {
+    QStringList names;
+    for (const std::string& name : options.planners) names << QString::fromStdString(name);
+    if (!names.isEmpty() || every)
+        workspace.selectPlanners(names.isEmpty() ? Workspace::planners() : names);
+}
+
 core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options) {
     Workspace workspace;
+    selectPlanners(workspace, options, kind.everyPlanner);
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
@@ -110,6 +120,8 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options)
     Panel* panel = kind.make(workspace);
     column->addWidget(panel->header());
     column->addWidget(panel, 1);
+    if (core::Status axes = panel->chooseAxes({options.bySteps, options.byBytes}); !axes)
+        return axes.error();
     if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready.error();
     panel->applyTheme();
     return draw(frame, options, panel->header()->sizeHint().height() + panel->naturalHeight());
@@ -118,6 +130,7 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options)
 core::Result<QSize> drawWindow(const ShotOptions& options) {
     MainWindow window;
     window.resize(options.width, kWindowHeight);
+    selectPlanners(window.workspace(), options, false);
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready.error();

@@ -41,8 +41,8 @@ void Legend::paintEvent(QPaintEvent*) {
         const int text = metrics.horizontalAdvance(item->name) + kRound;
         const int left = right - text - kSpace - kSwatch;
         if (left < 0) break;
-        painter.setPen(Qt::NoPen);
-        painter.setBrush(item->colour);
+        painter.setPen(item->hollow ? QPen(item->colour) : QPen(Qt::NoPen));
+        painter.setBrush(item->hollow ? QBrush(Qt::NoBrush) : QBrush(item->colour));
         const double middle = height() / 2.0;
         if (item->line)
             painter.drawRect(QRectF(left, middle - 1, kSwatch, 2));

@@ -14,7 +14,8 @@ public:
     struct Item {
         QColor colour;
         QString name;
-        bool line = false;  // a line's swatch instead of an area's
+        bool line = false;    // a line's swatch instead of an area's
+        bool hollow = false;  // only the outline of an area
     };
     explicit Legend(QWidget* parent = nullptr);
 

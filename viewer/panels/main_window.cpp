@@ -26,6 +26,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     whatIf_ = new WhatIfPanel(workspace_);
     compare_ = new ComparePanel(workspace_);
     layers_ = new LayersPanel(workspace_);
+    trace_ = new TracePanel(workspace_);
     setCentralWidget(empty_);
     buildToolBar();
     buildDocks();
@@ -75,7 +76,7 @@ void MainWindow::buildToolBar() {
     QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
     QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
     connect(open, &QAction::triggered, this, &MainWindow::chooseFile);
-    connect(plan, &QAction::triggered, this, [this] { workspace_.setBudget(workspace_.budget()); });
+    connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
     connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
     connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
     connect(help, &QAction::triggered, this, &MainWindow::showHelp);
@@ -105,6 +106,9 @@ void MainWindow::buildDocks() {
     splitDockWidget(layers, timeline, Qt::Horizontal);
     splitDockWidget(timeline, whatIf, Qt::Vertical);
     splitDockWidget(whatIf, compare, Qt::Horizontal);
+    setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    tabifyDockWidget(timeline, dock(trace_, QStringLiteral("trace")));
+    timeline->raise();
 }
 
 void MainWindow::arrange() {
@@ -167,6 +171,7 @@ void MainWindow::documentArrived() {
                               document->gaps == 0   ? tr("no gaps")
                               : document->gaps == 1 ? tr("1 gap")
                                                     : tr("%1 gaps").arg(document->gaps)));
+    docks_[1]->raise();
     timeline_->setFocus();
 }
 
@@ -196,14 +201,14 @@ core::Status MainWindow::prepareShot(const std::string& session,
                                      const std::vector<std::string>& plans,
                                      std::optional<std::int64_t> step) {
     if (core::Status done = workspace_.openNow(session, plans, step); !done) return done;
-    if (core::Status done = whatIf_->prepareShot(plans); !done) return done;
-    return compare_->prepareShot(plans);
+    return whatIf_->prepareShot(plans);
 }
 
 void MainWindow::setLight(bool light) {
     setTheme(light);
     qApp->setStyleSheet(theme().styleSheet());
-    for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_})
+    for (Panel* panel :
+         std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_})
         panel->applyTheme();
 }
 

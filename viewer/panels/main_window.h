@@ -11,6 +11,7 @@
 #include "viewer/panels/empty_state.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
 
 namespace hw::viewer {
@@ -24,6 +25,7 @@ public:
     TimelinePanel& timeline() const { return *timeline_; }
     WhatIfPanel& whatIf() const { return *whatIf_; }
     ComparePanel& compare() const { return *compare_; }
+    TracePanel& trace() const { return *trace_; }
     EmptyState& emptyState() const { return *empty_; }
 
     void open(const QString& path, const QStringList& plans = {});
@@ -57,6 +59,7 @@ private:
     WhatIfPanel* whatIf_;
     ComparePanel* compare_;
     LayersPanel* layers_;
+    TracePanel* trace_;
     std::vector<QDockWidget*> docks_;
     std::vector<QAction*> documentActions_;  // of no use without a document
     QLabel* title_ = nullptr;

@@ -32,4 +32,10 @@ core::Status Panel::prepareShot(const std::vector<std::string>&) {
     return {};
 }
 
+core::Status Panel::chooseAxes(TraceAxes axes) {
+    if (!axes.steps && !axes.bytes) return {};
+    return core::Error{core::ErrorCode::Usage, "the axes of this view are fixed",
+                       "--by-steps and --by-bytes belong to --view trace"};
+}
+
 }  // namespace hw::viewer

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "viewer/models/trace_marks.h"
 #include "viewer/models/workspace.h"
 
 namespace hw::viewer {
@@ -22,6 +23,8 @@ public:
 
     /// Computes, here and now, what a picture of this view needs.
     virtual core::Status prepareShot(const std::vector<std::string>& planFiles);
+    /// What the axes count, for views that leave the choice. Usage: this view does not.
+    virtual core::Status chooseAxes(TraceAxes axes);
     /// Pixels that a picture of this view needs below its header.
     virtual int naturalHeight() const { return 900; }
     /// Colours that no style sheet reaches.
@@ -42,6 +45,7 @@ private:
 struct PanelKind {
     std::string name;
     std::function<Panel*(Workspace&)> make;
+    bool everyPlanner = false;  // a picture shows all planners, not only the usual ones
 };
 const std::vector<PanelKind>& panelKinds();
 

@@ -2,6 +2,7 @@
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
 
 namespace hw::viewer {
@@ -10,7 +11,8 @@ const std::vector<PanelKind>& panelKinds() {
     static const std::vector<PanelKind> kinds{
         {"timeline", [](Workspace& workspace) { return new TimelinePanel(workspace); }},
         {"whatif", [](Workspace& workspace) { return new WhatIfPanel(workspace); }},
-        {"compare", [](Workspace& workspace) { return new ComparePanel(workspace); }},
+        {"compare", [](Workspace& workspace) { return new ComparePanel(workspace); }, true},
+        {"trace", [](Workspace& workspace) { return new TracePanel(workspace); }},
     };
     return kinds;
 }

@@ -23,7 +23,8 @@ QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, con
     for (const double tick : ticks) {
         const double value = std::fabs(tick) < step * 1e-6 ? 0 : tick;
         labels << (signed_ && value >= 0 ? QStringLiteral("+") : QString()) +
-                      QString::number(value, 'f', digits) + QLatin1Char(' ') + unit_;
+                      QString::number(value, 'f', digits) +
+                      (unit_.isEmpty() ? QString() : QLatin1Char(' ') + unit_);
     }
     return labels;
 }

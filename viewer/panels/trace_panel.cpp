@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/trace_panel.h"
+
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+
+TracePanel::TracePanel(Workspace& workspace) : Panel(workspace, tr("Memory trace")) {
+    plot_ = new TracePlot;
+    legend_ = new Legend;
+    addToHeader(legend_);
+    steps_ = toggle(tr("steps"), tr("Across: steps of the schedule instead of time"));
+    bytes_ = toggle(tr("bytes"), tr("Up: every storage as high as it is large"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(plot_);
+    setFocusProxy(plot_);
+    connect(&workspace, &Workspace::documentChanged, this, &TracePanel::updatePlan);
+    connect(&workspace, &Workspace::activePlanChanged, this, &TracePanel::updatePlan);
+    connect(&workspace, &Workspace::selectionChanged, this,
+            [this] { plot_->setSelectedOp(this->workspace().selectedOp()); });
+    connect(plot_, &TracePlot::opClicked, &workspace, &Workspace::selectOp);
+    updateLegend();
+}
+
+QToolButton* TracePanel::toggle(const QString& text, const QString& tip) {
+    auto* button = new QToolButton;
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setCheckable(true);
+    addToHeader(button);
+    connect(button, &QToolButton::toggled, this, [this] {
+        plot_->setAxes({steps_->isChecked(), bytes_->isChecked()});
+    });
+    return button;
+}
+
+void TracePanel::updatePlan() {
+    stale_ = true;
+    if (!isVisible()) return;
+    stale_ = false;
+    plot_->show(workspace().document(), workspace().activePlan());
+    updateLegend();
+}
+
+void TracePanel::showEvent(QShowEvent* event) {
+    Panel::showEvent(event);
+    if (stale_) updatePlan();
+}
+
+void TracePanel::updateLegend() {
+    const std::vector<TraceBar>& bars = plot_->trace().bars;
+    const auto any = [&](Presence presence) {
+        return std::any_of(bars.begin(), bars.end(),
+                           [&](const TraceBar& bar) { return bar.presence == presence; });
+    };
+    std::vector<Legend::Item> items{
+        {theme().presence(Presence::Kept), tr("kept since first computed")}};
+    if (any(Presence::Rematerialized))
+        items.push_back({theme().presence(Presence::Rematerialized), tr("rematerialized")});
+    if (any(Presence::Encoded))
+        items.push_back({theme().presence(Presence::Encoded), tr("encoded")});
+    items.push_back({theme().muted, tr("blank: not in memory"), false, true});
+    legend_->setItems(std::move(items));
+}
+
+void TracePanel::applyTheme() {
+    plot_->applyTheme();
+    updateLegend();
+}
+
+core::Status TracePanel::chooseAxes(TraceAxes axes) {
+    steps_->setChecked(axes.steps);
+    bytes_->setChecked(axes.bytes);
+    return {};
+}
+
+core::Status TracePanel::prepareShot(const std::vector<std::string>&) {
+    steps_->hide();  // nothing to press in a picture
+    bytes_->hide();
+    stale_ = false;
+    plot_->show(workspace().document(), workspace().activePlan());
+    updateLegend();
+    return {};
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QToolButton>
+
+#include "viewer/panels/legend.h"
+#include "viewer/panels/panel.h"
+#include "viewer/plots/trace_plot.h"
+
+namespace hw::viewer {
+
+/// The memory trace of the plan that Compare or What if chose; of the recorded step without one.
+class TracePanel : public Panel {
+    Q_OBJECT
+public:
+    explicit TracePanel(Workspace& workspace);
+
+    TracePlot& plot() const { return *plot_; }
+    const Legend& legend() const { return *legend_; }
+    void applyTheme() override;
+    core::Status chooseAxes(TraceAxes axes) override;
+    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+
+protected:
+    void showEvent(QShowEvent* event) override;
+
+private:
+    QToolButton* toggle(const QString& text, const QString& tip);
+    void updatePlan();
+    void updateLegend();
+
+    TracePlot* plot_;
+    Legend* legend_;
+    QToolButton *steps_, *bytes_;
+    bool stale_ = true;  // hidden, it does not follow the budget
+};
+
+}  // namespace hw::viewer
