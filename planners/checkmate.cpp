@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 using Residents = std::vector<std::vector<bool>>;
 
 constexpr std::size_t kExactColumns = 20'000;    // of the integer program
-constexpr std::size_t kRelaxedColumns = 20'000;  // of the linear relaxation
+constexpr std::size_t kRelaxedColumns = 12'000;  // of the linear relaxation
 constexpr std::size_t kMostOps = 20'000;         // merging further leaves nothing of the graph
 constexpr std::size_t kFewestGroups = 8;
 constexpr double kKeptShare = 0.003;  // of the budget: small items always retained
@@ -116,14 +116,23 @@ private:
 
     void exact(const CheckmateSize& full) {
         progress_.report(kBoundShare, "solving the integer program");
-        const auto solution = solveCheckmate(model_, request_.budget, full, options(true));
+        CheckmateOptions exact = options(true);
+        StageJudge start(model_, request_.budget);
+        lookahead(start, Distance::Root, {}, [this] { return stopped(); });
+        start.trim();
+        offer(start);
+        if (best_) {
+            start.load(*best_);
+            exact.start = &start;
+        }
+        const auto solution = solveCheckmate(model_, request_.budget, full, exact);
         if (!solution) {
             failed_ = true;
             return;
         }
         noTable_ = solution->infeasible;
         if (solution->retained.empty()) return;
-        const Residents rounded = atLeast(solution->retained, 0.5);
+        const Residents rounded = roundRetained(solution->retained, 0.5);
         tryTable([&](StageJudge& judge) { importRetained(judge, full, rounded); });
     }
 
@@ -163,24 +172,15 @@ private:
             tryTable([&](StageJudge& judge) { importResidents(judge, size.begin, rounded); });
         };
         for (const double threshold : {0.5, 0.999, 0.9, 0.75, 0.6, 0.4, 0.25, 0.1, 0.001})
-            if (!stopped()) take(atLeast(retained, threshold));
+            if (!stopped()) take(roundRetained(retained, threshold));
         std::mt19937_64 random(request_.seed);
         for (int n = 0; n < kRandomRoundings && !stopped(); ++n) {
-            Residents drawn = atLeast(retained, 2);
+            Residents drawn = roundRetained(retained, 2);
             for (std::size_t g = 0; g < retained.size(); ++g)
                 for (std::size_t i = 0; i < retained[g].size(); ++i)
                     drawn[g][i] = static_cast<double>(random() >> 11) * 0x1p-53 < retained[g][i];
             take(drawn);
         }
-    }
-
-    static Residents atLeast(const std::vector<std::vector<double>>& values, double threshold) {
-        Residents flags;
-        for (const std::vector<double>& group : values) {
-            std::vector<bool>& made = flags.emplace_back(group.size());
-            for (std::size_t i = 0; i < group.size(); ++i) made[i] = group[i] >= threshold;
-        }
-        return flags;
     }
 
     static Proposal refuse(PlanStatus status, std::string reason) {

@@ -10,14 +10,15 @@ namespace hw::planners {
 /// two-phase rounding of its linear relaxation (section 5) on larger ones.
 ///
 /// Small means up to some thousands of variables, about a hundred ops. There the plan is the
-/// cheapest of its form when the solver ends in time, otherwise the best that it found. On larger
-/// graphs the relaxation is solved for a budget lower by the paper's allowance (0.1), S is rounded,
-/// and the least recomputation follows from it. Departures: besides the threshold 1/2, others and
-/// random rounding (from the seed) are tried, and what is dropped may also be rebuilt as late as
-/// possible; the cheapest plan within the budget counts. Where none fits, the allowance grows.
-/// Where even the relaxation is too large, stages are merged into groups and small storages always
-/// kept, down to a number of variables that is solved in seconds; beyond some ten thousand ops the
-/// answer is a reason.
+/// cheapest of its form when the solver ends in time, otherwise the best that it found; unlike the
+/// paper's, the solver begins with a greedy plan (lookahead.h) where one fits. On larger graphs the
+/// relaxation is solved for a budget lower by the paper's allowance (0.1), S is rounded, and the
+/// least recomputation follows from it. Departures: besides the threshold 1/2, others and random
+/// rounding (from the seed) are tried, and what is dropped may also be rebuilt as late as possible;
+/// the cheapest plan within the budget counts. Where none fits, the allowance grows. Where even the
+/// relaxation is too large, stages are merged into groups and small storages always kept, down to a
+/// number of variables that is solved in seconds; beyond some ten thousand ops the answer is a
+/// reason.
 ///
 /// The lower bound of a small graph comes from cuts at every stage (cut_relaxation.h), which holds
 /// for plans of any form; the optimum of the program itself does not. Larger graphs get none.

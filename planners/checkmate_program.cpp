@@ -77,6 +77,16 @@ std::size_t estimatedColumns(const StageModel& model, const CheckmateSize& size)
     return columns;
 }
 
+std::vector<std::vector<bool>> roundRetained(const std::vector<std::vector<double>>& retained,
+                                             double threshold) {
+    std::vector<std::vector<bool>> rounded;
+    for (const std::vector<double>& group : retained) {
+        std::vector<bool>& made = rounded.emplace_back(group.size());
+        for (std::size_t i = 0; i < group.size(); ++i) made[i] = group[i] >= threshold;
+    }
+    return rounded;
+}
+
 void importRetained(StageJudge& judge, const CheckmateSize& size,
                     const std::vector<std::vector<bool>>& retained) {
     const StageModel& model = judge.model();
@@ -169,11 +179,27 @@ public:
         lp.a_matrix_.index_ = index_;
         lp.a_matrix_.value_ = value_;
         if (!integer) return lp;
+        // R is whole by itself where S is; said to the solver, it can round up what it proves.
         lp.integrality_.assign(cost_.size(), HighsVarType::kContinuous);
+        for (std::size_t c = 0; c < cost_.size(); ++c)
+            if (cost_[c] > 0) lp.integrality_[c] = HighsVarType::kInteger;
         for (const auto& group : retained_)
             for (const int column : group)
                 if (column != kAbsent) lp.integrality_[column] = HighsVarType::kInteger;
         return lp;
+    }
+
+    /// Gives the solver the table's S to begin with; the other variables follow from it.
+    void begin(Highs& highs, const StageJudge& start) const {
+        std::vector<HighsInt> index;
+        std::vector<double> value;
+        for (std::size_t g = 0; g < retained_.size(); ++g)
+            for (ItemIndex i = 0; i < itemCount(); ++i)
+                if (retained_[g][i] != kAbsent) {
+                    index.push_back(retained_[g][i]);
+                    value.push_back(start.retained(i, size_.begin[g]) ? 1 : 0);
+                }
+        highs.setSolution(static_cast<HighsInt>(index.size()), index.data(), value.data());
     }
 
     std::vector<std::vector<double>> retained(const std::vector<double>& values) const {
@@ -436,6 +462,7 @@ std::optional<CheckmateSolution> solveCheckmate(const StageModel& model, Bytes b
     highs.startCallback(kCallbackMipInterrupt);
     highs.startCallback(kCallbackSimplexInterrupt);
     if (highs.passModel(program.lp(options.integer)) == HighsStatus::kError) return std::nullopt;
+    if (options.start != nullptr && options.integer) program.begin(highs, *options.start);
     if (highs.run() == HighsStatus::kError) return std::nullopt;
     const HighsModelStatus status = highs.getModelStatus();
     solution.infeasible = status == HighsModelStatus::kInfeasible;

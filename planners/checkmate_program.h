@@ -7,7 +7,7 @@
 // With i an item, c an op of the chain that rebuilds it, and all of them captured before stage t:
 //
 //   S[t,i]  item i is retained into stage t            (a 0/1 variable)
-//   R[t,o]  op o is re-run in stage t                  (0/1 by itself once S is, as it has a cost)
+//   R[t,o]  op o is re-run in stage t                  (0/1 by itself once S is)
 //   (1b)    S[t+1,i] <= S[t,i] + R[t,c]                what is retained was there or was rebuilt
 //   (1c)    R[t,o]   <= S[t,i] + R[t,c], o reads i     (1 <= ... for the op of the stage)
 //   (2-3)   U[t,o]: bytes while stage t is about to run op o, from U[t,0] = sum of S[t,i], plus
@@ -15,7 +15,7 @@
 //   (4-9)   FREE: item i goes after its last reader of the stage. Instead of products, made linear
 //           with hazard counts, D[t,i,o] = "i is still needed at o" has one variable a reader:
 //           D[t,i,o] >= R[t,o], D[t,i,next reader], and S[t+1,i] at the last one. FREE is the
-//           difference of two neighbours. The 0/1 points are the same, the relaxation is no weaker.
+//           difference of two neighbours. The 0/1 points are the same as those of the paper's (9).
 //
 // Departures from the paper, all of them so that the program charges what the judge charges:
 // several outputs of an op are separate items (made together, kept apart, duplicates charged while
@@ -57,6 +57,8 @@ struct CheckmateOptions {
     double timeLimitSeconds = 10;
     std::int64_t nodeLimit = -1;  // of branch and bound; -1: none. Deterministic, unlike the time
     bool integer = true;          // false: the linear relaxation
+    /// A table within the budget to begin with; may be absent.
+    const core::StageJudge* start = nullptr;
     std::function<bool()> cancelled = [] { return false; };
 };
 
@@ -74,8 +76,12 @@ std::optional<CheckmateSolution> solveCheckmate(const core::StageModel& model, c
                                                 const CheckmateSize& size,
                                                 const CheckmateOptions& options);
 
-/// Makes a fresh judge's table the one that the program means by S, where it is 1 from `threshold`
-/// upwards; the judge then finds the least recomputation for it (section 5, second phase).
+/// S as bits: 1 from `threshold` upwards.
+std::vector<std::vector<bool>> roundRetained(const std::vector<std::vector<double>>& retained,
+                                             double threshold);
+
+/// Makes a fresh judge's table the one that the program means by S; the judge then finds the least
+/// recomputation for it (section 5, second phase).
 void importRetained(core::StageJudge& judge, const CheckmateSize& size,
                     const std::vector<std::vector<bool>>& retained);
 

@@ -163,13 +163,8 @@ TEST(Checkmate, CoarseProgramsMeanTablesThatFit) {
             const auto solution = solveCheckmate(model, budget, size, {});
             ASSERT_TRUE(solution);
             if (solution->retained.empty()) continue;
-            std::vector<std::vector<bool>> retained;
-            for (const auto& group : solution->retained) {
-                retained.emplace_back();
-                for (const double value : group) retained.back().push_back(value > 0.5);
-            }
             StageJudge judge(model, budget);
-            importRetained(judge, size, retained);
+            importRetained(judge, size, roundRetained(solution->retained, 0.5));
             EXPECT_EQ(judge.overflow(), Bytes(0)) << "seed " << seed << ", " << budget.count();
             EXPECT_LE(solution->bound, judge.time());
             EXPECT_GE(solution->bound + Nanoseconds(1), judge.time()) << "seed " << seed;

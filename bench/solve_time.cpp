@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// Planning time over the size of the graph, on generated networks. Prints CSV; see
+// bench/solve-time.
+//   bench_solve_time size SECONDS RATIO {residual|lstm} SIZE...
+//   bench_solve_time exact SECONDS RATIO {chain|lstm} SIZE...
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "bench/chain_network.h"
+#include "bench/networks.h"
+#include "planners/checkmate_program.h"
+#include "planners/cut_relaxation.h"
+#include "planners/lookahead.h"
+#include "planners/planner.h"
+
+namespace {
+
+using namespace hw;
+using namespace hw::core;
+using namespace hw::planners;
+
+struct Settings {
+    double seconds = 10;  // a search may take
+    double ratio = 0.5;   // budget over the baseline's peak
+};
+
+class Watch {
+public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    }
+
+private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+Bytes budgetOf(const TrainingGraph& graph, double ratio) {
+    const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
+    return Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * ratio));
+}
+
+Outcome plan(const char* planner, const TrainingGraph& graph, Bytes budget, double seconds) {
+    PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = seconds;
+    auto outcome = planWith(planner, graph, request);
+    return outcome ? *outcome : Outcome{};
+}
+
+// The steps of `highwater` one by one, then all of it.
+void measureSize(const std::string& name, int size, const TrainingGraph& graph,
+                 const Settings& settings) {
+    const Bytes budget = budgetOf(graph, settings.ratio);
+    const Watch modelWatch;
+    const StageModel model(graph);
+    StageJudge judge(model, budget);
+    judge.trim();
+    const StageIndex highest = judge.highestStage();
+    const double modelSeconds = modelWatch.seconds();
+
+    const Watch firstWatch;
+    lookahead(judge, Distance::Root, {}, [] { return false; });
+    judge.trim();
+    const double firstSeconds = firstWatch.seconds();
+    const bool fits = judge.overflow() == Bytes(0);
+
+    const Watch boundWatch;
+    CutOptions options;
+    options.timeLimitSeconds = settings.seconds;
+    const auto bound = solveCuts(model, budget, {highest}, options);
+    const double boundSeconds = boundWatch.seconds();
+
+    const Outcome all = plan("highwater", graph, budget, settings.seconds);
+    const auto percent = [&](Nanoseconds time) {
+        return 100 * (ratio(time, graph.totalTime()) - 1);
+    };
+    std::printf(
+        "%s,%d,%zu,%zu,%.4f,%.4f,%.4f,%.4f,%.4f,%s,%.4f,%.4f,%.3f\n", name.c_str(), size,
+        graph.ops.size(), model.itemCount(), modelSeconds, firstSeconds,
+        fits ? percent(judge.time()) : -1.0, boundSeconds, bound ? percent(bound->bound) : 0.0,
+        std::string(planStatusName(all.status)).c_str(), all.plan ? 100 * (all.overhead - 1) : -1.0,
+        100 * all.gap.value_or(-0.01), all.solveSeconds);
+    std::fflush(stdout);
+}
+
+// The exact program against the shortest run of `highwater` that finds a plan as cheap; false when
+// the program did not finish.
+bool measureExact(const std::string& name, int size, const TrainingGraph& graph,
+                  const Settings& settings) {
+    const Bytes budget = budgetOf(graph, settings.ratio);
+    const StageModel model(graph);
+    const Watch watch;
+    CheckmateOptions options;
+    options.timeLimitSeconds = settings.seconds;
+    StageJudge start(model, budget);
+    lookahead(start, Distance::Root, {}, [] { return false; });
+    start.trim();
+    if (start.overflow() == Bytes(0)) options.start = &start;
+    const auto exact = solveCheckmate(model, budget, fullSize(model), options);
+    const double exactSeconds = watch.seconds();
+    const bool finished = exact && (exact->optimal || exact->infeasible);
+    const auto percent = [&](Nanoseconds time) {
+        return 100 * (ratio(time, graph.totalTime()) - 1);
+    };
+    Nanoseconds optimum(-1);  // as judged, the program's own figure is rounded down
+    if (finished && exact->optimal) {
+        StageJudge judge(model, budget);
+        importRetained(judge, fullSize(model), roundRetained(exact->retained, 0.5));
+        if (judge.overflow() == Bytes(0)) optimum = judge.time();
+    }
+    Outcome ours;
+    for (double limit = 0.05; limit < 2 * settings.seconds; limit *= 2) {
+        ours = plan("highwater", graph, budget, limit);
+        if (ours.plan && (!finished || ours.time <= optimum)) break;
+        if (finished && exact->infeasible) break;
+        if (!finished && limit > 1) break;
+    }
+    std::printf("%s,%d,%zu,%zu,%s,%.4f,%.4f,%.4f,%.4f\n", name.c_str(), size, graph.ops.size(),
+                estimatedColumns(model, fullSize(model)),
+                !finished           ? "unfinished"
+                : exact->infeasible ? "infeasible"
+                                    : "optimal",
+                exactSeconds, optimum.count() < 0 ? -1.0 : percent(optimum), ours.solveSeconds,
+                ours.plan ? percent(ours.time) : -1.0);
+    std::fflush(stdout);
+    return finished;
+}
+
+TrainingGraph generate(std::string_view name, int size, bool tiny) {
+    if (name == "chain") return bench::chainNetwork(size);
+    if (name == "residual") {
+        bench::ResidualNetwork network;
+        network.layers = size;
+        return generate(network);
+    }
+    bench::LstmNetwork network;
+    network.steps = size;
+    if (tiny) network.layers = 1;
+    return generate(network);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc < 6 || !haveSolver()) {
+        std::fprintf(
+            stderr,
+            "usage: %s size|exact SECONDS RATIO chain|residual|lstm SIZE...; needs a build "
+            "with HiGHS\n",
+            argv[0]);
+        return 2;
+    }
+    const bool exact = std::string_view(argv[1]) == "exact";
+    const Settings settings{std::atof(argv[2]), std::atof(argv[3])};
+    std::puts(exact ? "network,size,ops,columns,status,exact_s,optimum,highwater_s,highwater"
+                    : "network,size,ops,items,model_s,first_plan_s,first_plan,bound_s,bound,status,"
+                      "overhead,gap,total_s");
+    for (int i = 5; i < argc; ++i) {
+        const int size = std::atoi(argv[i]);
+        if (size < 1) return 2;
+        const TrainingGraph graph = generate(argv[4], size, exact);
+        if (!exact)
+            measureSize(argv[4], size, graph, settings);
+        else if (!measureExact(argv[4], size, graph, settings))
+            break;
+    }
+    return 0;
+}
