@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Planning time over the size of the graph, on generated networks. Prints CSV; see
 // bench/solve-time.
-//   bench_solve_time size SECONDS RATIO {residual|lstm} SIZE...
-//   bench_solve_time exact SECONDS RATIO {chain|lstm} SIZE...
+//   bench_solve_time {size|exact} SECONDS RATIO {chain|residual|lstm} SIZE...
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -129,7 +128,7 @@ bool measureExact(const std::string& name, int size, const TrainingGraph& graph,
     return finished;
 }
 
-TrainingGraph generate(std::string_view name, int size, bool tiny) {
+TrainingGraph generate(std::string_view name, int size) {
     if (name == "chain") return bench::chainNetwork(size);
     if (name == "residual") {
         bench::ResidualNetwork network;
@@ -138,7 +137,6 @@ TrainingGraph generate(std::string_view name, int size, bool tiny) {
     }
     bench::LstmNetwork network;
     network.steps = size;
-    if (tiny) network.layers = 1;
     return generate(network);
 }
 
@@ -161,7 +159,7 @@ int main(int argc, char** argv) {
     for (int i = 5; i < argc; ++i) {
         const int size = std::atoi(argv[i]);
         if (size < 1) return 2;
-        const TrainingGraph graph = generate(argv[4], size, exact);
+        const TrainingGraph graph = generate(argv[4], size);
         if (!exact)
             measureSize(argv[4], size, graph, settings);
         else if (!measureExact(argv[4], size, graph, settings))

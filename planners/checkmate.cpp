@@ -18,12 +18,13 @@ using namespace hw::core;
 using Clock = std::chrono::steady_clock;
 using Residents = std::vector<std::vector<bool>>;
 
-constexpr std::size_t kExactColumns = 20'000;    // of the integer program
-constexpr std::size_t kRelaxedColumns = 12'000;  // of the linear relaxation
-constexpr std::size_t kMostOps = 20'000;         // merging further leaves nothing of the graph
+constexpr std::size_t kExactColumns = 20'000;   // of the integer program
+constexpr std::size_t kRelaxedColumns = 6'000;  // of the first linear relaxation
+constexpr std::size_t kMostOps = 20'000;        // merging further leaves nothing of the graph
 constexpr std::size_t kFewestGroups = 8;
 constexpr double kKeptShare = 0.003;  // of the budget: small items always retained
 constexpr double kBoundShare = 0.3;   // of the time
+constexpr double kRefinement = 4;     // time of a relaxation of twice the size over the first's
 constexpr int kRandomRoundings = 20;
 
 class Attempt {
@@ -52,6 +53,7 @@ public:
             offer(everything);
             return conclude();
         }
+        highest_ = everything.highestStage();
         const CheckmateSize full = fullSize(model_);
         if (graph_.ops.size() <= kMostOps) {
             if (small()) {
@@ -136,14 +138,26 @@ private:
         tryTable([&](StageJudge& judge) { importRetained(judge, full, rounded); });
     }
 
-    // Section 5: a relaxation, rounded. Coarser where it would be too large.
+    // Section 5: relaxations, rounded; coarser ones where the full one would be too large, finer
+    // ones as long as there is time.
     void round() {
-        const CheckmateSize size = affordableSize();
-        constexpr std::array kAllowances{0.1, 0.0, 0.2, 0.3, 0.4};
+        boundFromOneCut();
+        for (std::size_t columns = kRelaxedColumns; !stopped(); columns *= 2) {
+            const double before = left();
+            const CheckmateSize size = affordableSize(columns);
+            roundAt(size);
+            const bool full = size.begin.size() == static_cast<std::size_t>(model_.end) + 1;
+            if (full || proven() || request_.workLimit || left() < kRefinement * (before - left()))
+                return;
+        }
+    }
+
+    void roundAt(const CheckmateSize& size) {
+        constexpr std::array kAllowances{0.1, 0.0, 0.2, 0.3, 0.4};  // the first is the paper's
         for (std::size_t a = 0; a < kAllowances.size() && !stopped(); ++a) {
             if (a >= 2 && best_) break;
-            progress_.report(static_cast<double>(a) / kAllowances.size(),
-                             "solving the linear relaxation");
+            progress_.report(request_.workLimit ? 0 : 1 - left() / limit_,
+                             "rounding a linear relaxation");
             const Bytes budget(static_cast<std::int64_t>(
                 static_cast<double>(request_.budget.count()) * (1 - kAllowances[a])));
             const auto solution = solveCheckmate(model_, budget, size, options(false));
@@ -152,14 +166,25 @@ private:
         }
     }
 
-    CheckmateSize affordableSize() const {
+    // Cheap and valid for all plans, unlike the relaxation of the program.
+    void boundFromOneCut() {
+        CutOptions options;
+        options.timeLimitSeconds = left() * kBoundShare;
+        options.integer = false;
+        const auto solution = solveCuts(model_, request_.budget, {highest_}, options);
+        if (!solution) return;
+        impossible_ = solution->infeasible;
+        if (!impossible_) bound_ = solution->bound;
+    }
+
+    CheckmateSize affordableSize(std::size_t columns) const {
         const auto stages = static_cast<std::size_t>(model_.end) + 1;
         // A group has at least one variable for every op before it, half of them on average.
-        std::size_t groups = std::min(stages, 1 + 4 * kRelaxedColumns / stages);
+        std::size_t groups = std::min(stages, 1 + 4 * columns / stages);
         const Bytes kept(
             static_cast<std::int64_t>(kKeptShare * static_cast<double>(request_.budget.count())));
         CheckmateSize size = coarseSize(model_, groups, kept);
-        while (groups > kFewestGroups && estimatedColumns(model_, size) > kRelaxedColumns) {
+        while (groups > kFewestGroups && estimatedColumns(model_, size) > columns) {
             groups = std::max(kFewestGroups, groups * 4 / 5);
             size = coarseSize(model_, groups, kept);
         }
@@ -232,6 +257,7 @@ private:
     StageModel model_;
     std::optional<std::vector<std::uint64_t>> best_;
     Nanoseconds bestTime_;
+    StageIndex highest_ = 0;  // of the plan that drops nothing
     std::optional<Nanoseconds> bound_;
     bool impossible_ = false, noTable_ = false, failed_ = false;
 };

@@ -11,17 +11,18 @@ namespace hw::planners {
 ///
 /// Small means up to some thousands of variables, about a hundred ops. There the plan is the
 /// cheapest of its form when the solver ends in time, otherwise the best that it found; unlike the
-/// paper's, the solver begins with a greedy plan (lookahead.h) where one fits. On larger graphs the
-/// relaxation is solved for a budget lower by the paper's allowance (0.1), S is rounded, and the
-/// least recomputation follows from it. Departures: besides the threshold 1/2, others and random
-/// rounding (from the seed) are tried, and what is dropped may also be rebuilt as late as possible;
-/// the cheapest plan within the budget counts. Where none fits, the allowance grows. Where even the
-/// relaxation is too large, stages are merged into groups and small storages always kept, down to a
-/// number of variables that is solved in seconds; beyond some ten thousand ops the answer is a
-/// reason.
+/// paper's, the solver begins with a greedy plan (lookahead.h) where one fits.
 ///
-/// The lower bound of a small graph comes from cuts at every stage (cut_relaxation.h), which holds
-/// for plans of any form; the optimum of the program itself does not. Larger graphs get none.
+/// On larger graphs the relaxation is solved for a budget lower by the paper's allowance (0.1), S
+/// is rounded, and the least recomputation follows from it. Departures: besides the threshold 1/2,
+/// others and random rounding (from the seed) are tried, what is dropped may also be rebuilt as
+/// late as possible, and the cheapest plan within the budget counts. Where none fits, the allowance
+/// grows. Stages are merged into groups and small storages always kept, down to a number of
+/// variables that is solved in seconds; finer groups follow while there is time. Beyond some ten
+/// thousand ops the answer is a reason.
+///
+/// The program covers plans of one form; a bound must hold for all of them, so it comes from cuts
+/// (cut_relaxation.h): one at every stage of a small graph, one at the highest of a larger one.
 ///
 /// Default time limit: 10 seconds. With a work limit (nodes of branch and bound) the result is the
 /// same for the same seed. Without the solver (HiGHS) there is no plan.
