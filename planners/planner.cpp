@@ -80,10 +80,8 @@ const std::array kRegistry{
           {kDealloc}},
     Entry{"checkmate", "Checkmate (MLSys 2020), the optimal integer program or its LP rounding",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Checkmate>(); }},
-    Entry{"monet",
-          "MONeT (ICLR 2021): recomputation and implementations of ops, chosen jointly",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Monet>(); },
-          {"menu=FILE", "use=LIST"}},
+    Entry{"monet", "MONeT (ICLR 2021): recomputation and implementations of ops, chosen jointly",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<Monet>(); }},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
     Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
@@ -155,18 +153,20 @@ Status checkOptions(std::string_view planner, const std::map<std::string, std::s
     if (entry == kRegistry.end()) return makePlanner(planner).error();
     std::string known;
     for (const std::string& option : entry->options) known += (known.empty() ? "" : ", ") + option;
-    for (const auto& [name, value] : options) {
+    for (const auto& given : options) {
         const bool fits = std::any_of(
             entry->options.begin(), entry->options.end(), [&](const std::string& option) {
                 const std::size_t equals = option.find('=');
-                const std::string values = "|" + option.substr(equals + 1) + "|";
-                return option.compare(0, equals, name) == 0 && !value.empty() &&
-                       values.find("|" + value + "|") != std::string::npos;
+                std::string values = "|", value = "|";
+                values.append(option.substr(equals + 1)).append("|");
+                value.append(given.second).append("|");
+                return option.compare(0, equals, given.first) == 0 && !given.second.empty() &&
+                       values.find(value) != std::string::npos;
             });
         if (!fits)
             return Error{
                 ErrorCode::Usage,
-                std::string(planner) + " has no option '" + name + "=" + value + "'",
+                std::string(planner) + " has no option '" + given.first + "=" + given.second + "'",
                 known.empty() ? std::string(planner) + " has no options" : "its options: " + known};
     }
     return {};

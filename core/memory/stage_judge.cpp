@@ -348,12 +348,12 @@ void StageJudge::rollback() {
 }
 
 void StageJudge::load(const std::vector<std::uint64_t>& table) {
-    const std::vector<std::uint64_t> wanted = table;  // may be our own
+    if (&table == &retained_) return;
     for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
         for (StageIndex k = first_[i]; k <= last_[i];) {
-            const bool value = bit(wanted, i, k);
+            const bool value = bit(table, i, k);
             StageIndex to = k;
-            while (to < last_[i] && bit(wanted, i, to + 1) == value) ++to;
+            while (to < last_[i] && bit(table, i, to + 1) == value) ++to;
             set(i, k, to, value);
             k = to + 1;
         }
