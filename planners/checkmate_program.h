@@ -25,33 +25,16 @@
 // view is run in the stage, and Y, it is still defined at its end). The optimum is that of the best
 // table of StageJudge. It is no bound for plans of other forms: those that recompute in another
 // order within a stage or drop and rebuild a storage twice in one; cut_relaxation.h bounds them.
-//
-// Coarse programs, for graphs on which even the linear relaxation is too large: neighbouring stages
-// form one group, whose recomputations all happen before its first op; items in `kept` are retained
-// as long as anything reads them. Their plans are plans of the full program, their optimum may be
-// higher.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
-#include "core/memory/stage_judge.h"
+#include "planners/checkmate_size.h"
 
 namespace hw::planners {
-
-struct CheckmateSize {
-    std::vector<core::StageIndex> begin;  // first stage of each group, ascending from 0
-    std::vector<bool> kept;               // per item: always retained; empty: none
-};
-/// Every stage a group of its own, no item kept: the program of the paper.
-CheckmateSize fullSize(const core::StageModel& model);
-/// `groups` groups of about as many stages each; the smallest items, together at most
-/// `keptBytes`, are always retained.
-CheckmateSize coarseSize(const core::StageModel& model, std::size_t groups, core::Bytes keptBytes);
-
-/// About how many variables the program has; exact to some tenths of it.
-std::size_t estimatedColumns(const core::StageModel& model, const CheckmateSize& size);
 
 struct CheckmateOptions {
     double timeLimitSeconds = 10;
@@ -75,14 +58,5 @@ struct CheckmateSolution {
 std::optional<CheckmateSolution> solveCheckmate(const core::StageModel& model, core::Bytes budget,
                                                 const CheckmateSize& size,
                                                 const CheckmateOptions& options);
-
-/// S as bits: 1 from `threshold` upwards.
-std::vector<std::vector<bool>> roundRetained(const std::vector<std::vector<double>>& retained,
-                                             double threshold);
-
-/// Makes a fresh judge's table the one that the program means by S; the judge then finds the least
-/// recomputation for it (section 5, second phase).
-void importRetained(core::StageJudge& judge, const CheckmateSize& size,
-                    const std::vector<std::vector<bool>>& retained);
 
 }  // namespace hw::planners
