@@ -22,8 +22,7 @@ public:
     Implementation read() {
         if (!entry_.is_object()) throw std::invalid_argument("it is no object");
         one_.op = index("op", graph_.ops.size());
-        one_.name = entry_.at("name").get<std::string>();
-        if (one_.name.empty()) throw std::invalid_argument("'name' is empty");
+        one_.name = text("name");
         readKind();
         if (const auto value = figure("time_ns")) one_.time = Nanoseconds(*value);
         if (const auto value = figure("workspace_bytes")) one_.workspace = Bytes(*value);
@@ -39,7 +38,7 @@ public:
 
 private:
     void readKind() {
-        const auto name = entry_.at("kind").get<std::string>();
+        const std::string name = text("kind");
         for (const auto kind :
              {ImplementationKind::Algorithm, ImplementationKind::OutputActivated,
               ImplementationKind::IntermediateActivated, ImplementationKind::InPlace})
@@ -82,6 +81,12 @@ private:
                                             std::string(implementationKindName(one_.kind)) + "'");
     }
 
+    std::string text(const char* key) const {
+        const auto at = entry_.find(key);
+        if (at == entry_.end() || !at->is_string() || at->get_ref<const std::string&>().empty())
+            throw std::invalid_argument("'" + std::string(key) + "' is missing or no text");
+        return at->get<std::string>();
+    }
     std::optional<std::int64_t> figure(const char* key) {
         known_.insert(key);
         if (!entry_.contains(key)) return std::nullopt;
@@ -151,7 +156,7 @@ json entryJson(const Implementation& one) {
 }  // namespace
 
 Result<Menu> parseMenu(const std::string& text, const TrainingGraph& graph) {
-    const std::string hint = "core/plan/implementations.h describes the form of a menu";
+    const std::string hint = "docs/menu.md describes the form of a menu";
     try {
         const json document = json::parse(text);
         if (!document.is_object() || document.value("format", "") != "highwater-menu")

@@ -178,6 +178,8 @@ TEST(Menu, SaysWhatIsWrongWithIt) {
         {R"({"op": 2, "name": "a", "kind": "algorithm", "time_ns": 1, "workspace_bytes": 0},
             {"op": 2, "name": "a", "kind": "algorithm", "time_ns": 2, "workspace_bytes": 0})",
          "entry 1: op 2 has 'a' already"},
+        {R"({"op": 2, "kind": "algorithm"})", "'name' is missing"},
+        {R"({"op": 2, "name": "a", "kind": 3})", "'kind' is missing or no text"},
         {"7", "no object"},
     };
     for (const auto& [entry, part] : wrong) {
