@@ -76,12 +76,11 @@ private:
 
     JointPlan search() {
         const std::vector<ImplementationKinds> alone = parts();
-        const std::size_t searches = 1 + (alone.empty() ? 0 : alone.size()) + (alone.size() > 1);
+        const std::size_t searches = 1 + alone.size() + (alone.size() > 1 ? 1 : 0);
         unit_ = std::max(0.05, limit_ - elapsed()) /
                 (static_cast<double>(searches) + (searches > 1 ? kJointShare - 1 : 0));
         const Menu nothing;
         const JointPlan plain = searchOne(nothing, {}, 0, 1);
-        JointPlan best = plain;
         std::vector<JointPlan> found{plain};
         for (const ImplementationKinds& kinds : alone) {
             progress_.report(static_cast<double>(found.size()) / static_cast<double>(searches),
@@ -106,14 +105,13 @@ private:
         JointSearch search(graph_, menu, request_.budget, request_.seed * 1000003 + salt * 7919,
                            progress_.cancelled);
         // As good as any plan can be, to a millionth of the baseline's time.
-        const Nanoseconds enough =
-            bound_ + Nanoseconds(haveSolver() ? graph_.totalTime().count() / 1'000'000 : 0);
+        const Nanoseconds enough = bound_ + Nanoseconds(graph_.totalTime().count() / 1'000'000);
         return search.run(warm, effort, enough);
     }
 
     Proposal conclude(const JointPlan& best) const {
         Proposal proposal;
-        if (haveSolver()) proposal.lowerBound = bound_;
+        proposal.lowerBound = bound_;
         if (progress_.cancelled()) {
             proposal.status = PlanStatus::Cancelled;
             proposal.reason = "cancelled";

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kPool = 6;            // plans that are kept
 constexpr int kRounds = 6;                  // of annealing and of changes of the choice, in turn
+constexpr double kExploring = 0.4;          // of the effort, before the rounds
+constexpr double kHottest = 2e-4;           // temperature, as a share of the baseline's time
 constexpr double kRelaxShare = 0.2;         // of the seconds, for a relaxation
 constexpr std::int64_t kMovesOfATable = 8;  // moves that a new table is worth, for each item
 constexpr StageIndex kBlock = 12;           // ops whose choices change together at the most
@@ -75,17 +77,24 @@ JointPlan JointSearch::run(const std::vector<JointPlan>& warm, const Effort& eff
     effort_ = effort;
     enough_ = enough;
     begin_ = Clock::now();
-    for (const JointPlan& plan : warm) offer(plan);
-    for (const ImplementationChoice& choice : starts())
-        if (pool_.empty() || !done()) start(choice);
-    if (done()) return best();
-    relax(JointPlan(best()));
-    if (!best().fits())
-        for (const JointPlan& plan : std::vector<JointPlan>(pool_.begin(), pool_.end()))
-            shrink(plan, piece(0.3 / static_cast<double>(pool_.size())));
-    const double share = (best().fits() ? 0.7 : 0.6) / kRounds;
+    for (const JointPlan& plan : warm) {
+        offer(plan);
+        StageJudge judge(plan.variant->model, budget_);
+        judge.load(plan.table);
+        if (algorithms_) take(judge, plan);
+    }
+    std::map<ImplementationChoice, JointPlan> flows;  // the best start of each flow of data
+    for (const ImplementationChoice& choice : starts()) {
+        if (!pool_.empty() && done()) return best();
+        for (JointPlan& plan : start(choice, warm)) {
+            const auto [at, isNew] = flows.try_emplace(flowOf(choice), plan);
+            if (!isNew && plan < at->second) at->second = std::move(plan);
+        }
+    }
+    explore(flows);
+    const double share = (1 - kExploring) / kRounds;
     for (int round = 0; round < kRounds && !done(); ++round) {
-        const double hot = 2e-4 * std::pow(0.5, round);
+        const double hot = kHottest * std::pow(0.5, round);
         const Cooling cooling{hot, hot / 30};
         const double parts = 1.0 + (algorithms_ ? 1.0 : 0.0) + (dataflow_.empty() ? 0.0 : 1.0);
         anneal(JointPlan(best()), cooling, piece(share / parts));
@@ -94,6 +103,21 @@ JointPlan JointSearch::run(const std::vector<JointPlan>& warm, const Effort& eff
         if (!dataflow_.empty() && !done()) changeChoices(piece(share / parts));
     }
     return best();
+}
+
+// Every flow of data gets its share before the best of them gets the rest: fresh plans of a good
+// flow are worse than annealed ones of a poor flow.
+void JointSearch::explore(const std::map<ImplementationChoice, JointPlan>& flows) {
+    const double share = kExploring / static_cast<double>(flows.size());
+    for (const auto& [flow, plan] : flows) {
+        if (done()) return;
+        JointPlan relaxed = relax(plan, kRelaxShare / static_cast<double>(flows.size()));
+        const JointPlan& better = relaxed < plan ? relaxed : plan;
+        if (better.fits())
+            anneal(better, {kHottest, kHottest / 30}, piece(share));
+        else
+            shrink(better, piece(share));
+    }
 }
 
 void JointSearch::offer(JointPlan plan) {
@@ -154,18 +178,46 @@ std::vector<ImplementationChoice> JointSearch::starts() const {
     return distinct;
 }
 
-void JointSearch::start(const ImplementationChoice& choice) {
+// Plans under a choice: a fresh one, and those of `warm` carried over.
+std::vector<JointPlan> JointSearch::start(const ImplementationChoice& choice,
+                                          const std::vector<JointPlan>& warm) {
     JointPlan plan;
     plan.choice = choice;
     plan.variant = variantFor(choice);
-    if (!plan.variant) return;
+    if (!plan.variant) return {};
     StageJudge judge(plan.variant->model, budget_);
+    std::vector<JointPlan> plans{fitted(judge, plan)};
+    for (const JointPlan& known : warm) {
+        StageJudge old(known.variant->model, budget_);
+        old.load(known.table);
+        transferTable(old, judge);
+        plans.push_back(fitted(judge, plan));
+    }
+    return plans;
+}
+
+JointPlan JointSearch::fitted(StageJudge& judge, const JointPlan& of) {
     judge.trim();
     if (judge.overflow() > Bytes(0)) lookahead(judge, Distance::Root, {}, stopped_);
-    offer(take(judge, plan));
+    return take(judge, of);
+}
+
+// The choice without algorithms.
+ImplementationChoice JointSearch::flowOf(const ImplementationChoice& choice) const {
+    ImplementationChoice flow;
+    for (const Implementation* one : dataflow_)
+        if (const auto at = choice.find(one->op); at != choice.end() && at->second == one->name)
+            flow.insert(*at);
+    return flow;
 }
 
 JointPlan JointSearch::take(StageJudge& judge, const JointPlan& of) {
+    JointPlan plan = withFittingAlgorithms(judge, of);
+    offer(plan);
+    return plan;
+}
+
+JointPlan JointSearch::withFittingAlgorithms(StageJudge& judge, const JointPlan& of) const {
     judge.trim();
     JointPlan plan{of.choice, of.variant, judge.table(), judge.time(), judge.overflow()};
     if (!algorithms_) return plan;
@@ -182,19 +234,18 @@ JointPlan JointSearch::take(StageJudge& judge, const JointPlan& of) {
 }
 
 // What a relaxation with one cut would keep, as a further plan.
-void JointSearch::relax(const JointPlan& plan) {
+JointPlan JointSearch::relax(const JointPlan& plan, double share) {
     StageJudge judge(plan.variant->model, budget_);
     judge.trim();
     CutOptions options;
-    options.timeLimitSeconds = effort_.moves ? 1e6 : kRelaxShare * left();
+    options.timeLimitSeconds = effort_.moves ? 1e6 : share * effort_.seconds;
     if (effort_.moves) options.nodeLimit = 100;
-    if (judge.overflow() == Bytes(0) || options.timeLimitSeconds < 0.02) return;
+    if (judge.overflow() == Bytes(0) || options.timeLimitSeconds < 0.02) return plan;
     const std::vector<StageIndex> cuts{judge.highestStage()};
     const auto solution = solveCuts(plan.variant->model, budget_, cuts, options);
-    if (!solution || solution->infeasible || solution->resident.empty()) return;
+    if (!solution || solution->infeasible || solution->resident.empty()) return plan;
     importResidents(judge, cuts, solution->resident);
-    if (judge.overflow() > Bytes(0)) lookahead(judge, Distance::Root, {}, stopped_);
-    offer(take(judge, plan));
+    return fitted(judge, plan);
 }
 
 // Approaches the budget from above, from the table that keeps everything.
@@ -221,7 +272,7 @@ void JointSearch::shrink(const JointPlan& plan, const Piece& piece) {
     }
     judge.setBudget(budget_);
     if (!annealing.best().empty()) judge.load(annealing.best());
-    offer(take(judge, plan));
+    take(judge, plan);
 }
 
 void JointSearch::anneal(const JointPlan& plan, const Cooling& cooling, const Piece& piece) {
@@ -233,7 +284,7 @@ void JointSearch::anneal(const JointPlan& plan, const Cooling& cooling, const Pi
         return piece.spent(moves);
     });
     if (!annealing.best().empty()) judge.load(annealing.best());
-    offer(take(judge, plan));
+    take(judge, plan);
 }
 
 // The algorithms that fit a table leave it no room to change: anneals beside the leanest ones.
@@ -290,7 +341,7 @@ void JointSearch::changeChoices(const Piece& piece) {
             return done() ? 1.0 : static_cast<double>(count) / static_cast<double>(moves);
         });
         if (!annealing.best().empty()) judge.load(annealing.best());
-        offer(take(judge, changed));
+        take(judge, changed);
     }
 }
 

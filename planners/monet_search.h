@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -77,16 +78,22 @@ private:
     void addAll(core::ImplementationChoice& choice,
                 const std::vector<const core::Implementation*>& entries) const;
     std::vector<core::ImplementationChoice> starts() const;
-    void start(const core::ImplementationChoice& choice);
-    void relax(const JointPlan& plan);
+    std::vector<JointPlan> start(const core::ImplementationChoice& choice,
+                                 const std::vector<JointPlan>& warm);
+    core::ImplementationChoice flowOf(const core::ImplementationChoice& choice) const;
+    void explore(const std::map<core::ImplementationChoice, JointPlan>& flows);
+    JointPlan relax(const JointPlan& plan, double share);
     void shrink(const JointPlan& plan, const Piece& piece);
     void anneal(const JointPlan& plan, const Cooling& cooling, const Piece& piece);
     void withSmallWorkspaces(const JointPlan& plan, const Cooling& cooling, const Piece& piece);
     void changeChoices(const Piece& piece);
     bool change(core::ImplementationChoice& choice);
 
-    /// Takes what the judge holds into the pool, with algorithms that fit it.
+    /// What the judge holds, with algorithms that fit it; take() puts it into the pool, fitted()
+    /// first drops what exceeds the budget.
+    JointPlan withFittingAlgorithms(core::StageJudge& judge, const JointPlan& of) const;
     JointPlan take(core::StageJudge& judge, const JointPlan& of);
+    JointPlan fitted(core::StageJudge& judge, const JointPlan& of);
     void offer(JointPlan plan);
     const JointPlan& best() const { return pool_.front(); }
 
