@@ -32,21 +32,23 @@ Result<TrainingGraph> graphOf(const std::string& what) {
     return loadGraph(*session, *step);
 }
 
-void row(const std::string& name, const TrainingGraph& graph, const std::string& menu,
-         const char* use, double ratioOfPeak, std::int64_t work) {
+void row(const std::string& planner, const std::string& name, const TrainingGraph& graph,
+         const std::string& menu, const char* use, double ratioOfPeak, std::int64_t work) {
     planners::PlanRequest request;
     const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
     request.budget =
         Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * ratioOfPeak));
     request.workLimit = work;
-    request.options = {{"menu", menu}, {"use", use}};
-    const auto outcome = planners::planWith("monet", graph, request);
+    const bool choosing = planner == "monet";
+    if (choosing) request.options = {{"menu", menu}, {"use", use}};
+    const auto outcome = planners::planWith(planner, graph, request);
     if (!outcome) {
         std::fprintf(stderr, "%s\n", outcome.error().what.c_str());
         std::exit(1);
     }
     const bool ok = outcome->status == planners::PlanStatus::Ok;
-    std::printf("%s,%s,%g,%s,", name.c_str(), use, ratioOfPeak,
+    const char* what = choosing ? (*use == 0 ? "all" : use) : planner.c_str();
+    std::printf("%s,%s,%g,%s,", name.c_str(), what, ratioOfPeak,
                 std::string(planners::planStatusName(outcome->status)).c_str());
     if (ok) std::printf("%.6f", outcome->overhead);
     std::printf(",");
@@ -72,9 +74,11 @@ int main(int argc, char** argv) {
     const std::string menu = writeMenu(bench::madeUpMenu(*graph));
     std::fprintf(stderr, "%s: %zu ops; %s\n", argv[1], graph->ops.size(), bench::kMadeUpFigures);
     std::printf("graph,use,ratio,status,overhead,bound,chosen,seconds\n");
-    for (int i = 3; i < argc; ++i)
+    for (int i = 3; i < argc; ++i) {
+        row("highwater", argv[1], *graph, menu, "", std::atof(argv[i]), std::atoll(argv[2]));
         for (const char* use :
              {"none", "algorithms", "output-activated", "intermediate", "in-place", ""})
-            row(argv[1], *graph, menu, use, std::atof(argv[i]), std::atoll(argv[2]));
+            row("monet", argv[1], *graph, menu, use, std::atof(argv[i]), std::atoll(argv[2]));
+    }
     return 0;
 }
