@@ -33,6 +33,7 @@ ShotOptions options(const QTemporaryDir& folder, const char* view, const char* f
     made.output = folder.filePath(QLatin1String(file)).toStdString();
     made.width = 1000;
     made.height = 600;
+    made.planners = {"none", "chen-greedy", "dtr:eqclass"};  // those that plan at once
     return made;
 }
 

@@ -17,10 +17,15 @@ namespace {
 
 constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
+const QStringList kQuick{QStringLiteral("none"), QStringLiteral("chen-greedy"),
+                         QStringLiteral("dtr:eqclass")};
+
 class Window : public ::testing::Test {
 protected:
     void SetUp() override {
         window_.setLight(false);
+        // Those that plan at once; what takes seconds has a test of its own.
+        window_.workspace().selectPlanners(kQuick);
         window_.resize(1400, 900);
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -59,6 +64,7 @@ TEST_F(Window, OpensALogAndShowsItsPeak) {
     EXPECT_NEAR(window_.timeline().plot().highestDrawn(), 10.06, 0.01) << "gigabytes";
     EXPECT_TRUE(window_.compare().figure(0).startsWith(QStringLiteral("10.06 → ")));
     EXPECT_TRUE(window_.compare().figure(1).startsWith(QStringLiteral("291.9 → ")));
+    EXPECT_EQ(window_.compare().figure(3), QStringLiteral("no bound yet"));
 }
 
 TEST_F(Window, ZoomedOutOrNarrowThePeakStays) {
@@ -126,10 +132,11 @@ TEST_F(Window, AClickOnACurveChoosesThatPlan) {
 
 TEST_F(Window, TickedPlannersHaveCurvesAndTheBoundIsDrawn) {
     HW_NEED_LOG("resnet32");
+    window_.workspace().selectPlanners(kQuick + QStringList{QStringLiteral("highwater")});
     open("resnet32");
     ASSERT_TRUE(idle());
     FrontierPlot& plot = window_.whatIf().plot();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.drawn().size() == 5; }, kPatience));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.drawn().size() == 4; }, kPatience));
     EXPECT_EQ(plot.drawn().back(), QStringLiteral("highwater")) << "ours on top";
     EXPECT_TRUE(plot.boundDrawn());
     for (QCheckBox* box : window_.whatIf().planners().boxes()) {

@@ -32,7 +32,7 @@ private:
     TracePlot* plot_;
     Legend* legend_;
     QToolButton *steps_, *bytes_;
-    bool stale_ = true;  // hidden, it does not follow the budget
+    bool stale_ = true;  // while it is not shown, plans come and go unseen
 };
 
 }  // namespace hw::viewer

@@ -30,7 +30,7 @@ FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
     new FrontierMarks(this, QStringLiteral("background"), true);
     new FrontierMarks(this, QStringLiteral("legend"), false);
     setMouseTracking(true);
-    setMinimumSize(300, 180);
+    setMinimumSize(300, 150);
     reload();
 }
 

@@ -156,7 +156,7 @@ QScrollBar:horizontal { background: @panel; height: 9px; margin: 0; }
 QScrollBar::handle { background: @line; border-radius: 4px; min-height: 24px; min-width: 24px; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; }
 QToolButton:checked { border-color: @accent; color: @accent; }
-QTabBar { background: @panel; }
+QTabBar { background: @panel; qproperty-drawBase: 0; }
 QTabBar::tab { background: @panel; color: @muted; padding: 7px 14px; border: none; border-bottom: 2px solid @panel; }
 QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
 QTabBar::tab:hover { color: @text; }

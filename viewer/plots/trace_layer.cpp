@@ -111,7 +111,7 @@ void TraceLayer::drawPhases(QCPPainter* painter) {
         if (right - left < kShortest) continue;
         const QRectF box(left, kPhases, right - left - (right - left > 4 ? 1 : 0), kPhaseHeight);
         painter->fillRect(box, theme().phase(starts[i].phase));
-        if (i > 0 && from >= area.left()) {
+        if (i > 0 && from > area.left() + kShortest) {
             painter->setPen(QPen(theme().text, 1, Qt::DotLine));
             painter->drawLine(QPointF(left, area.top()), QPointF(left, area.bottom()));
         }
