@@ -31,7 +31,7 @@ public:
 
     Proposal run() {
         Proposal proposal;
-        if (const Bytes floor = bestCase_.floor(); request_.budget < floor) {
+        if (const Bytes floor = bestCase_.floor; request_.budget < floor) {
             proposal.reason =
                 "one op with its inputs, outputs, workspace and the constants still needed takes " +
                 humanBytes(floor) + ", whatever is recomputed and chosen";

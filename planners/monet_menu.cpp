@@ -69,37 +69,6 @@ TrainingGraph bestGraph(TrainingGraph graph, const Menu& menu) {
     return graph;
 }
 
-// Fixed bytes with every storage that is no item there from its birth to its own last reader.
-std::vector<Bytes> forcedBytes(const StageModel& model) {
-    const TrainingGraph& graph = *model.graph;
-    std::vector<StageIndex> from(graph.storages.size(), 0), until(graph.storages.size(), kNone);
-    StageIndex next = 0;
-    for (const Event& event : graph.events) {
-        if (event.kind == Event::Kind::Constant) from[event.index] = next;
-        if (event.kind != Event::Kind::Compute) continue;
-        const Op& op = graph.ops[event.index];
-        const StageIndex stage = model.stageOf[event.index];
-        if (stage == kNone) continue;
-        if (!op.viewOnly()) next = stage + 1;
-        for (const Use& use : op.inputs) until[graph.storageOf(use.tensor)] = stage;
-        for (const Write& write : op.writes) until[write.storage] = stage;
-    }
-    std::vector<Bytes> change(static_cast<std::size_t>(model.end) + 2);
-    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
-        if (model.itemOf[s] != kNone) continue;
-        const Storage& storage = graph.storages[s];
-        if (!storage.isConstant()) from[s] = model.stageOf[storage.creator] + 1;
-        const StageIndex last = storage.aliveAtEnd ? model.end : until[s];
-        if (last < from[s]) continue;
-        change[from[s]] += storage.bytes;
-        change[last + 1] -= storage.bytes;
-    }
-    Bytes sum;
-    for (Bytes& bytes : change) bytes = sum += bytes;
-    change.pop_back();
-    return change;
-}
-
 }  // namespace
 
 Result<ImplementationKinds> parseKinds(std::string_view use) {
@@ -148,26 +117,17 @@ Menu onlyChosen(const Menu& menu, const ImplementationChoice& choice) {
 
 BestCase::BestCase(const TrainingGraph& captured, const Menu& menu)
     : graph(bestGraph(captured, menu)), model(graph) {
-    model.fixedBytes = forcedBytes(model);
+    TrainingGraph lean = graph;
     std::set<std::pair<OpIndex, StorageIndex>> saved;
     for (const Implementation& one : menu.implementations) {
         if (one.kind != ImplementationKind::InPlace) continue;
         const StorageIndex made =
             captured.storageOf(captured.ops[one.op].outputs[one.output].tensor);
-        if (saved.emplace(one.op, made).second)
-            model.footprint[one.op] -= captured.storages[made].bytes;
+        if (!saved.emplace(one.op, made).second) continue;
+        model.footprint[one.op] -= captured.storages[made].bytes;
+        lean.ops[one.op].workspace -= captured.storages[made].bytes;
     }
-}
-
-Bytes BestCase::floor() const {
-    Bytes most;
-    for (StageIndex k = 0; k <= model.end; ++k) {
-        const auto op = static_cast<std::size_t>(model.opOf(k));
-        Bytes needed = model.fixedBytes[k] + model.footprint[op];
-        for (const ItemIndex i : model.inputs[op]) needed += model.bytes[i];
-        most = std::max(most, needed);
-    }
-    return most;
+    floor = lean.floorBytes();
 }
 
 ImplementationChoice fittingAlgorithms(const TrainingGraph& captured, const Menu& menu,

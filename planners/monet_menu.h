@@ -38,18 +38,15 @@ core::Menu onlyChosen(const core::Menu& menu, const core::ImplementationChoice& 
 /// no lower; a form that is made and kept takes room and time that are not counted here. Where an
 /// output takes an input's storage, let the one of the two be resident whose version that storage
 /// holds: it takes at least the output's bytes, and what the op overwrites cannot be read
-/// afterwards. What is no item counts from its birth to its own last reader only, not to the last
-/// rebuild that may read it: another choice may make that rebuild impossible.
+/// afterwards.
 struct BestCase {
     BestCase(const core::TrainingGraph& captured, const core::Menu& menu);
     BestCase(const BestCase&) = delete;
     BestCase& operator=(const BestCase&) = delete;
 
-    /// No plan keeps a budget below this, whatever is chosen: the most that one stage needs.
-    core::Bytes floor() const;
-
     core::TrainingGraph graph;
     core::StageModel model;
+    core::Bytes floor;  // no plan keeps a budget below it, whatever is chosen
 };
 
 /// For every op with algorithms in the menu the fastest whose workspace fits whenever `schedule`
