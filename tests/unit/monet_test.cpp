@@ -6,6 +6,7 @@
 #include "planners/cut_relaxation.h"
 #include "planners/monet_menu.h"
 #include "planners/monet_search.h"
+#include "tests/unit/exhaustive_search.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::planners {
@@ -324,6 +325,73 @@ TEST(Monet, IsValidAndItsBoundHoldsOnRandomGraphs) {
     EXPECT_GT(planned, 60);
     EXPECT_GT(compared, 200);
     EXPECT_EQ(chosenKinds & 7, 7) << "algorithms and new reads are of use somewhere";
+}
+
+// The least time of any schedule under one of the choices; none when no schedule keeps the budget.
+// `complete` becomes false when a search was given up.
+std::optional<Nanoseconds> bestOf(const std::vector<TrainingGraph>& variants, Bytes budget,
+                                  bool& complete) {
+    constexpr std::size_t kMostStates = 20'000;
+    std::optional<Nanoseconds> best;
+    for (const TrainingGraph& variant : variants) {
+        const test::BestSchedule search(variant, budget, kMostStates);
+        if (search.exhausted()) complete = false;
+        if (search.time() && (!best || *search.time() < *best)) best = search.time();
+    }
+    return best;
+}
+
+// The graphs under no choice, every choice of one entry and of two that go together.
+std::vector<TrainingGraph> variantsOf(const TrainingGraph& graph, const Menu& menu) {
+    constexpr std::size_t kMostWrites = 3;  // of a storage, in the exhaustive search
+    std::vector<TrainingGraph> variants{graph};
+    const auto add = [&](const ImplementationChoice& choice) {
+        auto under = applyImplementations(graph, menu, choice);
+        if (under && std::all_of(under->storages.begin(), under->storages.end(),
+                                 [&](const Storage& s) { return s.writers.size() <= kMostWrites; }))
+            variants.push_back(std::move(*under));
+    };
+    for (const Implementation& one : menu.implementations) {
+        add({{one.op, one.name}});
+        for (const Implementation& other : menu.implementations)
+            if (one.op < other.op) add({{one.op, one.name}, {other.op, other.name}});
+    }
+    return variants;
+}
+
+// No schedule under any choice of up to two entries is faster than the bound, or keeps a budget
+// that is called impossible.
+TEST(Monet, BoundsHoldAgainstExhaustiveSearch) {
+    int feasible = 0, reached = 0, complete = 0;
+    for (unsigned seed = 0; seed < 70; ++seed) {
+        const TrainingGraph graph = test::smallGraph(seed);
+        Menu menu = randomMenu(graph, seed);
+        if (menu.implementations.size() > 5) menu.implementations.resize(5);
+        const std::vector<TrainingGraph> variants = variantsOf(graph, menu);
+        const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
+        for (const int percent : {100, 85, 70}) {
+            const Bytes budget(peak.count() * percent / 100);
+            PlanRequest request = requestFor(menu, budget);
+            request.workLimit = 1;
+            const auto outcome = planWith("monet", graph, request);
+            ASSERT_TRUE(outcome) << outcome.error().what;
+            bool all = true;
+            const auto best = bestOf(variants, budget, all);
+            if (all) ++complete;
+            if (!best) continue;
+            ++feasible;
+            ASSERT_NE(outcome->status, PlanStatus::Infeasible)
+                << "seed " << seed << ", " << percent << " %: " << outcome->reason;
+            if (outcome->lowerBound) {
+                EXPECT_LE(*outcome->lowerBound, *best)
+                    << "seed " << seed << ", " << percent << " %";
+            }
+            if (outcome->status == PlanStatus::Ok && outcome->time <= *best) ++reached;
+        }
+    }
+    EXPECT_GT(feasible, 60);
+    EXPECT_GT(complete, 60);
+    EXPECT_GT(reached, feasible * 3 / 4) << "as good as the best with two entries";
 }
 
 TEST(TransferTable, KeepsWhatWasKeptAndStaysASchedule) {
