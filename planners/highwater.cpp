@@ -233,6 +233,7 @@ private:
         std::vector<std::optional<Candidate>> made(kThreads);
         {
             std::vector<std::jthread> threads;
+            threads.reserve(kThreads);
             for (int t = 0; t < kThreads; ++t)
                 threads.emplace_back([&, t] {
                     StageJudge judge(model_, request_.budget);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/file.h"
 #include "core/import/text_source.h"
 
 namespace hw::core {
@@ -152,24 +153,13 @@ Result<AllocationProblem> readAllocationCsv(const std::string& path) {
 
 Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,
                       const std::vector<Bytes>& offsets) {
-    const std::string temporary = path + ".partial";
-    {
-        std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-        file << "id,offset\n";
-        for (std::size_t i = 0; i < ids.size(); ++i)
-            file << quoted(ids[i]) << ',' << offsets[i].count() << '\n';
-        file.flush();
-        if (!file) {
-            std::remove(temporary.c_str());
-            return badInput("cannot write '" + path + "'",
-                            "check that the folder exists, is writable and has room");
-        }
-    }
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-        std::remove(temporary.c_str());
-        return badInput("cannot write '" + path + "'", "check that the path is no folder");
-    }
-    return {};
+    std::string text = "id,offset\n";
+    for (std::size_t i = 0; i < ids.size(); ++i)
+        text.append(quoted(ids[i]))
+            .append(",")
+            .append(std::to_string(offsets[i].count()))
+            .append("\n");
+    return writeFileAtomically(path, text);
 }
 
 }  // namespace hw::core

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "core/base/file.h"
+
 namespace hw::core {
 namespace {
 
@@ -169,22 +171,7 @@ Result<Plan> readPlanFile(const std::string& path) {
 }
 
 Status writePlanFile(const Plan& plan, const std::string& path) {
-    const std::string temporary = path + ".partial";
-    {
-        std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-        file << writePlan(plan);
-        file.flush();
-        if (!file) {
-            std::remove(temporary.c_str());
-            return badInput("cannot write '" + path + "'",
-                            "check that the folder exists, is writable and has room");
-        }
-    }
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-        std::remove(temporary.c_str());
-        return badInput("cannot write '" + path + "'", "check that the path is no folder");
-    }
-    return {};
+    return writeFileAtomically(path, writePlan(plan));
 }
 
 Status requireSameGraph(const Plan& plan, const TrainingGraph& graph) {
