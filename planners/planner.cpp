@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "planners/planner.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -121,6 +123,12 @@ void keepChoice(Plan& plan, const Menu& menu, ImplementationChoice choice) {
     plan.implementations = std::move(choice);
 }
 
+double threadCpuSeconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 }  // namespace
 
 std::string_view planStatusName(PlanStatus status) {
@@ -189,6 +197,7 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
     const auto menu = requestedMenu(request.options, graph);
     if (!menu) return menu.error();
     const auto begin = std::chrono::steady_clock::now();
+    const double cpuBegin = threadCpuSeconds();
     Proposal proposal = (*planner)->plan(graph, request, progress);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
 
@@ -199,6 +208,7 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
     outcome.budget = request.budget;
     outcome.lowerBound = proposal.lowerBound;
     outcome.solveSeconds = elapsed.count();
+    outcome.solveCpuSeconds = threadCpuSeconds() - cpuBegin;
     outcome.figures = std::move(proposal.figures);
     const Nanoseconds baseline = graph.totalTime();
     if (outcome.status != PlanStatus::Ok) {
@@ -237,20 +247,36 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
 std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGraph& graph,
                                     PlanRequest request, const Progress& progress) {
     constexpr int kSteps = 16;
-    auto fits = [&](Bytes budget) {
+    constexpr double kSeconds = 10;  // where no limit is given
+    const double seconds = request.timeLimitSeconds.value_or(kSeconds) / 2;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto left = [&] {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        return seconds - passed.count();
+    };
+    if (request.workLimit)
+        request.workLimit = std::max<std::int64_t>(1, *request.workLimit / kSteps);
+    // Peak of a plan within the budget, when one is found with a part of the time that is left.
+    const auto found = [&](Bytes budget, int parts) -> std::optional<Bytes> {
         request.budget = budget;
+        if (!request.workLimit) request.timeLimitSeconds = left() / parts;
         const auto outcome = planWith(planner, graph, request, progress);
-        return outcome && outcome->status == PlanStatus::Ok;
+        if (!outcome || outcome->status != PlanStatus::Ok) return std::nullopt;
+        return outcome->peak;
     };
     Bytes low = graph.floorBytes();
-    Bytes high = evaluate(graph, baselineSchedule(graph)).peak;
-    if (!fits(high)) return std::nullopt;
+    const auto most = found(evaluate(graph, baselineSchedule(graph)).peak, kSteps);
+    if (!most) return std::nullopt;
+    Bytes high = *most;
     // Planners are not monotonic in the budget: the answer is a budget that does, not the least
     // one.
     for (int i = 0; i < kSteps && high.count() - low.count() > high.count() / 500; ++i) {
-        if (progress.cancelled()) break;
+        if (progress.cancelled() || (!request.workLimit && left() <= 0)) break;
         const Bytes middle((low.count() + high.count()) / 2);
-        (fits(middle) ? high : low) = middle;
+        if (const auto peak = found(middle, std::max(2, kSteps / 2 - i)))
+            high = *peak;
+        else
+            low = middle;
     }
     return high;
 }

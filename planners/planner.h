@@ -82,8 +82,9 @@ struct Outcome {
     double overhead = 0;  // time / baseline time
     std::int64_t recomputedOps = 0;
     std::optional<core::Nanoseconds> lowerBound;
-    std::optional<double> gap;  // (time - lower bound) / baseline time
-    double solveSeconds = 0;
+    std::optional<double> gap;   // (time - lower bound) / baseline time
+    double solveSeconds = 0;     // wall time of planning
+    double solveCpuSeconds = 0;  // processor time of the calling thread in it
     std::map<std::string, std::int64_t> figures;
     std::optional<core::Plan> plan;  // when status is Ok
 };
@@ -96,7 +97,8 @@ core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGra
                                const PlanRequest& request, const Progress& progress = {});
 
 /// Smallest budget at which `planner` finds a plan, searched by bisection between the graph's floor
-/// and its baseline peak; none when even the baseline peak has no plan.
+/// and its baseline peak within half of the request's time limit; none when even the baseline peak
+/// has no plan.
 std::optional<core::Bytes> smallestBudget(std::string_view planner,
                                           const core::TrainingGraph& graph, PlanRequest request,
                                           const Progress& progress = {});

@@ -38,6 +38,8 @@ private:
             for (std::size_t n = next++; n < list.size() && !failed_; n = next++) {
                 const SweepPoint& point = points_[list[n]];
                 solve(list[n], point.request);
+                // Each of these plans on one thread, and the cores are shared with the others.
+                outcomes_[list[n]].solveSeconds = outcomes_[list[n]].solveCpuSeconds;
                 if (!keepPlans_) outcomes_[list[n]].plan.reset();
             }
         };
