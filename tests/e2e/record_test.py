@@ -119,8 +119,8 @@ class Models(Recording):
                 self.assertEqual(versions.setdefault(storage, before), before)
                 versions[storage] = before + 1
 
-    def test_resnet18(self):
-        self.check("resnet18")
+    def test_resnet(self):
+        self.check("resnet")
         layers = dict(self.query("SELECT path, type FROM layers"))
         self.assertEqual(layers["layer1.0.conv2"], "Conv2d")
         self.assertEqual(layers["(root)"], "ResNet")

@@ -30,7 +30,7 @@ class RunTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.sessions = {}
-        for model in ("resnet18", "transformer", "lstm"):
+        for model in ("resnet", "transformer", "lstm"):
             session = os.path.join(cls.folder, model + ".hws")
             code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "2", "--json", "--", sys.executable,
                                   os.path.join(ROOT, "training", model + ".py"), "--steps", "3")

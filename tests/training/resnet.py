@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Trains torchvision's ResNet-18 on random images with SGD; prints each loss exactly.
+"""Trains one of torchvision's ResNets on random images with SGD; prints each loss exactly.
 
 With the stem that is usual for small images: a 3x3 convolution of stride 1, no pooling.
 """
@@ -13,12 +13,13 @@ import torchvision
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--depth", type=int, choices=(18, 34, 50), default=18)
     parser.add_argument("--batch", type=int, default=48)
     parser.add_argument("--size", type=int, default=32, help="height and width of an image")
     options = parser.parse_args()
 
     torch.manual_seed(1)
-    model = torchvision.models.resnet18(num_classes=10)
+    model = getattr(torchvision.models, f"resnet{options.depth}")(num_classes=10)
     model.conv1 = torch.nn.Conv2d(3, 64, kernel_size=3, padding=1, bias=False)
     model.maxpool = torch.nn.Identity()
     criterion = torch.nn.CrossEntropyLoss()
