@@ -87,12 +87,12 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
         return {ErrorCode::Target,
                 program + " ended without starting Python" + ended + ": it is not Python",
                 "record a Python program: highwater record -- python3 train.py"};
-    if (!server.saw(Milestone::Shim))
-        return {ErrorCode::Target,
-                program + " started Python, which ended before it could be watched" + ended, ""};
     if (!server.saw(Milestone::Torch))
-        return {ErrorCode::Target, program + " is Python but never imported torch" + ended,
-                "Highwater records PyTorch training; check the program's own output"};
+        return {ErrorCode::Target,
+                program + " is Python but was never seen to import torch" + ended,
+                server.saw(Milestone::Shim)
+                    ? "Highwater records PyTorch training; check the program's own output"
+                    : "it ended before it could be watched; check the program's own output"};
     std::string seen;
     if (server.saw(Milestone::Forward)) seen += "a forward with gradients";
     if (server.saw(Milestone::Backward))

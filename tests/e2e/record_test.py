@@ -237,7 +237,7 @@ class BadPrograms(Recording):
         self.fails(self.record("/bin/echo", "hello"), "not Python", "hint:")
 
     def test_no_torch(self):
-        self.fails(self.record(PYTHON, "-c", "print(1)"), "never imported torch")
+        self.fails(self.record(PYTHON, "-c", "print(1)"), "never seen to import torch")
 
     def test_dies_before_a_step_ends(self):
         script = self.script(MLP.replace("    optimizer.step()", "    sys.exit(9)"))
