@@ -68,7 +68,7 @@ Status exportPlan(const Arguments& arguments) {
     if (!source) return source.error();
     const auto step = loadStep(source->session, source->step, source->plan.costs);
     if (!step) return step.error();
-    if (const Status same = requireSameGraph(source->plan, step->graph); !same) return same;
+    if (Status same = requireSameGraph(source->plan, step->graph); !same) return same;
     if (arguments.format == "layers")
         return writeFileAtomically(arguments.output, layerListCsv(step->graph, source->plan));
     const auto policy = torchPolicy(step->graph, source->plan);

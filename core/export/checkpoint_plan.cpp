@@ -66,12 +66,11 @@ Decisions decide(const TrainingGraph& graph, const Schedule& schedule) {
             storage.aliveAtEnd ||
             std::any_of(storage.readers.begin(), storage.readers.end(),
                         [&](OpIndex op) { return graph.ops[op].phase == Phase::Backward; });
-        if (!made.retained[s]) continue;
-        // The bytes that are held are those of the last forward op that wrote them.
-        OpIndex last = storage.creator;
-        for (const OpIndex writer : storage.writers)
-            if (graph.ops[writer].phase == Phase::Forward) last = writer;
-        made.saves[last] = true;
+        // PyTorch refuses to cache what is written later: such a storage is made again.
+        const bool written =
+            std::any_of(storage.writers.begin(), storage.writers.end(),
+                        [&](OpIndex op) { return graph.ops[op].phase == Phase::Forward; });
+        if (made.retained[s] && !written) made.saves[storage.creator] = true;
     }
     return made;
 }
@@ -104,7 +103,7 @@ class _Policy:
         name = op._schema.name
         key = (ctx.is_recompute, name)
         call = self.calls[key] = self.calls.get(key, -1) + 1
-        if call in self.saved.get(name, ()):
+        if call in self.saved.get(name, ()) and not op._schema.is_mutable:
             return CheckpointPolicy.MUST_SAVE
         return CheckpointPolicy.PREFER_RECOMPUTE
 

@@ -110,9 +110,9 @@ Status exportCsvTable(Session& session, const std::string& table, const std::str
         for (const std::string& name : *names) all += (all.empty() ? "" : ", ") + name;
         return Error{ErrorCode::Usage, "there is no table '" + table + "'", "tables: " + all};
     }
-    if (const Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
+    if (Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
     OutputFile out(path);
-    const Status read = guarded(session.path(), "reading a table", [&] {
+    Status read = guarded(session.path(), "reading a table", [&] {
         if (table == kMemoryEvents)
             writeMemoryEvents(session.database(), out);
         else if (table == kSeriesSamples)
@@ -132,7 +132,7 @@ Status exportCsv(Session& session, const std::string& folder) {
         return badInput("cannot make the folder '" + folder + "': " + error.message(),
                         "choose another place with -o");
     for (const std::string& name : *names)
-        if (const Status done = exportCsvTable(
+        if (Status done = exportCsvTable(
                 session, name, (std::filesystem::path(folder) / (name + ".csv")).string());
             !done)
             return done;

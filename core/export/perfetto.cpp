@@ -132,7 +132,8 @@ private:
         body.number(event::kTrack, uuid);
         return body;
     }
-    void slice(std::int64_t begin, std::int64_t end, std::int64_t uuid, ProtobufWriter body) {
+    void slice(std::int64_t begin, std::int64_t end, std::int64_t uuid,
+               const ProtobufWriter& body) {
         putEvent(begin, body);
         putEvent(end, eventOf(event::kEnd, uuid));
     }
@@ -292,7 +293,7 @@ private:
 }  // namespace
 
 Status exportPerfetto(Session& session, const std::string& path) {
-    if (const Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
+    if (Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
     OutputFile out(path);
     Status inner;
     const Status read =
