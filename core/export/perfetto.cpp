@@ -296,7 +296,7 @@ Status exportPerfetto(Session& session, const std::string& path) {
     if (Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
     OutputFile out(path);
     Status inner;
-    const Status read =
+    Status read =
         guarded(session.path(), "exporting", [&] { inner = PerfettoWriter(session, out).write(); });
     if (!read) return read;
     return inner ? out.finish() : inner;
