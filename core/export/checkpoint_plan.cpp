@@ -66,12 +66,13 @@ Decisions decide(const TrainingGraph& graph, const Schedule& schedule) {
             storage.aliveAtEnd ||
             std::any_of(storage.readers.begin(), storage.readers.end(),
                         [&](OpIndex op) { return graph.ops[op].phase == Phase::Backward; });
-        // PyTorch refuses to cache what is written later: such a storage is made again.
-        const bool written =
-            std::any_of(storage.writers.begin(), storage.writers.end(),
-                        [&](OpIndex op) { return graph.ops[op].phase == Phase::Forward; });
-        if (made.retained[s] && !written) made.saves[storage.creator] = true;
+        if (made.retained[s]) made.saves[storage.creator] = true;
     }
+    // PyTorch refuses to cache what is written later: an op with such a result runs again.
+    for (std::size_t s = 0; s < graph.storages.size(); ++s)
+        for (const OpIndex op : graph.storages[s].writers)
+            if (graph.ops[op].phase == Phase::Forward && !graph.storages[s].isConstant())
+                made.saves[graph.storages[s].creator] = false;
     return made;
 }
 
