@@ -102,6 +102,10 @@ core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::in
     return LoadedStep{std::move(*session), std::move(*graph), baseline};
 }
 
+bool isPlanFile(const std::string& path) {
+    return path.ends_with(".json") && core::readPlanFile(path);
+}
+
 core::Result<core::CostSet> parseCosts(const std::string& name) {
     if (name == "captured") return core::CostSet::Captured;
     if (name == "measured") return core::CostSet::Measured;

@@ -23,7 +23,10 @@ struct Common {
 };
 
 // One per command; each adds its subcommand and sets `common.exitCode` when it runs.
+void addCategorize(CLI::App& app, Common& common);
 void addCheck(CLI::App& app, Common& common);
+void addDiff(CLI::App& app, Common& common);
+void addExport(CLI::App& app, Common& common);
 void addImport(CLI::App& app, Common& common);
 void addInfo(CLI::App& app, Common& common);
 void addLayout(CLI::App& app, Common& common);
@@ -62,6 +65,8 @@ struct LoadedStep {
 /// A session or importable file, and the graph of its last complete step or of `step`.
 core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,
                                   std::optional<core::CostSet> costs = std::nullopt);
+/// By its name and content.
+bool isPlanFile(const std::string& path);
 /// "captured" or "measured". Errors: Usage.
 core::Result<core::CostSet> parseCosts(const std::string& name);
 

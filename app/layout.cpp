@@ -7,6 +7,7 @@
 
 #include "app/cli.h"
 #include "core/import/allocation_csv.h"
+#include "core/memory/caching_allocator.h"
 #include "core/memory/plan_layout.h"
 #include "core/session/database.h"
 
@@ -64,6 +65,7 @@ int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptio
          const Common& common) {
     const Packing& packing = packed.packing;
     const Fragmentation figures = fragmentation(blocks, packing);
+    const CachingAllocatorStats cached = replayBlocks(blocks);
     const bool over = options.capacity && packing.arena > *options.capacity;
     if (common.json) {
         Json json{{"arena_bytes", packing.arena.count()},
@@ -73,7 +75,11 @@ int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptio
                   {"blocks", blocks.size()},
                   {"live_peak_bytes", figures.livePeak.count()},
                   {"fragmentation", figures.overhead},
-                  {"largest_hole_bytes", figures.largestHoleAtPeak.count()}};
+                  {"largest_hole_bytes", figures.largestHoleAtPeak.count()},
+                  {"caching_allocator",
+                   {{"reserved_bytes", cached.peakReserved.count()},
+                    {"allocated_bytes", cached.peakAllocated.count()},
+                    {"fragmentation", cached.fragmentation()}}}};
         if (options.capacity) json["capacity_bytes"] = options.capacity->count();
         if (arguments.inPlace) json["merged_blocks"] = merged;
         if (!file.empty() && !over) json["file"] = file;
@@ -96,6 +102,9 @@ int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptio
               << (packing.optimal ? "optimal"
                                   : "no layout is below " + humanBytes(packing.lowerBound))
               << '\n';
+    std::snprintf(share, sizeof share, "%.1f %%", cached.fragmentation() * 100);
+    std::cout << "PyTorch's caching allocator would reserve " << humanBytes(cached.peakReserved)
+              << ", " << share << " of it never used\n";
     if (arguments.inPlace) std::cout << merged << " outputs take the place of an input\n";
     if (!file.empty()) std::cout << "written to " << file << '\n';
     return 0;

@@ -20,6 +20,9 @@ int main(int argc, char** argv) {
     addCheck(app, common);
     addLayout(app, common);
     addRun(app, common);
+    addExport(app, common);
+    addDiff(app, common);
+    addCategorize(app, common);
     addView(app, common);
     addShot(app, common);
     try {

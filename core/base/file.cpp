@@ -2,23 +2,28 @@
 #include "core/base/file.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 namespace hw::core {
 
 Status writeFileAtomically(const std::string& path, const std::string& text) {
-    const std::string temporary = path + ".partial";
+    std::error_code ignored;
+    // What is no plain file, such as /dev/stdout, is written to as it is.
+    const bool special =
+        std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
+    const std::string temporary = special ? path : path + ".partial";
     {
         std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
         file << text;
         file.flush();
         if (!file) {
-            std::remove(temporary.c_str());
+            if (!special) std::remove(temporary.c_str());
             return badInput("cannot write '" + path + "'",
                             "check that the folder exists, is writable and has room");
         }
     }
-    if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    if (!special && std::rename(temporary.c_str(), path.c_str()) != 0) {
         std::remove(temporary.c_str());
         return badInput("cannot write '" + path + "'", "check that the path is no folder");
     }

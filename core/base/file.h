@@ -8,7 +8,8 @@
 namespace hw::core {
 
 /// Writes `text` to a temporary file beside `path`, then renames it: `path` holds all of it or what
-/// it held before. Errors: BadInput.
+/// it held before. What is no plain file, such as /dev/stdout, is written to as it is.
+/// Errors: BadInput.
 Status writeFileAtomically(const std::string& path, const std::string& text);
 
 }  // namespace hw::core

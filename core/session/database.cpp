@@ -44,6 +44,27 @@ std::int64_t Database::lastInsertId() const {
     return sqlite3_last_insert_rowid(handle_);
 }
 
+std::int64_t Database::pragma(const char* name) {
+    Statement statement(*this, std::string("PRAGMA ") + name);
+    return statement.step() ? statement.integer(0) : 0;
+}
+
+void Database::setBusyTimeout(int milliseconds) {
+    sqlite3_busy_timeout(handle_, milliseconds);
+}
+
+std::unique_ptr<Database> Database::copy() const {
+    auto copied = std::make_unique<Database>("", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    sqlite3_backup* backup = sqlite3_backup_init(copied->handle_, "main", handle_, "main");
+    if (backup != nullptr) {
+        sqlite3_backup_step(backup, -1);
+        sqlite3_backup_finish(backup);
+    }
+    if (const int code = sqlite3_errcode(copied->handle_); code != SQLITE_OK)
+        throw DatabaseError{code, sqlite3_errmsg(copied->handle_)};
+    return copied;
+}
+
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
     const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);

@@ -68,6 +68,11 @@ public:
 
     void execute(const char* sql);
     std::int64_t lastInsertId() const;
+    std::int64_t pragma(const char* name);  // its value, 0 when it has none
+    /// Milliseconds that a statement waits for another connection's lock; 5,000 at first.
+    void setBusyTimeout(int milliseconds);
+    /// A private copy on a temporary file, which SQLite removes with it. Throws DatabaseError.
+    std::unique_ptr<Database> copy() const;
     sqlite3* handle() const { return handle_; }
 
 private:

@@ -4,7 +4,10 @@
 
 #include <filesystem>
 
+#include "core/session/damage.h"
 #include "core/session/database.h"
+#include "core/session/memory_events.h"
+#include "core/session/migrate.h"
 #include "core/session/session.h"
 #include "core/session/statements.h"
 
@@ -15,20 +18,15 @@ extern const char* const kSessionSchema;
 namespace {
 
 constexpr std::int64_t kApplicationId = 0x4857544d;  // "HWTM"
-constexpr std::uintmax_t kFullCheckLimit =
-    32u << 20;  // bytes; larger files are checked by their length
-
-std::int64_t pragma(Database& database, const char* name) {
-    Statement statement(database, std::string("PRAGMA ") + name);
-    return statement.step() ? statement.integer(0) : 0;
-}
+constexpr std::int64_t kFullCheckLimit = 32
+                                         << 20;  // bytes; larger files are checked by their length
 
 Status checkIsSession(Database& database, const std::string& path) {
-    if (pragma(database, "application_id") != kApplicationId)
+    if (database.pragma("application_id") != kApplicationId)
         return badInput(
             "'" + path + "' is a SQLite file, but no Highwater session",
             "record one with 'highwater record', or import a trace with 'highwater import'");
-    const std::int64_t version = pragma(database, "user_version");
+    const std::int64_t version = database.pragma("user_version");
     if (version > kSessionSchemaVersion)
         return badInput("'" + path + "' has session schema version " + std::to_string(version) +
                             ", this program reads up to version " +
@@ -40,19 +38,37 @@ Status checkIsSession(Database& database, const std::string& path) {
     return {};
 }
 
-Status checkIsWhole(Database& database, const std::string& path) {
+bool isComplete(Database& database, const std::string& path) {
     std::error_code ignored;
     const auto size = std::filesystem::file_size(path, ignored);
     const auto expected =
-        static_cast<std::uintmax_t>(pragma(database, "page_count") * pragma(database, "page_size"));
-    bool whole = size >= expected || std::filesystem::exists(path + "-wal", ignored);
-    if (whole && size <= kFullCheckLimit) {
-        Statement check(database, "PRAGMA quick_check(1)");
-        whole = check.step() && check.text(0) == "ok";
+        static_cast<std::uintmax_t>(database.pragma("page_count") * database.pragma("page_size"));
+    return size >= expected || std::filesystem::exists(path + "-wal", ignored);
+}
+
+// An older file, or one whose indexes are damaged, is put right: itself when it is open for
+// writing, a private copy otherwise.
+Status makeReady(std::unique_ptr<Database>& database, const std::string& path, Session::Mode mode) {
+    const auto own = [&] {
+        if (mode == Session::Mode::Read) database = database->copy();
+    };
+    const bool complete = isComplete(*database, path);
+    const auto size = database->pragma("page_count") * database->pragma("page_size");
+    if (!complete || size <= kFullCheckLimit) {
+        const Damage damage = findDamage(*database);
+        if (!complete || damage.inTables)
+            return badInput("'" + path + "' is damaged or was cut short" + damage.lost,
+                            "copy it again from where it was recorded");
+        if (damage.inIndexes) {
+            own();
+            database->execute("REINDEX");
+        }
     }
-    if (whole) return {};
-    return badInput("'" + path + "' is damaged or was cut short",
-                    "copy it again from where it was recorded");
+    if (database->pragma("user_version") < kSessionSchemaVersion) {
+        own();
+        migrate(*database);
+    }
+    return {};
 }
 
 std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mode) {
@@ -60,7 +76,7 @@ std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mo
         return std::make_unique<Database>(path, SQLITE_OPEN_READWRITE);
     try {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
-        pragma(*database, "application_id");  // reads the file: a locked-away WAL shows here
+        database->pragma("application_id");  // reads the file: a locked-away WAL shows here
         return database;
     } catch (const DatabaseError&) {
         // A read-only folder cannot hold the shared memory of a WAL: read the file as it is.
@@ -79,14 +95,18 @@ Session& Session::operator=(Session&& other) noexcept {
     std::swap(database_, other.database_);
     std::swap(statements_, other.statements_);
     std::swap(path_, other.path_);
-    std::swap(recording_, other.recording_);
+    std::swap(memoryEvents_, other.memoryEvents_);
+    std::swap(writing_, other.writing_);
     return *this;
 }
 
 Session::~Session() {
     statements_.reset();
-    if (!database_ || !recording_) return;
+    if (!database_ || !writing_) return;
     try {
+        flush();
+        memoryEvents_.reset();
+        database_->setBusyTimeout(0);
         database_->execute("PRAGMA journal_mode = DELETE");
     } catch (const DatabaseError&) {
         // A reader is attached; the WAL stays beside the file and is read with it.
@@ -113,8 +133,9 @@ Result<Session> Session::open(const std::string& path, Mode mode) {
         Session session(openDatabase(path, mode), path);
         if (const Status status = checkIsSession(*session.database_, path); !status)
             return status.error();
-        if (const Status status = checkIsWhole(*session.database_, path); !status)
+        if (const Status status = makeReady(session.database_, path, mode); !status)
             return status.error();
+        session.writing_ = mode == Mode::Write;
         return session;
     } catch (const DatabaseError& error) {
         return badInput("'" + path + "' cannot be read: " + error.message,
@@ -132,7 +153,7 @@ Result<Session> Session::create(const std::string& path) {
             std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), path);
         session.database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
         session.database_->execute(kSessionSchema);
-        session.recording_ = true;
+        session.writing_ = true;
         return session;
     } catch (const DatabaseError& error) {
         return badInput("cannot create '" + path + "': " + error.message,

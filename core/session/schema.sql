@@ -1,7 +1,7 @@
--- The session file, schema version 1. One step after another on one event axis: every op, every
+-- The session file, schema version 2. One step after another on one event axis: every op, every
 -- constant that comes into being and every release of a storage has a `seq` on it.
 PRAGMA application_id = 0x4857544d;  -- "HWTM"
-PRAGMA user_version = 1;
+PRAGMA user_version = 2;
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -61,7 +61,8 @@ CREATE TABLE storages (
     creator INTEGER REFERENCES ops(id),  -- NULL: no recorded op made it
     alloc_seq INTEGER NOT NULL,          -- seq of its creator, or its own place
     free_seq INTEGER,                    -- NULL: alive when the recording ended
-    address INTEGER);
+    address INTEGER,
+    recorded_category TEXT);             -- where category rules set another; NULL: as recorded
 CREATE INDEX storages_alloc ON storages(alloc_seq);
 CREATE INDEX storages_free ON storages(free_seq);
 
@@ -104,10 +105,14 @@ CREATE TABLE implementations (
     op INTEGER NOT NULL, name TEXT NOT NULL, duration_ns INTEGER NOT NULL,
     workspace_bytes INTEGER NOT NULL, PRIMARY KEY (op, name)) WITHOUT ROWID;
 
--- Memory of an allocator or the driver as it reported it.
-CREATE TABLE memory_events (
-    id INTEGER PRIMARY KEY, device INTEGER, time_ns INTEGER, kind TEXT NOT NULL, address INTEGER,
-    bytes INTEGER NOT NULL, allocated_bytes INTEGER, reserved_bytes INTEGER, op INTEGER);
+-- Memory events of an allocator or the driver, in blocks in the order of their arrival
+-- (core/session/memory_chunk.h); `highwater export --to csv` writes them out one a line.
+CREATE TABLE memory_chunks (
+    first_event INTEGER PRIMARY KEY,     -- events count from 0
+    count INTEGER NOT NULL,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, -- earliest and latest; 0: without times
+    data BLOB NOT NULL);
+CREATE INDEX memory_chunks_time ON memory_chunks(end_ns, begin_ns);
 CREATE TABLE kernels (
     id INTEGER PRIMARY KEY, device INTEGER, stream INTEGER, name TEXT NOT NULL,
     begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER, correlation INTEGER);
@@ -119,13 +124,20 @@ CREATE TABLE gaps (
     id INTEGER PRIMARY KEY, step INTEGER, begin_ns INTEGER, end_ns INTEGER,
     what TEXT NOT NULL, why TEXT NOT NULL);
 
--- min/max/argmax pyramid of a numeric series: level 0 has the finest buckets.
-CREATE TABLE series (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL);
+-- Numeric series over one axis and their min/max/argmax pyramid: level 0 has the finest buckets
+-- (core/session/series_writer.h). x: 'time_ns', 'seq', or 'event' (memory events from 0).
+CREATE TABLE series (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, axis TEXT NOT NULL,
+    step INTEGER, device INTEGER);
 CREATE TABLE series_buckets (
     series INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL,
-    begin_seq INTEGER NOT NULL, end_seq INTEGER NOT NULL,
-    minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax_seq INTEGER NOT NULL,
+    begin INTEGER NOT NULL, end INTEGER NOT NULL, -- x of the first and the last sample
+    minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax INTEGER NOT NULL, -- x
+    count INTEGER NOT NULL,              -- samples
     PRIMARY KEY (series, level, bucket)) WITHOUT ROWID;
+CREATE TABLE series_blocks (
+    series INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (series, block));
 
 CREATE TABLE plans (
     id INTEGER PRIMARY KEY, step INTEGER NOT NULL, created_ns INTEGER NOT NULL,

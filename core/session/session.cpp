@@ -4,34 +4,20 @@
 #include <utility>
 
 #include "core/session/database.h"
+#include "core/session/guarded.h"
+#include "core/session/live_series.h"
+#include "core/session/memory_events.h"
 #include "core/session/statements.h"
 
 namespace hw::core {
-namespace {
-
-// Runs `work` and turns SQLite's exceptions into an Error; none crosses this border.
-template <class Work>
-auto guarded(const std::string& path, const char* doing, Work work) -> Result<decltype(work())> {
-    try {
-        if constexpr (std::is_void_v<decltype(work())>) {
-            work();
-            return {};
-        } else {
-            return work();
-        }
-    } catch (const DatabaseError& error) {
-        return badInput("session '" + path + "': " + doing + " failed: " + error.message,
-                        "the file may be damaged, locked, read-only, or the disk full");
-    }
-}
-
-}  // namespace
-
 Status Session::begin() {
     return guarded(path_, "writing", [&] { database_->execute("BEGIN"); });
 }
 Status Session::commit() {
-    return guarded(path_, "writing", [&] { database_->execute("COMMIT"); });
+    return guarded(path_, "writing", [&] {
+        flush();
+        database_->execute("COMMIT");
+    });
 }
 
 Status Session::insert(const ProcessRow& row) {
@@ -136,6 +122,7 @@ Status Session::insert(const StepRow& row, const std::vector<std::int64_t>& fina
                 .bind(2, static_cast<std::int64_t>(i))
                 .bind(3, finalTensors[i])
                 .execute();
+        writeLiveSeries(*database_, row);
     });
 }
 
@@ -149,14 +136,6 @@ Status Session::insert(const GapRow& row) {
             .bind(4, row.what)
             .bind(5, row.why);
         statement.execute();
-    });
-}
-
-Status Session::insert(const MemoryEventRow& row) {
-    return guarded(path_, "writing a memory event", [&] {
-        Statement& to = statements().memoryEvent;
-        to.bind(1, row.timeNs).bind(2, row.kind).bind(3, row.address).bind(4, row.bytes.count());
-        to.bind(5, row.allocated).bind(6, row.reserved).execute();
     });
 }
 
@@ -280,6 +259,7 @@ Result<std::string> Session::meta(const std::string& key) {
 
 Result<SessionCounts> Session::counts() {
     return guarded(path_, "counting", [&] {
+        flush();
         auto count = [&](const char* table) {
             Statement statement(*database_, std::string("SELECT count(*) FROM ") + table);
             return statement.step() ? statement.integer(0) : 0;
@@ -290,7 +270,7 @@ Result<SessionCounts> Session::counts() {
                              count("layers"),
                              count("steps"),
                              count("storages") + count("storages WHERE free_seq IS NOT NULL") +
-                                 count("memory_events")};
+                                 countMemoryEvents(*database_)};
     });
 }
 
@@ -379,20 +359,6 @@ Result<std::vector<GapRow>> Session::gaps() {
         while (from.step())
             rows.push_back({from.optionalInteger(0), from.optionalInteger(1),
                             from.optionalInteger(2), from.text(3), from.text(4)});
-        return rows;
-    });
-}
-
-Result<std::vector<MemoryEventRow>> Session::memoryEvents() {
-    return guarded(path_, "reading memory events", [&] {
-        Statement from(*database_,
-                       "SELECT time_ns, kind, address, bytes, allocated_bytes, reserved_bytes"
-                       " FROM memory_events ORDER BY id");
-        std::vector<MemoryEventRow> rows;
-        while (from.step())
-            rows.push_back({from.integer(0), from.text(1), from.optionalInteger(2),
-                            Bytes(from.integer(3)), from.optionalInteger(4),
-                            from.optionalInteger(5)});
         return rows;
     });
 }

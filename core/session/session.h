@@ -22,12 +22,14 @@
 #include "core/base/units.h"
 #include "core/graph/training_graph.h"
 #include "core/plan/plan.h"
+#include "core/session/series.h"
 
 namespace hw::core {
 
 class Database;
+class MemoryEventWriter;
 
-inline constexpr int kSessionSchemaVersion = 1;
+inline constexpr int kSessionSchemaVersion = 2;
 
 // Rows as they are written. Ids and seqs are the writer's; seq is one axis for ops, constants and
 // releases (schema.sql).
@@ -100,11 +102,12 @@ struct GapRow {
     std::string what, why;
 };
 struct MemoryEventRow {
-    std::int64_t timeNs = 0;
-    std::string kind;
+    std::int64_t timeNs = 0;  // 0 in all events of a source that tells no times
+    std::string kind;         // "alloc", "free", "segment_alloc", …
     std::optional<std::int64_t> address;
-    Bytes bytes;  // signed
-    std::optional<std::int64_t> allocated, reserved;
+    Bytes bytes;                                      // signed
+    std::optional<std::int64_t> allocated, reserved;  // the device's totals after the event
+    std::int64_t device = 0;                          // ordinal; -1: the host
 };
 struct SignatureRow {  // one allocation of an op
     std::int64_t op = 0;
@@ -146,9 +149,11 @@ class Session {
 public:
     enum class Mode { Read, Write };
 
-    /// Opens an existing file. Errors: BadInput when it is missing, no session, cut short, or of a
-    /// newer schema (the message names both versions). Read mode falls back to an immutable open
-    /// when the folder is not writable.
+    /// Opens an existing file. Errors: BadInput when it is missing, no session, damaged (the
+    /// message names what is lost; damaged indexes are rebuilt), or of a newer schema (the message
+    /// names both versions). An older one is brought up to date: the file itself in Write mode, a
+    /// private copy of it in Read mode. Read mode falls back to an immutable open when the folder
+    /// is not writable.
     static Result<Session> open(const std::string& path, Mode mode = Mode::Read);
     /// Creates a new file in WAL mode. Errors: BadInput when it exists already or cannot be
     /// written.
@@ -170,11 +175,19 @@ public:
     Status insert(const OpRow& row);  // with its inputs, outputs and writes
     Status insert(const StorageRow& row);
     Status insert(const TensorRow& row);
+    /// After the step's ops and storages: its curve of live bytes is made of them.
     Status insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors);
     Status insert(const GapRow& row);
+    /// Gathered: it is in the file after commit(), or when the session is closed. The series
+    /// "device N allocated" and "device N reserved" (bytes; "host …" for the host) grow with it.
     Status insert(const MemoryEventRow& row);
+    /// Appends to the series of that name, which is made with the first samples. x never falls: a
+    /// lower one counts as the one before.
+    Status insertSamples(const SeriesKey& key, std::span<const Sample> samples);
     Status insertGenerator(std::int64_t step, const Generator& generator);
     Status insertContents(std::int64_t step, std::int64_t storage, std::span<const std::byte> data);
+    /// Writes gathered memory events before commit() does.
+    Status flushMemoryEvents();
     Status setFreed(std::int64_t storage, std::int64_t freeSeq);
     Status setStorageBytes(std::int64_t storage, Bytes bytes);
     Status setCategory(std::int64_t storage, Category category, std::optional<std::int64_t> layer);
@@ -194,6 +207,14 @@ public:
     Result<std::vector<TensorRow>> tensors();
     Result<std::vector<GapRow>> gaps();
     Result<std::vector<MemoryEventRow>> memoryEvents();
+    /// Those with begin <= time < end, in the order of their arrival.
+    Result<std::vector<MemoryEventRow>> memoryEvents(std::int64_t beginNs, std::int64_t endNs);
+    Result<std::vector<SeriesRow>> series();
+    /// The series within begin <= x < end for a view `width` wide: at most about four times as many
+    /// buckets, the finest ones are single samples. The first is the one that holds at `begin`; the
+    /// outer ones may reach beyond the window. Costs the same however long the series is.
+    Result<std::vector<SeriesBucket>> window(std::int64_t series, std::int64_t begin,
+                                             std::int64_t end, std::int64_t width);
     Result<std::vector<Generator>> generators(std::int64_t step);
     /// Empty when none were stored.
     Result<std::vector<std::byte>> contents(std::int64_t step, std::int64_t storage);
@@ -206,10 +227,13 @@ private:
     struct Statements;  // prepared inserts, made on first use
     explicit Session(std::unique_ptr<Database> database, std::string path);
     Statements& statements();
+    MemoryEventWriter& memoryEventWriter();
+    void flush();  // throws DatabaseError
     std::unique_ptr<Database> database_;
     std::unique_ptr<Statements> statements_;
+    std::unique_ptr<MemoryEventWriter> memoryEvents_;
     std::string path_;
-    bool recording_ = false;  // created here, in WAL mode
+    bool writing_ = false;
 };
 
 /// The graph of one step with the given costs; without `costs`: measured where present.

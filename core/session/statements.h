@@ -24,12 +24,10 @@ struct Session::Statements {
           freed(database, "UPDATE storages SET free_seq = ?2 WHERE id = ?1"),
           resized(database, "UPDATE storages SET bytes = ?2 WHERE id = ?1"),
           category(database,
-                   "UPDATE storages SET category = ?2, layer = coalesce(?3, layer) WHERE id = ?1"),
-          memoryEvent(database,
-                      "INSERT INTO memory_events(time_ns, kind, address, bytes, allocated_bytes,"
-                      " reserved_bytes) VALUES(?,?,?,?,?,?)") {}
+                   "UPDATE storages SET category = ?2, layer = coalesce(?3, layer) WHERE id = ?1") {
+    }
 
-    Statement op, input, output, write, storage, tensor, freed, resized, category, memoryEvent;
+    Statement op, input, output, write, storage, tensor, freed, resized, category;
 };
 
 }  // namespace hw::core

@@ -133,6 +133,54 @@ class CommandLine(unittest.TestCase):
         self.assertIn("clock", answer["rows"][4])
         self.assertEqual(len(table.read_text().splitlines()), 7)
 
+    def test_exports_are_written_and_refused(self):
+        session, plan = self.path / "small.hws", self.path / "p.plan.json"
+        self.json_of("import", self.log, "-o", session)
+        self.refused(4, "keeps no plan", "export", session, "--to", "layers", "-o", self.path / "l.csv")
+        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.6", "-o", plan)
+        for form, name in (("perfetto", "t.pftrace"), ("csv", "tables"), ("layers", "l.csv")):
+            written = self.json_of("export", session, "--to", form, "-o", self.path / name)
+            self.assertEqual(written["file"], str(self.path / name))
+            self.assertTrue((self.path / name).exists())
+        with open(self.path / "tables" / "ops.csv", newline="") as file:
+            self.assertEqual(len(list(csv.DictReader(file))), 40)
+        self.json_of("export", plan, "--session", session, "--to", "layers", "-o", self.path / "l2.csv")
+        self.assertEqual((self.path / "l.csv").read_text(), (self.path / "l2.csv").read_text())
+        self.refused(2, "--session", "export", plan, "--to", "layers", "-o", self.path / "l.csv")
+        self.refused(4, "checkpoint of a layer", "export", session, "--to", "torch-policy", "-o", self.path / "p.py")
+        self.refused(2, "no table", "export", session, "--to", "csv", "--table", "none", "-o", self.path / "n.csv")
+        self.refused(4, "cannot write", "export", session, "--to", "perfetto", "-o", self.path / "no" / "t")
+        self.refused(2, "--to", "export", session, "--to", "pdf", "-o", self.path / "t.pdf")
+
+    def test_diff_names_what_differs(self):
+        self.assertEqual(self.json_of("diff", self.log, self.log), {"differences": []})
+        other = self.path / "other.log"
+        other.write_text(small_log(7))
+        found = {item["what"]: item for item in self.json_of("diff", self.log, other)["differences"]}
+        self.assertEqual((found["ops"]["a"], found["ops"]["b"]), (40, 14))
+        self.assertIn("peak_bytes", found)
+        plans = [self.path / "a.plan.json", self.path / "b.plan.json"]
+        for plan, planner in zip(plans, ("none", "dtr:eqclass")):
+            self.json_of("plan", self.log, "--planner", planner, "--ratio", "1" if planner == "none" else "0.6", "-o", plan)
+        found = [item["what"] for item in self.json_of("diff", *plans, "--session", self.log)["differences"]]
+        self.assertIn("planner", found)
+        self.assertTrue(any(what.startswith("recomputes op") and "layer" in what for what in found), found)
+        self.refused(2, "one is a plan", "diff", self.log, plans[0])
+
+    def test_categories_by_rules_of_the_user(self):
+        session, rules = self.path / "small.hws", self.path / "rules.json"
+        self.json_of("import", self.log, "-o", session)
+        before = self.json_of("info", session)["categories"]
+        rules.write_text('[{"set": "input", "category": "parameter"}]')
+        done = self.json_of("categorize", session, "--rules", rules)
+        self.assertEqual(done["changes"], [{"change": "parameter -> input", "storages": 1, "bytes": 1000}])
+        self.assertEqual(self.json_of("info", session)["categories"]["input"], 1000)
+        self.assertEqual(self.json_of("categorize", session)["changes"], [])
+        self.json_of("categorize", session, "--reset")
+        self.assertEqual(self.json_of("info", session)["categories"], before)
+        rules.write_text('[{"set": "weights"}]')
+        self.refused(4, "unknown category", "categorize", session, "--rules", rules)
+
     def test_layout_of_a_table(self):
         table, offsets = self.path / "t.csv", self.path / "o.csv"
         table.write_text("size,id,lower,upper\r\n4,b,0,10\r\n2,\"a,1\",0,5\r\n2,c,5,10\r\n")

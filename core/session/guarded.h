@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// The border of core/session. Private to it.
+#pragma once
+
+#include <string>
+#include <type_traits>
+
+#include "core/base/result.h"
+#include "core/session/database.h"
+
+namespace hw::core {
+
+// Runs `work` and turns SQLite's exceptions into an Error; none crosses this border.
+template <class Work>
+auto guarded(const std::string& path, const char* doing, Work work) -> Result<decltype(work())> {
+    try {
+        if constexpr (std::is_void_v<decltype(work())>) {
+            work();
+            return {};
+        } else {
+            return work();
+        }
+    } catch (const DatabaseError& error) {
+        return badInput("session '" + path + "': " + doing + " failed: " + error.message,
+                        "the file may be damaged, locked, read-only, or the disk full");
+    }
+}
+
+}  // namespace hw::core

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "core/session/migrate.h"
+
+#include "core/session/live_series.h"
+#include "core/session/memory_events.h"
+#include "core/session/session.h"
+
+namespace hw::core {
+namespace {
+
+// Version 2: memory events in blocks instead of rows; series with their samples, and filled;
+// categories as recorded beside those that rules set. The tables stay as they are written here,
+// whatever schema.sql becomes.
+constexpr const char* kSeriesTables = R"(
+ALTER TABLE storages ADD COLUMN recorded_category TEXT;
+CREATE TABLE memory_chunks (
+    first_event INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, data BLOB NOT NULL);
+CREATE INDEX memory_chunks_time ON memory_chunks(end_ns, begin_ns);
+DROP TABLE series;
+DROP TABLE series_buckets;
+CREATE TABLE series (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL, axis TEXT NOT NULL,
+    step INTEGER, device INTEGER);
+CREATE TABLE series_buckets (
+    series INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL,
+    begin INTEGER NOT NULL, end INTEGER NOT NULL,
+    minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (series, level, bucket)) WITHOUT ROWID;
+CREATE TABLE series_blocks (
+    series INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (series, block));
+)";
+
+void moveMemoryEvents(Database& database) {
+    Statement from(database,
+                   "SELECT time_ns, kind, address, bytes, allocated_bytes, reserved_bytes, device"
+                   " FROM memory_events ORDER BY id");
+    MemoryEventWriter writer(database);
+    MemoryEventRow row;
+    while (from.step()) {
+        row.timeNs = from.integer(0);
+        row.kind = from.text(1);
+        row.address = from.optionalInteger(2);
+        row.bytes = Bytes(from.integer(3));
+        row.allocated = from.optionalInteger(4);
+        row.reserved = from.optionalInteger(5);
+        row.device = from.integer(6);
+        writer.append(row);
+    }
+    writer.flush();
+}
+
+void writeCurves(Database& database) {
+    Statement from(database, "SELECT id, first_seq, end_seq FROM steps ORDER BY id");
+    while (from.step()) {
+        StepRow step;
+        step.id = from.integer(0);
+        step.firstSeq = from.integer(1);
+        step.endSeq = from.integer(2);
+        writeLiveSeries(database, step);
+    }
+}
+
+void fromVersion1(Database& database) {
+    database.execute(kSeriesTables);
+    moveMemoryEvents(database);
+    database.execute("DROP TABLE memory_events");
+    writeCurves(database);
+    database.execute("PRAGMA user_version = 2");
+}
+
+}  // namespace
+
+void migrate(Database& database) {
+    database.execute("BEGIN IMMEDIATE");
+    try {
+        // Another process may have been faster.
+        if (database.pragma("user_version") == 1) fromVersion1(database);
+        database.execute("COMMIT");
+    } catch (const DatabaseError&) {
+        Statement(database, "ROLLBACK").execute();
+        throw;
+    }
+}
+
+}  // namespace hw::core

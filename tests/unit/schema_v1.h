@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+// The schema of session files of version 1, as it was.
+#pragma once
+
+namespace hw::test {
+
+inline constexpr const char* kSchemaVersion1 = R"schema(
+-- The session file, schema version 1. One step after another on one event axis: every op, every
+-- constant that comes into being and every release of a storage has a `seq` on it.
+PRAGMA application_id = 0x4857544d;  -- "HWTM"
+PRAGMA user_version = 1;
+
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE processes (
+    id INTEGER PRIMARY KEY, pid INTEGER, command TEXT, host TEXT, started_ns INTEGER,
+    framework TEXT, framework_version TEXT, rank INTEGER NOT NULL DEFAULT 0,
+    exit_status INTEGER);
+CREATE TABLE devices (
+    id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES processes(id),
+    kind TEXT NOT NULL, ordinal INTEGER NOT NULL DEFAULT 0, name TEXT, capacity_bytes INTEGER);
+
+-- A row is inserted when the step is complete; what has no step row is unfinished and is not shown.
+CREATE TABLE steps (
+    id INTEGER PRIMARY KEY,              -- recorded steps count from 0
+    process INTEGER NOT NULL REFERENCES processes(id),
+    first_seq INTEGER NOT NULL,          -- events with first_seq <= seq < end_seq belong to the step
+    end_seq INTEGER NOT NULL,
+    begin_ns INTEGER NOT NULL DEFAULT 0, -- monotonic clock of the process
+    end_ns INTEGER NOT NULL DEFAULT 0,
+    allocator_begin_bytes INTEGER,       -- the allocator's own figures, where it could be asked
+    allocator_peak_bytes INTEGER,
+    environment TEXT);                   -- JSON: threads, default dtype, …
+
+-- Generator states at the first op of the step that uses them. generator 0 is the default one.
+CREATE TABLE generators (
+    step INTEGER NOT NULL, generator INTEGER NOT NULL, device TEXT NOT NULL, state BLOB NOT NULL,
+    PRIMARY KEY (step, generator)) WITHOUT ROWID;
+
+CREATE TABLE layers (
+    id INTEGER PRIMARY KEY, parent INTEGER REFERENCES layers(id), path TEXT NOT NULL UNIQUE,
+    type TEXT NOT NULL DEFAULT '');
+
+CREATE TABLE ops (
+    id INTEGER PRIMARY KEY,
+    seq INTEGER NOT NULL UNIQUE,
+    name TEXT NOT NULL,                  -- "aten::convolution"
+    overload TEXT NOT NULL DEFAULT '',
+    phase TEXT NOT NULL DEFAULT 'unknown',
+    layer INTEGER REFERENCES layers(id),
+    thread INTEGER NOT NULL DEFAULT 0,
+    begin_ns INTEGER NOT NULL DEFAULT 0,
+    duration_ns INTEGER NOT NULL DEFAULT 0,
+    device_ns INTEGER,
+    workspace_bytes INTEGER NOT NULL DEFAULT 0,
+    live_bytes INTEGER,                  -- the allocator's live bytes right before the op
+    measured_ns INTEGER,                 -- from a profile run of the executor
+    measured_workspace_bytes INTEGER,
+    random INTEGER NOT NULL DEFAULT 0,
+    args TEXT);                          -- JSON, see core/session/session.h
+
+CREATE TABLE storages (
+    id INTEGER PRIMARY KEY,
+    bytes INTEGER NOT NULL,
+    device TEXT NOT NULL DEFAULT 'cpu',
+    category TEXT NOT NULL DEFAULT 'unknown',
+    layer INTEGER REFERENCES layers(id),
+    creator INTEGER REFERENCES ops(id),  -- NULL: no recorded op made it
+    alloc_seq INTEGER NOT NULL,          -- seq of its creator, or its own place
+    free_seq INTEGER,                    -- NULL: alive when the recording ended
+    address INTEGER);
+CREATE INDEX storages_alloc ON storages(alloc_seq);
+CREATE INDEX storages_free ON storages(free_seq);
+
+CREATE TABLE tensors (
+    id INTEGER PRIMARY KEY,
+    storage INTEGER NOT NULL REFERENCES storages(id),
+    creator INTEGER REFERENCES ops(id),  -- first op that returned it; NULL: came with a constant
+    dtype TEXT, sizes TEXT, strides TEXT, -- JSON arrays of elements
+    offset INTEGER NOT NULL DEFAULT 0);  -- elements
+CREATE INDEX tensors_storage ON tensors(storage);
+
+CREATE TABLE op_inputs (
+    op INTEGER NOT NULL, position INTEGER NOT NULL, tensor INTEGER NOT NULL,
+    version INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (op, position)) WITHOUT ROWID;
+CREATE TABLE op_outputs (
+    op INTEGER NOT NULL, position INTEGER NOT NULL, tensor INTEGER NOT NULL,
+    makes_storage INTEGER NOT NULL, PRIMARY KEY (op, position)) WITHOUT ROWID;
+CREATE TABLE op_writes (
+    op INTEGER NOT NULL, storage INTEGER NOT NULL, version_before INTEGER NOT NULL,
+    PRIMARY KEY (op, storage)) WITHOUT ROWID;
+
+-- Tensors alive when the step ends.
+CREATE TABLE final_tensors (
+    step INTEGER NOT NULL, position INTEGER NOT NULL, tensor INTEGER NOT NULL,
+    PRIMARY KEY (step, position)) WITHOUT ROWID;
+
+-- Bytes of a constant as they were at the start of the step.
+CREATE TABLE contents (
+    step INTEGER NOT NULL, storage INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (step, storage)) WITHOUT ROWID;
+
+-- Allocation signature of an op from a profile run: its allocations in order.
+CREATE TABLE signatures (
+    op INTEGER NOT NULL, position INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    output INTEGER,                      -- index of the result that lives in it; NULL: workspace
+    begin_event INTEGER NOT NULL,        -- order of allocations and frees inside the op
+    end_event INTEGER,
+    PRIMARY KEY (op, position)) WITHOUT ROWID;
+CREATE TABLE implementations (
+    op INTEGER NOT NULL, name TEXT NOT NULL, duration_ns INTEGER NOT NULL,
+    workspace_bytes INTEGER NOT NULL, PRIMARY KEY (op, name)) WITHOUT ROWID;
+
+-- Memory of an allocator or the driver as it reported it.
+CREATE TABLE memory_events (
+    id INTEGER PRIMARY KEY, device INTEGER, time_ns INTEGER, kind TEXT NOT NULL, address INTEGER,
+    bytes INTEGER NOT NULL, allocated_bytes INTEGER, reserved_bytes INTEGER, op INTEGER);
+CREATE TABLE kernels (
+    id INTEGER PRIMARY KEY, device INTEGER, stream INTEGER, name TEXT NOT NULL,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER, correlation INTEGER);
+CREATE TABLE copies (
+    id INTEGER PRIMARY KEY, device INTEGER, stream INTEGER, kind TEXT NOT NULL,
+    bytes INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER);
+
+CREATE TABLE gaps (
+    id INTEGER PRIMARY KEY, step INTEGER, begin_ns INTEGER, end_ns INTEGER,
+    what TEXT NOT NULL, why TEXT NOT NULL);
+
+-- min/max/argmax pyramid of a numeric series: level 0 has the finest buckets.
+CREATE TABLE series (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, unit TEXT NOT NULL);
+CREATE TABLE series_buckets (
+    series INTEGER NOT NULL, level INTEGER NOT NULL, bucket INTEGER NOT NULL,
+    begin_seq INTEGER NOT NULL, end_seq INTEGER NOT NULL,
+    minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax_seq INTEGER NOT NULL,
+    PRIMARY KEY (series, level, bucket)) WITHOUT ROWID;
+
+CREATE TABLE plans (
+    id INTEGER PRIMARY KEY, step INTEGER NOT NULL, created_ns INTEGER NOT NULL,
+    planner TEXT NOT NULL, budget_bytes INTEGER NOT NULL, peak_bytes INTEGER NOT NULL,
+    time_ns INTEGER NOT NULL, overhead REAL NOT NULL, recomputed_ops INTEGER NOT NULL,
+    lower_bound_ns INTEGER, solve_seconds REAL NOT NULL, document TEXT NOT NULL);
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY, plan INTEGER REFERENCES plans(id), step INTEGER NOT NULL,
+    created_ns INTEGER NOT NULL, device TEXT NOT NULL, predicted_peak_bytes INTEGER NOT NULL,
+    measured_peak_bytes INTEGER NOT NULL, arena_bytes INTEGER, time_ns INTEGER NOT NULL,
+    baseline_time_ns INTEGER NOT NULL, outputs_compared INTEGER NOT NULL,
+    outputs_different INTEGER NOT NULL, outputs_nonfinite INTEGER NOT NULL, details TEXT);
+)schema";
+
+}  // namespace hw::test

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+// What a session file survives: old versions, kills, damage, readers beside the writer.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "core/memory/evaluate.h"
+#include "core/session/database.h"
+#include "core/session/session.h"
+#include "tests/unit/schema_v1.h"
+#include "tests/unit/step_rows.h"
+#include "tests/unit/test_data.h"
+
+namespace hw::core {
+namespace {
+
+constexpr int kReadWriteCreate = 6;  // SQLite's flags
+
+/// A file of version 1: two steps of two ops, two memory events.
+void makeVersion1(const std::string& path) {
+    Database file(path, kReadWriteCreate);
+    file.execute(test::kSchemaVersion1);
+    file.execute(R"(
+INSERT INTO processes(pid, framework) VALUES(7, 'pytorch');
+INSERT INTO ops(id, seq, name, duration_ns, workspace_bytes) VALUES
+    (0, 11, 'aten::a', 10, 4), (1, 12, 'aten::b', 10, 4),
+    (10, 111, 'aten::a', 10, 4), (11, 112, 'aten::b', 10, 4);
+INSERT INTO storages(id, bytes, creator, alloc_seq, free_seq) VALUES
+    (0, 100, NULL, 10, 20), (1, 200, 0, 11, 21), (2, 50, 1, 12, 98),
+    (10, 100, NULL, 110, 120), (11, 200, 10, 111, 121), (12, 50, 11, 112, 198);
+INSERT INTO tensors(id, storage) VALUES (0,0), (1,1), (2,2), (10,10), (11,11), (12,12);
+INSERT INTO op_inputs VALUES (0,0,0,0), (1,0,1,0), (10,0,10,0), (11,0,11,0);
+INSERT INTO op_outputs VALUES (0,0,1,1), (1,0,2,1), (10,0,11,1), (11,0,12,1);
+INSERT INTO steps(id, process, first_seq, end_seq) VALUES (0, 1, 10, 99), (1, 1, 110, 199);
+INSERT INTO memory_events(time_ns, kind, address, bytes, allocated_bytes, reserved_bytes) VALUES
+    (5, 'alloc', 4096, 512, 512, 2048), (6, 'free', NULL, -512, 0, NULL);
+)");
+}
+
+void expectVersion1Content(Session& session) {
+    const auto graph = loadGraph(session, 1);
+    ASSERT_TRUE(graph) << graph.error().what;
+    EXPECT_EQ(graph->ops.size(), 2u);
+    EXPECT_EQ(evaluate(*graph, baselineSchedule(*graph)).peak, Bytes(354));
+    const auto events = session.memoryEvents();
+    ASSERT_TRUE(events) << events.error().what;
+    ASSERT_EQ(events->size(), 2u);
+    EXPECT_EQ((*events)[0].address, 4096);
+    EXPECT_EQ((*events)[1].bytes, Bytes(-512));
+    EXPECT_EQ((*events)[1].reserved, std::nullopt);
+    std::set<std::string> names;
+    const auto series = session.series();
+    ASSERT_TRUE(series);
+    for (const SeriesRow& row : *series) names.insert(row.key.name);
+    EXPECT_EQ(names, (std::set<std::string>{"step 0 live", "step 1 live", "device 0 allocated",
+                                            "device 0 reserved"}));
+}
+
+std::string columns(Database& database) {
+    std::string text;
+    Statement from(database,
+                   "SELECT m.name, c.name, c.type, c.\"notnull\", c.pk FROM sqlite_master m,"
+                   " pragma_table_info(m.name) c WHERE m.type IN ('table', 'index')"
+                   " ORDER BY m.name, c.cid");
+    while (from.step())
+        for (int i = 0; i < 5; ++i) text += from.text(i) + (i < 4 ? "|" : "\n");
+    return text;
+}
+
+TEST(SessionMigration, Version1OpensForReadingAndStaysAsItIs) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "old.hws";
+    makeVersion1(path);
+    const auto size = std::filesystem::file_size(path);
+    const auto time = std::filesystem::last_write_time(path);
+    {
+        auto session = Session::open(path);
+        ASSERT_TRUE(session) << session.error().what;
+        expectVersion1Content(*session);
+    }
+    EXPECT_EQ(std::filesystem::file_size(path), size);
+    EXPECT_EQ(std::filesystem::last_write_time(path), time);
+    EXPECT_EQ(Database(path, 1).pragma("user_version"), 1);
+}
+
+TEST(SessionMigration, Version1IsBroughtUpWhenOpenForWriting) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "old.hws";
+    makeVersion1(path);
+    for (int time = 0; time < 2; ++time) {
+        auto session = Session::open(path, Session::Mode::Write);
+        ASSERT_TRUE(session) << session.error().what;
+        expectVersion1Content(*session);
+        EXPECT_EQ(session->database().pragma("user_version"), kSessionSchemaVersion);
+        Session fresh = Session::inMemory();
+        EXPECT_EQ(columns(session->database()), columns(fresh.database()));
+        EXPECT_EQ(fresh.database().pragma("user_version"), kSessionSchemaVersion);
+    }
+}
+
+TEST(SessionMigration, AFailureLeavesTheOldFile) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "old.hws";
+    makeVersion1(path);
+    Database(path, kReadWriteCreate).execute("DROP TABLE memory_events");
+    EXPECT_FALSE(Session::open(path, Session::Mode::Write));
+    Database left(path, 1);
+    EXPECT_EQ(left.pragma("user_version"), 1);
+    EXPECT_FALSE(Statement(left, "SELECT begin_seq FROM series_buckets").step());
+}
+
+TEST(SessionSafety, TwoReadersReadWhileTheWriterWrites) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "s.hws";
+    auto writer = Session::create(path);
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(writer->begin());
+    ASSERT_TRUE(test::writeSmallStep(*writer, 0));
+    ASSERT_TRUE(writer->commit());
+    std::atomic<bool> done = false;
+    std::atomic<int> faults = 0;
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 2; ++i)
+        readers.emplace_back([&] {
+            std::size_t seen = 0;
+            do {
+                auto session = Session::open(path);
+                const auto steps = session ? session->steps() : session.error();
+                if (!steps || steps->size() < std::max<std::size_t>(seen, 1) ||
+                    !loadGraph(*session, steps->back().id) || !session->window(1, 0, 1000000, 100))
+                    ++faults;
+                else
+                    seen = steps->size();
+            } while (!done);
+        });
+    for (std::int64_t id = 1; id < 200; ++id) {
+        ASSERT_TRUE(writer->begin());
+        const Status step = test::writeSmallStep(*writer, id);
+        ASSERT_TRUE(step) << step.error().what;
+        const Status committed = writer->commit();
+        ASSERT_TRUE(committed) << committed.error().what;
+    }
+    done = true;
+    for (std::thread& reader : readers) reader.join();
+    EXPECT_EQ(faults, 0);
+    *writer = Session::inMemory();
+    EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "one file remains";
+    EXPECT_EQ(Session::open(path)->steps()->size(), 200u);
+}
+
+/// Writes steps and memory events until it is killed, and tells of each finished step.
+[[noreturn]] void writeUntilKilled(const std::string& path, int tell) {
+    auto session = Session::create(path);
+    if (!session) _exit(1);
+    MemoryEventRow event;
+    event.kind = "alloc";
+    for (std::int64_t id = 0;; ++id) {
+        if (!session->begin()) _exit(2);
+        if (!test::writeSmallStep(*session, id)) _exit(3);
+        for (int i = 0; i < 300; ++i) {
+            event.timeNs += 7, event.bytes = Bytes(i % 2 == 0 ? 512 : -512);
+            if (!session->insert(event)) _exit(4);
+        }
+        if (!session->commit()) _exit(5);
+        if (::write(tell, &id, sizeof id) != sizeof id) _exit(6);
+    }
+}
+
+TEST(SessionSafety, AKilledWriterLeavesEveryFinishedStep) {
+    const char* wanted = std::getenv("HIGHWATER_KILLS");
+    const int kills = wanted != nullptr ? std::atoi(wanted) : 20;
+    std::mt19937 random(std::random_device{}());
+    for (int kill = 0; kill < kills; ++kill) {
+        test::TemporaryFolder folder;
+        const std::string path = folder / "s.hws";
+        int pipe[2];
+        ASSERT_EQ(::pipe(pipe), 0);
+        const pid_t child = fork();
+        ASSERT_GE(child, 0);
+        if (child == 0) writeUntilKilled(path, pipe[1]);
+        ::close(pipe[1]);
+        std::int64_t last = -1;
+        ASSERT_EQ(::read(pipe[0], &last, sizeof last), static_cast<ssize_t>(sizeof last));
+        ::usleep(random() % 60000);
+        ::kill(child, SIGKILL);
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        ASSERT_TRUE(WIFSIGNALED(status)) << "the writer failed with " << WEXITSTATUS(status);
+        while (::read(pipe[0], &last, sizeof last) == static_cast<ssize_t>(sizeof last)) continue;
+        ::close(pipe[0]);
+
+        auto session =
+            Session::open(path, kill % 2 == 0 ? Session::Mode::Read : Session::Mode::Write);
+        ASSERT_TRUE(session) << session.error().what;
+        const auto steps = session->steps();
+        ASSERT_TRUE(steps) << steps.error().what;
+        const auto count = static_cast<std::int64_t>(steps->size());
+        EXPECT_GE(count, last + 1) << "a finished step is lost";
+        EXPECT_LE(count, last + 2);
+        for (std::int64_t id = 0; id < count; ++id) {
+            const auto graph = loadGraph(*session, id);
+            ASSERT_TRUE(graph) << graph.error().what;
+        }
+        const auto events = session->memoryEvents();
+        ASSERT_TRUE(events) << events.error().what;
+        EXPECT_EQ(static_cast<std::int64_t>(events->size()), count * 300);
+        EXPECT_EQ(session->counts()->ops, count * 2) << "nothing of an unfinished step is there";
+        const auto series = session->series();
+        ASSERT_TRUE(series);
+        for (const SeriesRow& row : *series) {
+            if (row.key.name == "device 0 allocated") {
+                EXPECT_EQ(row.samples, count * 300);
+            }
+        }
+    }
+}
+
+TEST(SessionSafety, ADamagedIndexIsRebuilt) {
+    for (const auto mode : {Session::Mode::Read, Session::Mode::Write}) {
+        test::TemporaryFolder folder;
+        const std::string path = folder / "s.hws";
+        {
+            auto session = Session::create(path);
+            ASSERT_TRUE(session);
+            for (std::int64_t id = 0; id < 3; ++id) ASSERT_TRUE(test::writeSmallStep(*session, id));
+        }
+        std::int64_t page = 0, pageSize = 0;
+        {
+            Database file(path, kReadWriteCreate);
+            pageSize = file.pragma("page_size");
+            Statement root(file, "SELECT rootpage FROM sqlite_master WHERE name = 'storages_free'");
+            ASSERT_TRUE(root.step());
+            page = root.integer(0);
+        }
+        {  // an empty leaf of an index in its place
+            std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+            file.seekp((page - 1) * pageSize);
+            const char empty[] = {10, 0, 0, 0, 0, static_cast<char>(pageSize >> 8), 0, 0};
+            file.write(empty, sizeof empty);
+        }
+        auto session = Session::open(path, mode);
+        ASSERT_TRUE(session) << session.error().what;
+        EXPECT_TRUE(loadGraph(*session, 2));
+        Statement entries(session->database(),
+                          "SELECT count(*) FROM storages INDEXED BY storages_free"
+                          " WHERE free_seq > 0");
+        ASSERT_TRUE(entries.step());
+        EXPECT_EQ(entries.integer(0), 9);
+    }
+}
+
+TEST(SessionSafety, WhatIsLostIsNamed) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "s.hws";
+    {
+        auto session = Session::create(path);
+        ASSERT_TRUE(session);
+        ASSERT_TRUE(session->begin());
+        for (std::int64_t id = 0; id < 400; ++id) ASSERT_TRUE(test::writeSmallStep(*session, id));
+        ASSERT_TRUE(session->commit());
+    }
+    std::int64_t page = 0, pageSize = 0;
+    {
+        Database file(path, kReadWriteCreate);
+        pageSize = file.pragma("page_size");
+        // The page of ops that holds the rows of step 200.
+        Statement root(file, "SELECT rootpage FROM sqlite_master WHERE name = 'ops'");
+        ASSERT_TRUE(root.step());
+        page = root.integer(0);
+    }
+    {
+        std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+        // The root is an interior page: its fourth child is overwritten.
+        std::vector<unsigned char> content(static_cast<std::size_t>(pageSize));
+        file.seekg((page - 1) * pageSize);
+        file.read(reinterpret_cast<char*>(content.data()), pageSize);
+        ASSERT_EQ(content[0], 5) << "an interior page";
+        const std::size_t cell = content[12 + 6] << 8 | content[12 + 7];
+        const std::int64_t child = content[cell] << 24 | content[cell + 1] << 16 |
+                                   content[cell + 2] << 8 | content[cell + 3];
+        file.seekp((child - 1) * pageSize);
+        const std::string noise(static_cast<std::size_t>(pageSize), '\x7f');
+        file.write(noise.data(), pageSize);
+    }
+    const auto opened = Session::open(path);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::BadInput);
+    EXPECT_NE(opened.error().what.find("ops after row"), std::string::npos) << opened.error().what;
+    EXPECT_NE(opened.error().what.find("of 400 steps those from"), std::string::npos)
+        << opened.error().what;
+}
+
+}  // namespace
+}  // namespace hw::core
