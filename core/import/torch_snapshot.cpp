@@ -88,6 +88,10 @@ private:
         const auto value = document_.find(dict, key);
         return value ? document_.integer(*value) : std::nullopt;
     }
+    std::string_view textOf(PickleRef dict, std::string_view key) const {
+        const auto value = document_.find(dict, key);
+        return value ? document_.text(*value).value_or(std::string_view()) : std::string_view();
+    }
     std::int64_t requiredNumber(PickleRef dict, std::string_view key, const char* of) const {
         const auto value = number(dict, key);
         if (!value)
@@ -303,14 +307,12 @@ private:
         const auto& stack = document_.items(frames);
         std::optional<std::int64_t> layer;
         for (std::size_t i = stack.size(); i-- > stack.size() - std::min(stack.size(), kDeepest);) {
-            const auto file = document_.find(stack[i], "filename");
-            const auto function = document_.find(stack[i], "name");
-            const auto fileText = file ? document_.text(*file) : std::nullopt;
-            const auto functionText = function ? document_.text(*function) : std::nullopt;
-            if (!fileText || !functionText) continue;
-            std::string name(fileText->substr(fileText->rfind('/') + 1));
+            const std::string_view file = textOf(stack[i], "filename");
+            const std::string_view function = textOf(stack[i], "name");
+            if (file.empty() || function.empty()) continue;
+            std::string name(file.substr(file.rfind('/') + 1));
             name += '(' + std::to_string(number(stack[i], "line").value_or(0)) + "): ";
-            name += *functionText;
+            name += function;
             layer = writer_.layer(layer, name, "frame", " > ");
         }
         return layers_[frames] = layer;
