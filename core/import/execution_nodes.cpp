@@ -118,11 +118,11 @@ std::int64_t ExecutionTensor::bytes() const {
 
 ExecutionNodes readExecutionNodes(TextSource& source) {
     ExecutionNodes found;
-    JsonSource text_(source);
+    JsonSource input(source);
     std::string section;
     // Each node is taken when it is whole and then dropped; what is not asked for is never kept.
     const auto each = [&](int depth, json::parse_event_t event, json& value) {
-        text_.tokenEnded();
+        input.tokenEnded();
         if (event == json::parse_event_t::key && depth == 1) {
             section = value.get<std::string>();
             return section == "schema" || section == "pid" || section == "nodes";
@@ -146,15 +146,15 @@ ExecutionNodes readExecutionNodes(TextSource& source) {
         return false;
     };
     try {
-        const json rest = json::parse(text_.begin(), text_.end(), each);
+        const json rest = json::parse(input.begin(), input.end(), each);
         if (!rest.is_object()) found.stopped = "it is no object";
     } catch (const json::exception& error) {
         const std::string said = error.what();
         found.stopped = said.substr(std::min(said.find("] ") + 2, said.size()));
     }
-    if (!text_.error().empty()) found.stopped = text_.error();
+    if (!input.error().empty()) found.stopped = input.error();
     if (!found.stopped.empty())
-        found.stopped = "byte " + std::to_string(text_.position()) + ": " + found.stopped;
+        found.stopped = "byte " + std::to_string(input.position()) + ": " + found.stopped;
     return found;
 }
 

@@ -356,7 +356,7 @@ Result<JoinRate> importExecutionTrace(TextSource& source, Session& session,
     JoinRate rate;
     const Status status = importing("execution trace", kHint, [&] {
         ExecutionImporter importer(readExecutionNodes(source), session, times);
-        const Status done = importer.run();
+        Status done = importer.run();
         rate = importer.rate();
         return done;
     });

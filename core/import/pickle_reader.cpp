@@ -134,7 +134,7 @@ private:
         return make(kind, static_cast<std::int64_t>(document_.texts_.size()) - 1);
     }
     PickleRef makeContainer(Kind kind, std::vector<PickleRef> children) {
-        charge(sizeof(children) + children.size() * sizeof(PickleRef));
+        charge(sizeof(std::vector<PickleRef>) + children.size() * sizeof(PickleRef));
         document_.children_.push_back(std::move(children));
         return make(kind, static_cast<std::int64_t>(document_.children_.size()) - 1);
     }
