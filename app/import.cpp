@@ -9,8 +9,43 @@ namespace hw::app {
 namespace {
 
 struct Arguments {
-    std::string file, output, format = "auto";
+    std::string file, output, format = "auto", join;
 };
+
+// The session grows beside its name and gets it when it is whole: a bad input leaves nothing.
+core::Result<core::ImportSummary> importTo(const std::string& output, const Arguments& arguments) {
+    std::error_code ignored;
+    if (std::filesystem::exists(output, ignored))
+        return core::badInput("'" + output + "' exists already",
+                              "choose another name with -o, or move it away");
+    const std::string partial = output + ".partial";
+    std::filesystem::remove(partial, ignored);
+    core::Result<core::ImportSummary> summary = core::Error{};
+    {
+        auto session = core::Session::create(partial);
+        if (!session) return session.error();
+        summary = core::importFile(arguments.file, arguments.format, *session, arguments.join);
+    }
+    if (summary) {
+        std::error_code failure;
+        std::filesystem::rename(partial, output, failure);
+        if (!failure) return summary;
+        summary = core::badInput("cannot write '" + output + "': " + failure.message(),
+                                 "check that the folder is writable and has room");
+    }
+    for (const char* end : {"", "-wal", "-shm", "-journal"})
+        std::filesystem::remove(partial + end, ignored);
+    return summary;
+}
+
+void printSummary(const std::string& output, const core::ImportSummary& summary) {
+    const core::SessionCounts& counts = summary.counts;
+    std::cout << output << ": " << counts.ops << " ops, " << counts.storages << " storages, "
+              << counts.events << " memory events (" << summary.format << ")\n";
+    if (summary.join)
+        std::cout << "  joined by record function id: " << summary.join->matched << " of "
+                  << summary.join->ops << " ops have a time\n";
+}
 
 int run(const Arguments& arguments, const Common& common) {
     std::string output = arguments.output;
@@ -19,25 +54,21 @@ int run(const Arguments& arguments, const Common& common) {
         if (name.extension() == ".gz") name = name.stem();
         output = name.replace_extension(".hws").string();
     }
-    // The input is looked at before the output is made: a bad input leaves nothing behind.
-    core::Session trial = core::Session::inMemory();
-    if (const auto tried = core::importFile(arguments.file, arguments.format, trial); !tried)
-        return fail(tried.error());
-    auto session = core::Session::create(output);
-    if (!session) return fail(session.error());
-    const auto summary = core::importFile(arguments.file, arguments.format, *session);
+    const auto summary = importTo(output, arguments);
     if (!summary) return fail(summary.error());
-    const core::SessionCounts& counts = summary->counts;
-    if (common.json) {
-        printJson({{"session", output},
-                   {"format", summary->format},
-                   {"ops", counts.ops},
-                   {"storages", counts.storages},
-                   {"events", counts.events}});
-    } else {
-        std::cout << output << ": " << counts.ops << " ops, " << counts.storages << " storages, "
-                  << counts.events << " memory events (" << summary->format << ")\n";
+    if (!common.json) {
+        printSummary(output, *summary);
+        return 0;
     }
+    const core::SessionCounts& counts = summary->counts;
+    Json json{{"session", output},
+              {"format", summary->format},
+              {"ops", counts.ops},
+              {"storages", counts.storages},
+              {"events", counts.events}};
+    if (summary->join)
+        json["join"] = {{"matched", summary->join->matched}, {"ops", summary->join->ops}};
+    printJson(json);
     return 0;
 }
 
@@ -49,7 +80,9 @@ void addImport(CLI::App& app, Common& common) {
     command->add_option("FILE", arguments->file, "The trace, plain or gzip")->required();
     command->add_option("-o,--output", arguments->output,
                         "The session to write (default: FILE.hws here)");
-    command->add_option("--format", arguments->format, "auto or simrd");
+    command->add_option("--format", arguments->format, "auto, " + core::importFormats());
+    command->add_option("--join", arguments->join,
+                        "The profiler's trace that gives an execution trace its times");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

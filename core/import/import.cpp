@@ -1,49 +1,107 @@
 // SPDX-License-Identifier: MIT
 #include "core/import/import.h"
 
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "core/import/kineto.h"
+#include "core/import/nsight.h"
 #include "core/import/simrd.h"
 #include "core/import/text_source.h"
+#include "core/import/torch_snapshot.h"
 #include "core/session/database.h"
 
 namespace hw::core {
 namespace {
 
-constexpr const char* kKnownFormats = "known formats: simrd";
+constexpr std::array kFormats{"simrd", "torch-snapshot", "kineto", "execution-trace", "nsight"};
 
+bool looksPickled(const std::string& path, std::string_view head) {
+    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 0 && head[1] <= 5) return true;
+    std::filesystem::path name(path);
+    if (name.extension() == ".gz") name.replace_extension();
+    return name.extension() == ".pickle" || name.extension() == ".pkl";
+}
+
+// By the first bytes; for pickles of the first protocols, which have no mark, by the name.
 Result<std::string> detectFormat(const std::string& path) {
+    if (isNsightFile(path)) return std::string("nsight");
     auto source = TextSource::open(path);
     if (!source) return source.error();
-    std::string line;
-    source->next(line);
-    if (line.starts_with("{") && line.find("\"INSTRUCTION\"") != std::string::npos)
-        return std::string("simrd");
-    return badInput("'" + path + "' is no session and of no known format", kKnownFormats);
+    std::string head(1 << 16, '\0');
+    head.resize(source->read(head.data(), head.size()));
+    const auto holds = [&](const char* text) { return head.find(text) != std::string::npos; };
+    if (looksPickled(path, head)) return std::string("torch-snapshot");
+    const char first = head[std::min(head.find_first_not_of(" \t\r\n"), head.size())];
+    if (first == '{' && head.find("\"INSTRUCTION\"") < head.find('\n')) return std::string("simrd");
+    if (first == '{' && holds("\"nodes\"") && !holds("\"traceEvents\""))
+        return std::string("execution-trace");
+    if ((first == '{' || first == '[') && (holds("\"traceEvents\"") || holds("\"ph\"")))
+        return std::string("kineto");
+    return badInput("'" + path + "' is no session and of no known format",
+                    "known formats: " + importFormats());
+}
+
+Status importText(const std::string& path, const std::string& format, Session& session,
+                  const RecordedTimes* times, ImportSummary& summary) {
+    auto source = TextSource::open(path);
+    if (!source) return source.error();
+    if (format == "simrd") return importSimrd(*source, session);
+    if (format == "torch-snapshot") return importTorchSnapshot(*source, session);
+    if (format == "kineto") return importKineto(*source, session);
+    const auto rate = importExecutionTrace(*source, session, times);
+    if (!rate) return rate.error();
+    if (times) summary.join = *rate;
+    return {};
 }
 
 }  // namespace
 
+std::string importFormats() {
+    std::string names;
+    for (const char* format : kFormats) names += (names.empty() ? "" : ", ") + std::string(format);
+    return names;
+}
+
 Result<ImportSummary> importFile(const std::string& path, const std::string& wanted,
-                                 Session& session) {
-    std::string format = wanted;
-    if (format.empty() || format == "auto") {
+                                 Session& session, const std::string& join) {
+    ImportSummary summary{wanted, {}, {}};
+    if (wanted.empty() || wanted == "auto") {
         auto found = detectFormat(path);
         if (!found) return found.error();
-        format = *found;
+        summary.format = *found;
     }
-    if (format != "simrd")
-        return Error{ErrorCode::Usage, "unknown format '" + format + "'", kKnownFormats};
-    auto source = TextSource::open(path);
-    if (!source) return source.error();
-    if (const Status status = importSimrd(*source, session); !status)
-        return badInput("'" + path + "': " + status.error().what, status.error().hint);
-    if (const Status status = session.setMeta("source", path); !status) return status.error();
+    if (std::find(kFormats.begin(), kFormats.end(), summary.format) == kFormats.end())
+        return Error{ErrorCode::Usage, "unknown format '" + summary.format + "'",
+                     "known formats: " + importFormats()};
+    std::optional<RecordedTimes> times;
+    if (!join.empty()) {
+        if (summary.format != "execution-trace")
+            return Error{ErrorCode::Usage,
+                         "'" + path + "' is of the format " + summary.format +
+                             ", which is joined with nothing",
+                         "only an execution trace is joined with a profiler's trace"};
+        auto read = readRecordedTimes(join);
+        if (!read) return read.error();
+        times = std::move(*read);
+    }
+    const Status status =
+        summary.format == "nsight"
+            ? importNsight(path, session)
+            : importText(path, summary.format, session, times ? &*times : nullptr, summary);
+    if (!status) return badInput("'" + path + "': " + status.error().what, status.error().hint);
+    if (const Status meta = session.setMeta("source", path); !meta) return meta.error();
+    if (const Status meta = session.setMeta("format", summary.format); !meta) return meta.error();
     auto counts = session.counts();
     if (!counts) return counts.error();
-    return ImportSummary{format, *counts};
+    summary.counts = *counts;
+    return summary;
 }
 
 Result<Session> openAny(const std::string& path) {
-    if (isDatabaseFile(path)) return Session::open(path);
+    if (isDatabaseFile(path) && !isNsightFile(path)) return Session::open(path);
     Session session = Session::inMemory();
     auto summary = importFile(path, "auto", session);
     if (!summary) return summary.error();

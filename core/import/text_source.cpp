@@ -3,11 +3,17 @@
 
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 
 namespace hw::core {
+namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{64} << 20;
+
+}  // namespace
 
 void TextSource::Closer::operator()(void* file) const {
     gzclose(static_cast<gzFile>(file));
@@ -34,6 +40,10 @@ bool TextSource::next(std::string& line) {
     std::array<char, 8192> part{};
     while (gzgets(file, part.data(), static_cast<int>(part.size())) != nullptr) {
         line += part.data();
+        if (line.size() > kLongestLine) {
+            error_ = "a line is longer than 64 MiB";
+            return false;
+        }
         if (!line.empty() && line.back() == '\n') {
             line.pop_back();
             if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -41,12 +51,26 @@ bool TextSource::next(std::string& line) {
             return true;
         }
     }
-    int code = Z_OK;
-    const char* message = gzerror(file, &code);
-    if (code != Z_OK && code != Z_STREAM_END) error_ = message;
+    noteDamage();
     if (line.empty() || !error_.empty()) return false;
     ++lineNumber_;
     return true;
+}
+
+std::size_t TextSource::read(char* to, std::size_t room) {
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    const int got =
+        gzread(static_cast<gzFile>(file_.get()), to, static_cast<unsigned>(std::min(room, kMost)));
+    if (got > 0) return static_cast<std::size_t>(got);
+    noteDamage();
+    return 0;
+}
+
+void TextSource::noteDamage() {
+    int code = Z_OK;
+    const char* message = gzerror(static_cast<gzFile>(file_.get()), &code);
+    if (code == Z_OK || code == Z_STREAM_END) return;
+    error_ = code == Z_BUF_ERROR ? "the compressed data ends early" : message;
 }
 
 }  // namespace hw::core

@@ -291,9 +291,13 @@ Result<std::vector<StepRow>> Session::steps() {
 Result<std::int64_t> Session::lastStep() {
     auto all = steps();
     if (!all) return all.error();
-    if (all->empty())
+    if (all->empty()) {
+        if (const auto why = meta("no_step"); why && !why->empty())
+            return badInput("session '" + path_ + "' has no ops to plan: " + *why,
+                            "record the step with 'highwater record'");
         return badInput("session '" + path_ + "' holds no complete step",
                         "record at least one whole step: forward, backward and Optimizer.step");
+    }
     return all->back().id;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/import/import.h"
 #include "core/session/session.h"
+#include "viewer/models/recorded_curve.h"
 
 namespace hw::viewer {
 namespace {
@@ -78,6 +79,24 @@ core::Status loadStoredPlans(core::Session& session, Document& document) {
     return {};
 }
 
+// A trace without a step: its own curve, nothing to plan. False: there is nothing to show either.
+bool loadRecorded(core::Session& session, Document& document) {
+    core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(session);
+    if (!memory) return false;
+    if (core::Result<std::vector<core::GapRow>> gaps = session.gaps())
+        document.gaps = static_cast<qsizetype>(gaps->size());
+    document.plannable = false;
+    document.curve = recordedCurve(*memory);
+    document.lanes = recordedLanes(*memory, document.curve);
+    document.graph = std::move(memory->graph);
+    document.judged.peak = document.floor = document.curve.peak;
+    document.judged.time = document.curve.time;
+    document.size = SizeUnit::fitting(document.curve.peak);
+    document.time = TimeFormat::fitting(document.curve.time);
+    if (!memory->timed) document.time = {0, QStringLiteral("events")};
+    return true;
+}
+
 }  // namespace
 
 bool samePlan(const PlanEntry& a, const PlanEntry& b) {
@@ -108,7 +127,10 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     document->name = QFileInfo(QString::fromStdString(path)).fileName();
     if (!step) {
         core::Result<std::int64_t> last = session->lastStep();
-        if (!last) return last.error();
+        if (!last) {
+            if (!loadRecorded(*session, *document)) return last.error();
+            return DocumentPointer(std::move(document));
+        }
         step = *last;
     }
     document->step = *step;
@@ -145,6 +167,9 @@ core::Result<PlanPointer> loadPlan(const Document& document, const std::string& 
 core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
                                       core::Bytes budget, double seconds,
                                       const planners::Progress& progress) {
+    if (!document.plannable)
+        return core::badInput("'" + document.path + "' has no ops to plan",
+                              "record the step with 'highwater record'");
     planners::PlanRequest request;
     request.budget = budget;
     request.timeLimitSeconds = seconds;

@@ -49,6 +49,7 @@ struct Document {
     QString name;  // of the file
     std::int64_t step = 0, steps = 0;
     qsizetype gaps = 0;
+    bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
     core::Schedule baseline;
     core::Evaluation judged;  // of the baseline

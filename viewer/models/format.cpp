@@ -22,14 +22,16 @@ QString SizeUnit::text(core::Bytes size) const {
 
 TimeFormat TimeFormat::fitting(core::Nanoseconds longest) {
     const double ms = milliseconds(longest);
-    return {ms >= 1000 ? 0 : ms >= 100 ? 1 : ms >= 10 ? 2 : 3};
+    TimeFormat format;
+    format.digits = ms >= 1000 ? 0 : ms >= 100 ? 1 : ms >= 10 ? 2 : 3;
+    return format;
 }
 
 QString TimeFormat::number(core::Nanoseconds time) const {
     return QString::number(milliseconds(time), 'f', digits);
 }
 QString TimeFormat::text(core::Nanoseconds time) const {
-    return number(time) + QStringLiteral(" ms");
+    return number(time) + QLatin1Char(' ') + unit;
 }
 
 double milliseconds(core::Nanoseconds time) {

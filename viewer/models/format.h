@@ -23,9 +23,10 @@ struct SizeUnit {
     QString text(core::Bytes size) const;    // "10.06 GB"
 };
 
-/// Milliseconds, with digits that suit the length of the whole step.
+/// Milliseconds (or events), with digits that suit the length of the whole step.
 struct TimeFormat {
     int digits = 1;
+    QString unit = QStringLiteral("ms");  // "events" where events have no times
 
     static TimeFormat fitting(core::Nanoseconds longest);
 

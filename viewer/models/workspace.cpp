@@ -154,7 +154,7 @@ void Workspace::requestFrontier() {
 }
 
 void Workspace::request(const QString& planner, core::Bytes budget, bool urgent) {
-    if (budget < document_->floor) return;
+    if (budget < document_->floor || !document_->plannable) return;
     const Key key{planner, budget.count()};
     if (!plans_.emplace(key, nullptr).second) return;
     working_ = tr("planning");

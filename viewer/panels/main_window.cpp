@@ -159,7 +159,8 @@ void MainWindow::documentArrived() {
     docks_[0]->setVisible(!document->graph.layers.empty());  // nothing to list without layers
     arrange();
     QStringList parts{document->name};
-    parts << (document->steps > 1
+    parts << (!document->plannable ? tr("no step, nothing to plan")
+              : document->steps > 1
                   ? tr("step %1 (%2 recorded)").arg(document->step).arg(document->steps)
                   : tr("step %1").arg(document->step));
     title_->setText(parts.join(QStringLiteral("    ")));

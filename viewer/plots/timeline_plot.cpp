@@ -131,6 +131,7 @@ void TimelinePlot::buildGraphs() {
     planGraph_->setAdaptiveSampling(false);
     lanes_ = new LaneStrip(laneArea_->axis(QCPAxis::atBottom), laneArea_->axis(QCPAxis::atLeft));
     lanes_->setDocument(document_);
+    if (document_) time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.unit, 7));
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
 }

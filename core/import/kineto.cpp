@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+#include "core/import/kineto.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/import/checked.h"
+#include "core/import/kineto_events.h"
+#include "core/import/kineto_staging.h"
+#include "core/import/trace_writer.h"
+
+namespace hw::core {
+namespace {
+
+constexpr const char* kHint =
+    "export it again with torch.profiler's export_chrome_trace, and copy it whole";
+
+bool isOneOf(std::string_view text, std::initializer_list<std::string_view> names) {
+    return std::find(names.begin(), names.end(), text) != names.end();
+}
+
+class KinetoImporter {
+public:
+    KinetoImporter(TextSource& source, Session& session,
+                   std::unordered_map<std::int64_t, std::int64_t>* opOf)
+        : source_(source), session_(session), writer_(session), staging_(session), opOf_(opOf) {}
+
+    Status run() {
+        writer_.require(session_.begin());
+        const KinetoHandlers handlers{[this](const KinetoEvent& event) { stage(event); },
+                                      [this](const KinetoDevice& device) { describe(device); },
+                                      [this](std::int64_t rank) { rank_ = rank; }};
+        const std::string stopped = readKinetoEvents(source_, handlers);
+        if (staged_ == 0)
+            throw std::invalid_argument(stopped.empty()
+                                            ? "it holds no event of a trace"
+                                            : "nothing of a trace before it ends at " + stopped);
+        staging_.visitHost([this](const KinetoRow& row) { host(row); });
+        staging_.visitDevice([this](const KinetoRow& row, const std::optional<std::int64_t>& op) {
+            deviceWork(row, op);
+        });
+        finish(stopped);
+        return session_.commit();
+    }
+
+private:
+    struct Span {  // an op, annotation or module that is open on its thread
+        KinetoKind kind = KinetoKind::Op;
+        std::int64_t end = 0;
+        std::optional<std::int64_t> op, layer, module;
+        Phase phase = Phase::Unknown;
+        bool loading = false;  // inside the data loader
+    };
+    struct Level {  // of a device in the form of 2021, which counts from the start of the trace
+        std::int64_t bytes = 0, lowest = 0;
+    };
+
+    // --- first pass: the file's order
+
+    void describe(const KinetoDevice& device) {
+        if (device.id)
+            writer_.describe(writer_.device("cuda", *device.id), device.name, device.bytes);
+    }
+
+    static std::optional<KinetoKind> kindOf(const KinetoEvent& event) {
+        if (event.name == "[memory]") return KinetoKind::Memory;
+        if (event.phase != "X") return std::nullopt;
+        const std::string& category = event.category;
+        // "Optimizer.step#SGD.step": annotations of 2021 stand among the operators.
+        if (isOneOf(category, {"Operator", "cpu_op"}))
+            return event.name.find('#') == std::string::npos ? KinetoKind::Op
+                                                             : KinetoKind::Annotation;
+        if (category == "user_annotation") return KinetoKind::Annotation;
+        if (category == "python_function" && event.name.starts_with("nn.Module: "))
+            return KinetoKind::Module;
+        if (isOneOf(category, {"Runtime", "cuda_runtime", "cuda_driver"}))
+            return KinetoKind::Runtime;
+        if (isOneOf(category, {"Kernel", "kernel"})) return KinetoKind::Kernel;
+        if (isOneOf(category, {"Memcpy", "Memset", "gpu_memcpy", "gpu_memset"}))
+            return KinetoKind::Copy;
+        return std::nullopt;
+    }
+
+    void stage(const KinetoEvent& event) {
+        const auto kind = kindOf(event);
+        if (!kind) return;
+        KinetoRow row;
+        row.kind = *kind;
+        const bool memory = *kind == KinetoKind::Memory;
+        if (!event.beginNs || event.durationNs < 0 || (memory && !event.bytes) ||
+            __builtin_add_overflow(*event.beginNs, memory ? 0 : event.durationNs, &row.end)) {
+            ++unreadable_;
+            return;
+        }
+        row.begin = *event.beginNs;
+        row.thread = event.thread.value_or(0);
+        row.name = staging_.intern(memory ? std::string() : event.name);
+        if (*kind == KinetoKind::Op) {
+            row.layer = namedLayer(event);
+            if (!pid_) pid_ = event.pid;
+        }
+        row.external = event.recordFunction ? event.recordFunction : event.externalId;
+        if (*kind >= KinetoKind::Kernel) row.external = event.externalId;
+        row.sequence = event.sequence, row.forwardThread = event.forwardThread;
+        row.correlation = event.correlation, row.stream = event.stream;
+        row.address = event.address, row.bytes = event.bytes;
+        row.allocated = event.allocated, row.reserved = event.reserved;
+        row.eventIndex = event.eventIndex;
+        row.device = memory ? writer_.device(deviceKind(event.deviceType.value_or(0)),
+                                             event.deviceId.value_or(-1))
+                     : event.device && *kind >= KinetoKind::Kernel
+                         ? std::optional(writer_.device("cuda", *event.device))
+                         : std::nullopt;
+        staging_.add(row);
+        ++staged_;
+    }
+    static std::string deviceKind(std::int64_t type) {
+        return type == 0 ? "cpu" : type == 1 ? "cuda" : "device type " + std::to_string(type);
+    }
+
+    // Texts repeat with every step: each is taken apart once, as long as they are not too many.
+    std::optional<std::int64_t> namedLayer(const KinetoEvent& event) {
+        const bool modules = !event.moduleHierarchy.empty();
+        const std::string& text = modules ? event.moduleHierarchy : event.callStack;
+        if (text.empty()) return std::nullopt;
+        constexpr std::size_t kMostTexts = 20'000;
+        if (layerOfText_.size() >= kMostTexts) layerOfText_.clear();
+        const auto [at, isNew] = layerOfText_.try_emplace(text);
+        if (!isNew) return at->second;
+        std::optional<std::int64_t> layer;
+        if (modules) {
+            for (const auto& [name, type] : modulesOf(text))
+                layer = writer_.layer(layer, name, type, ".");
+        } else {
+            for (const std::string& frame : framesOf(text))
+                layer = writer_.layer(layer, frame, "frame", " > ");
+            stacks_ = true;
+        }
+        return at->second = layer;
+    }
+
+    // --- second pass: by time
+
+    void host(const KinetoRow& row) {
+        std::vector<Span>& open = open_[row.thread];
+        while (!open.empty() && open.back().end < row.end) open.pop_back();
+        const Span* outer = open.empty() ? nullptr : &open.back();
+        switch (row.kind) {
+            case KinetoKind::Op:
+                op(row, open);
+                break;
+            case KinetoKind::Annotation: {
+                Span span = opened(row, outer);
+                const std::string& name = staging_.name(row.name);
+                if (name.starts_with("Optimizer.")) span.phase = Phase::Optimizer;
+                if (name.starts_with("enumerate(DataLoader)")) span.loading = true;
+                open.push_back(span);
+                break;
+            }
+            case KinetoKind::Module: {
+                Span span = opened(row, outer);
+                const std::string name = staging_.name(row.name).substr(11);
+                span.module = span.layer =
+                    writer_.layer(span.module, name, name.substr(0, name.rfind('_')), ".");
+                open.push_back(span);
+                break;
+            }
+            case KinetoKind::Runtime:
+                if (outer && outer->op && row.correlation)
+                    staging_.launch(*row.correlation, *outer->op);
+                break;
+            case KinetoKind::Memory:
+                memory(row, outer);
+                break;
+            default:
+                break;
+        }
+    }
+
+    static Span opened(const KinetoRow& row, const Span* outer) {
+        Span span = outer ? *outer : Span{};
+        span.kind = row.kind, span.end = row.end;
+        return span;
+    }
+
+    Phase phaseOf(const KinetoRow& row, const Span* outer) {
+        if (outer && outer->phase != Phase::Unknown) return outer->phase;
+        const std::string& name = staging_.name(row.name);
+        const bool autograd = name.starts_with("autograd::engine::") ||
+                              name.find("AccumulateGrad") != std::string::npos ||
+                              row.forwardThread.value_or(0) > 0;
+        if (autograd) {
+            if (!outer) autogradThreads_[row.thread] = true;
+            return Phase::Backward;
+        }
+        if (autogradThreads_.contains(row.thread)) return Phase::Backward;
+        if (outer && outer->loading) return Phase::Unknown;
+        return Phase::Forward;
+    }
+
+    void op(const KinetoRow& row, std::vector<Span>& open) {
+        const Span* outer = open.empty() ? nullptr : &open.back();
+        OpRow made;
+        made.id = ops_++;
+        made.seq = seq_++;
+        made.name = staging_.name(row.name);
+        made.phase = phaseOf(row, outer);
+        made.layer = row.layer;
+        if (outer && outer->module) made.layer = outer->module;
+        const bool forward = made.phase == Phase::Forward;
+        if (!made.layer && !forward && row.sequence) {
+            const auto at = layerOfSequence_.find(*row.sequence);
+            if (at != layerOfSequence_.end()) made.layer = at->second;
+        }
+        if (!made.layer && outer) made.layer = outer->layer;
+        if (forward && row.sequence && made.layer)
+            layerOfSequence_.insert_or_assign(*row.sequence, *made.layer);
+        made.thread = row.thread;
+        made.beginNs = row.begin;
+        made.duration = Nanoseconds(row.end - row.begin);
+        writer_.require(session_.insert(made));
+        if (row.external) staging_.external(*row.external, made.id);
+        if (row.external && opOf_) opOf_->emplace(*row.external, made.id);
+        Span span = opened(row, outer);
+        span.op = made.id, span.layer = made.layer, span.phase = made.phase;
+        open.push_back(span);
+    }
+
+    void memory(const KinetoRow& row, const Span* outer) {
+        TraceMemoryEvent event;
+        event.seq = seq_++;
+        event.device = row.device;
+        event.timeNs = row.begin;
+        event.kind = *row.bytes < 0 ? "free" : "alloc";
+        event.address = row.address;
+        event.bytes = *row.bytes;
+        event.allocated = row.allocated, event.reserved = row.reserved;
+        if (outer) event.op = outer->op;
+        if (!event.allocated) {
+            Level& level = levels_[*row.device];
+            level.bytes = checkedAdd(level.bytes, event.bytes);
+            level.lowest = std::min(level.lowest, level.bytes);
+            event.allocated = level.bytes;
+        }
+        writer_.memory(event);
+        ++memoryEvents_;
+        if (row.address) lifetime(row, event, outer);
+    }
+
+    // Addresses tell which free ends which allocation.
+    void lifetime(const KinetoRow& row, const TraceMemoryEvent& event, const Span* outer) {
+        ++addressed_;
+        auto& live = live_[*row.device];
+        const auto at = live.find(*row.address);
+        if (event.bytes < 0) {
+            if (at == live.end()) return;  // allocated before the trace
+            writer_.require(session_.setFreed(at->second, event.seq));
+            live.erase(at);
+            return;
+        }
+        StorageRow storage;
+        storage.id = storages_++;
+        storage.bytes = Bytes(event.bytes);
+        storage.device = deviceName(*row.device);
+        if (outer) storage.layer = outer->layer;
+        storage.allocSeq = event.seq;
+        storage.address = row.address;
+        writer_.require(session_.insert(storage));
+        live[*row.address] = storage.id;
+    }
+    std::string deviceName(std::int64_t id) {
+        auto [at, isNew] = deviceNames_.try_emplace(id);
+        if (isNew) {
+            Statement from(session_.database(), "SELECT kind, ordinal FROM devices WHERE id = ?");
+            if (from.bind(1, id).step())
+                at->second = from.integer(1) < 0 ? from.text(0) : from.text(0) + ":" + from.text(1);
+        }
+        return at->second;
+    }
+
+    void deviceWork(const KinetoRow& row, const std::optional<std::int64_t>& op) {
+        TraceDeviceWork work{row.device, row.stream, staging_.name(row.name), 0, row.begin,
+                             row.end,    op,         row.correlation};
+        work.bytes = row.bytes.value_or(0);
+        unlaunched_ += op ? 0 : 1;
+        row.kind == KinetoKind::Kernel ? writer_.kernel(work) : writer_.copy(work);
+    }
+
+    void finish(const std::string& stopped) {
+        for (const auto& [device, level] : levels_)
+            if (level.lowest < 0) {
+                Statement raise(session_.database(),
+                                "UPDATE memory_events SET allocated_bytes = allocated_bytes + ?2"
+                                " WHERE device = ?1");
+                raise.bind(1, device).bind(2, -level.lowest).execute();
+            }
+        session_.database().execute(
+            "UPDATE ops SET device_ns = k.total FROM (SELECT op, sum(end_ns - begin_ns) AS total"
+            " FROM kernels WHERE op IS NOT NULL GROUP BY op) k WHERE k.op = ops.id");
+        ProcessRow process;
+        process.pid = pid_.value_or(0);
+        process.command = "Kineto trace";
+        process.framework = "pytorch";
+        process.rank = static_cast<int>(std::clamp<std::int64_t>(rank_, 0, 1 << 20));
+        writer_.require(session_.insert(process));
+        writer_.require(session_.setMeta(
+            "no_step", "a Kineto trace names ops and sizes, but not which tensors an op reads"));
+        stateGaps(stopped);
+    }
+
+    void stateGaps(const std::string& stopped) {
+        if (!stopped.empty())
+            writer_.gap("end", "the trace is cut short or damaged, what comes after is missing: " +
+                                   stopped);
+        writer_.gap("tensors", "Kineto traces do not say which tensors an op reads and makes");
+        if (memoryEvents_ == 0)
+            writer_.gap("memory", "no [memory] event: the profiler ran without profile_memory");
+        if (!levels_.empty())
+            writer_.gap("levels",
+                        "the [memory] events of this form have no totals: bytes count "
+                        "from the start of the trace, whatever was allocated before");
+        if (memoryEvents_ > addressed_)
+            writer_.gap("lifetimes", std::to_string(memoryEvents_ - addressed_) +
+                                         " [memory] events have no address: which free ends which "
+                                         "allocation is unknown");
+        if (stacks_)
+            writer_.gap("layers", "the trace names no modules: layers are Python call stacks");
+        if (unlaunched_ > 0)
+            writer_.gap("kernels", std::to_string(unlaunched_) +
+                                       " kernels and copies have no op that launched them");
+        if (unreadable_ > 0)
+            writer_.gap("events", std::to_string(unreadable_) +
+                                      " events have no time, a negative one or no size, and are "
+                                      "left out");
+    }
+
+    TextSource& source_;
+    Session& session_;
+    TraceWriter writer_;
+    KinetoStaging staging_;
+    std::unordered_map<std::int64_t, std::int64_t>* opOf_;
+    std::unordered_map<std::string, std::optional<std::int64_t>> layerOfText_;
+    std::unordered_map<std::int64_t, std::vector<Span>> open_;  // by thread
+    std::unordered_map<std::int64_t, bool> autogradThreads_;
+    std::unordered_map<std::int64_t, std::int64_t> layerOfSequence_;
+    std::unordered_map<std::int64_t, Level> levels_;  // device
+    std::unordered_map<std::int64_t, std::unordered_map<std::int64_t, std::int64_t>> live_;
+    std::unordered_map<std::int64_t, std::string> deviceNames_;
+    std::optional<std::int64_t> pid_;
+    std::int64_t rank_ = 0, seq_ = 0, ops_ = 0, storages_ = 0;
+    std::int64_t staged_ = 0, unreadable_ = 0, memoryEvents_ = 0, addressed_ = 0, unlaunched_ = 0;
+    bool stacks_ = false;
+};
+
+}  // namespace
+
+Status importKineto(TextSource& source, Session& session,
+                    std::unordered_map<std::int64_t, std::int64_t>* opOf) {
+    return importing("Kineto trace", kHint,
+                     [&] { return KinetoImporter(source, session, opOf).run(); });
+}
+
+std::vector<std::pair<std::string, std::string>> modulesOf(const std::string& hierarchy) {
+    std::vector<std::pair<std::string, std::string>> modules;
+    std::string name, type;
+    int inside = 0;
+    bool method = false;
+    const auto end = [&] {
+        if (!name.empty() && name != "TOP" && name != "SELF") modules.emplace_back(name, type);
+        name.clear(), type.clear(), method = false;
+    };
+    for (const char c : hierarchy) {
+        if (c == '(')
+            ++inside;
+        else if (c == ')')
+            inside = std::max(0, inside - 1);
+        else if (inside > 0)
+            type += c;
+        else if (c == '.')
+            end();
+        else if (c == ':')
+            method = true;
+        else if (!method)
+            name += c;
+    }
+    end();
+    return modules;
+}
+
+std::vector<std::string> framesOf(const std::string& callStack) {
+    std::vector<std::string> frames;
+    std::string_view rest = callStack;
+    while (!rest.empty()) {
+        const std::size_t cut = std::min(rest.find(';'), rest.size());
+        std::string_view frame = rest.substr(0, cut);
+        rest.remove_prefix(std::min(cut + 1, rest.size()));
+        const std::size_t bracket = std::min(frame.find('('), frame.size());
+        if (const std::size_t slash = frame.rfind('/', bracket); slash != std::string_view::npos)
+            frame.remove_prefix(slash + 1);
+        // Every module is called through it: it says nothing.
+        if (!frame.empty() && frame.find("_call_impl") == std::string_view::npos)
+            frames.emplace_back(frame);
+    }
+    std::reverse(frames.begin(), frames.end());
+    return frames;
+}
+
+}  // namespace hw::core

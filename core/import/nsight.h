@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// SQLite exports of Nsight Systems (`nsys export --type sqlite`).
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/session/session.h"
+
+namespace hw::core {
+
+/// The file is a SQLite database with the table of CUDA memory events.
+bool isNsightFile(const std::string& path);
+
+/// Writes the rows of CUDA_GPU_MEMORY_USAGE_EVENTS as memory events of the driver (`alloc`, `free`)
+/// and each allocation as a storage into an empty session. `allocated` counts device memory from
+/// the start of the trace; pinned and pageable host memory is of the device "host". There is no
+/// step: the format has no ops. Errors: BadInput when the table or a column is missing, or the file
+/// is damaged.
+Status importNsight(const std::string& path, Session& session);
+
+}  // namespace hw::core

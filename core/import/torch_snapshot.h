@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+// Memory snapshots of torch (`torch.cuda.memory._snapshot` and `memory_snapshot`), pickled.
+#pragma once
+
+#include "core/base/result.h"
+#include "core/import/text_source.h"
+#include "core/session/session.h"
+
+namespace hw::core {
+
+/// Writes the allocator's history of every device as memory events, and every allocation as a
+/// storage, into an empty session. Allocated and reserved bytes are anchored at the snapshot itself
+/// and followed back, so what was there before the history began counts too (event `initial`).
+/// Allocations leave `allocated` when their free is requested, as in torch's own figure. A device
+/// without history gets one event `block` for each block in use. Python frames become layers. What
+/// the format cannot tell is stated as gaps. There is no step: nothing to plan.
+/// Errors: BadInput when it is no snapshot, damaged, or contradicts itself.
+Status importTorchSnapshot(TextSource& source, Session& session);
+
+}  // namespace hw::core

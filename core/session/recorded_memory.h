@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// What an imported trace tells of a device's memory when it holds no step: the allocator's curve,
+// with the ops and storages that are known beside it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/graph/training_graph.h"
+#include "core/session/session.h"
+
+namespace hw::core {
+
+struct RecordedMemory {
+    /// From an event of the allocator to the next one.
+    struct Moment {
+        Nanoseconds begin;  // since the trace's first op or event
+        Bytes allocated;
+        OpIndex op = kNone;  // in which the event happened
+    };
+    struct OpSpan {  // an op that no other op on its thread encloses
+        OpIndex op = kNone;
+        Nanoseconds begin, end;
+    };
+    struct Residence {  // of a storage: moments [first, last]
+        StorageIndex storage = kNone;
+        std::int32_t first = 0, last = 0;
+    };
+
+    TrainingGraph graph;  // names, layers and sizes only: no edges, so it cannot be planned
+    std::vector<Moment> moments;
+    std::vector<OpSpan> spans;  // by begin
+    std::vector<Residence> residences;
+    std::string device;  // whose curve it is: the one with the highest, not the host's
+    bool timed = true;   // otherwise one event counts as one millisecond
+};
+
+/// Errors: BadInput when the session holds neither ops nor memory events.
+Result<RecordedMemory> loadRecordedMemory(Session& session);
+
+}  // namespace hw::core

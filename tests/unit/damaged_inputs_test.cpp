@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Every public sample, cut short and with flipped bits: an error of one line, or an import that
+// says what is missing; never a crash, and nothing but the input in its folder.
+// HIGHWATER_DAMAGES=1000 tries as many of each kind (default: few, for a quick test).
+#include <zlib.h>
+
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include "core/import/allocation_csv.h"
+#include "tests/unit/memory_rows.h"
+
+namespace hw::core {
+namespace {
+
+std::string contentsOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+std::string unpacked(const std::string& path, std::size_t limit) {
+    std::string text(limit, '\0');
+    gzFile file = gzopen(path.c_str(), "rb");
+    const int got = gzread(file, text.data(), static_cast<unsigned>(text.size()));
+    gzclose(file);
+    text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+    return text;
+}
+int damages(int otherwise) {
+    const char* wanted = std::getenv("HIGHWATER_DAMAGES");
+    return wanted != nullptr ? std::atoi(wanted) : otherwise;
+}
+
+struct Damaged {
+    const char* file;
+    int quick;  // of each kind
+};
+
+class DamagedInput : public testing::TestWithParam<Damaged> {
+protected:
+    // Opens `bytes` as a file of the sample's name.
+    void open(const std::string& bytes, const std::string& name, bool cut) {
+        const std::string path = folder_ / name;
+        std::ofstream(path, std::ios::binary) << bytes;
+        if (name.find(".csv") != std::string::npos) {
+            static_cast<void>(readAllocationCsv(path));
+        } else if (auto session = openAny(path); !session) {
+            EXPECT_EQ(session.error().code, ErrorCode::BadInput);
+            EXPECT_EQ(session.error().what.find('\n'), std::string::npos) << session.error().what;
+        } else if (const auto step = session->lastStep()) {
+            static_cast<void>(loadGraph(*session, *step));
+        } else if (cut) {
+            EXPECT_TRUE(test::hasGap(*session, "end")) << bytes.size();
+        }
+        int files = 0;
+        for ([[maybe_unused]] const auto& entry :
+             std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()))
+            ++files;
+        EXPECT_EQ(files, 1);
+        std::filesystem::remove(path);
+    }
+    test::TemporaryFolder folder_;
+};
+
+// Large traces are damaged in their first part: the rest is more of the same.
+constexpr std::size_t kPart = 300'000;
+
+TEST_P(DamagedInput, GivesOneClearErrorOrAGap) {
+    const std::string file = test::testData(GetParam().file);
+    SKIP_WITHOUT_TEST_DATA(GetParam().file);
+    std::mt19937 random(7);
+    const std::string packed = contentsOf(file), plain = unpacked(file, kPart);
+    std::string name = std::filesystem::path(file).filename().string();
+    const bool gz = name.ends_with(".gz");
+    const std::string plainName = gz ? name.substr(0, name.size() - 3) : name;
+    const bool whole = packed.size() < kPart;
+    for (int i = 0; i < damages(GetParam().quick); ++i) {
+        open(plain.substr(0, random() % plain.size()), plainName, true);
+        std::string flipped = plain;
+        for (int bits = 0; bits < 3; ++bits)
+            flipped[random() % flipped.size()] ^= static_cast<char>(1u << (random() % 8));
+        open(flipped, plainName, false);
+        if (!gz || !whole) continue;
+        open(packed.substr(0, 1 + random() % (packed.size() - 1)), name, true);
+        flipped = packed;
+        flipped[random() % flipped.size()] ^= static_cast<char>(1u << (random() % 8));
+        open(flipped, name, false);
+    }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Public, DamagedInput,
+    testing::Values(Damaged{"torch-snapshot/empty-cache.pickle.gz", 10},
+                    Damaged{"torch-snapshot/expandable.pickle.gz", 10},
+                    Damaged{"kineto/resnet50-train.pt.trace.json.gz", 10},
+                    Damaged{"kineto/v100-rank1-memory.json.gz", 10},
+                    Damaged{"execution-trace/benchmark_simple_add_et.json.gz", 50},
+                    Damaged{"execution-trace/benchmark_simple_add_trace.json.gz", 50},
+                    Damaged{"simrd/unet.log.gz", 8}, Damaged{"simrd/resnet32.log.gz", 8},
+                    Damaged{"simrd/transformer.log.gz", 4}, Damaged{"simrd/treelstm.log.gz", 4},
+                    Damaged{"minimalloc/A.1048576.csv", 50}),
+    [](const auto& info) {
+        std::string name;
+        for (const char c : std::string(info.param.file)) name += std::isalnum(c) ? c : '_';
+        return name;
+    });
+
+}  // namespace
+}  // namespace hw::core

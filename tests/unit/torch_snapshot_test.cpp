@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// The expected figures of the public samples come from Python's own pickle.
+#include "core/import/torch_snapshot.h"
+
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/memory_rows.h"
+
+namespace hw::core {
+namespace {
+
+using test::figure;
+using test::hasGap;
+
+// --- pickles of the first protocol, by hand
+
+std::string num(std::int64_t value) {
+    return "I" + std::to_string(value) + "\n";
+}
+std::string str(const std::string& text) {
+    return "V" + text + "\n";
+}
+std::string list(const std::vector<std::string>& items) {
+    std::string text = "(";
+    for (const std::string& item : items) text += item;
+    return text + "l";
+}
+std::string dict(const std::vector<std::pair<std::string, std::string>>& pairs) {
+    std::string text = "(";
+    for (const auto& [key, value] : pairs) text += str(key) + value;
+    return text + "d";
+}
+std::string block(std::int64_t size, const std::string& state,
+                  const std::vector<std::pair<std::string, std::string>>& more = {}) {
+    std::vector<std::pair<std::string, std::string>> pairs{{"size", num(size)},
+                                                           {"state", str(state)}};
+    pairs.insert(pairs.end(), more.begin(), more.end());
+    return dict(pairs);
+}
+std::string segment(int device, const std::vector<std::string>& blocks, std::int64_t total) {
+    return dict({{"device", num(device)},
+                 {"address", "L9223372036854775808L\n"},
+                 {"total_size", num(total)},
+                 {"blocks", list(blocks)}});
+}
+std::string event(const std::string& action, std::int64_t address, std::int64_t size,
+                  std::int64_t timeUs = -1) {
+    std::vector<std::pair<std::string, std::string>> pairs{
+        {"action", str(action)}, {"addr", num(address)}, {"size", num(size)}};
+    if (timeUs >= 0) pairs.emplace_back("time_us", num(timeUs));
+    return dict(pairs);
+}
+
+class TorchSnapshot : public testing::Test {
+protected:
+    Result<Session> import(const std::string& pickle) {
+        std::ofstream(folder_ / "s.pickle", std::ios::binary) << pickle << ".";
+        return openAny(folder_ / "s.pickle");
+    }
+    void refused(const std::string& pickle, const std::string& why) {
+        const auto session = import(pickle);
+        ASSERT_FALSE(session) << why;
+        EXPECT_EQ(session.error().code, ErrorCode::BadInput);
+        EXPECT_NE(session.error().what.find(why), std::string::npos) << session.error().what;
+    }
+    test::TemporaryFolder folder_;
+};
+
+struct Sample {
+    const char* name;
+    std::int64_t layers, reservedPeak, reservedEnd;
+};
+class PublicSnapshot : public testing::TestWithParam<Sample> {};
+
+TEST_P(PublicSnapshot, HasTheCountsOfPythonsReader) {
+    const Sample& sample = GetParam();
+    const std::string file = std::string("torch-snapshot/") + sample.name + ".pickle.gz";
+    SKIP_WITHOUT_TEST_DATA(file);
+    auto session = openAny(test::testData(file));
+    ASSERT_TRUE(session) << session.error().what;
+    const auto kinds = [&](const std::string& kind) {
+        return figure(*session, "SELECT count(*) FROM memory_events WHERE kind = '" + kind + "'");
+    };
+    EXPECT_EQ(kinds("alloc"), 2899);
+    EXPECT_EQ(kinds("free_requested"), 2574);
+    EXPECT_EQ(kinds("free_completed"), 2574);
+    EXPECT_EQ(kinds("initial"), 1);
+    const auto counts = session->counts();
+    EXPECT_EQ(counts->storages, 2899 + 320) << "allocated in the history, or before it and in use";
+    EXPECT_EQ(counts->layers, sample.layers);
+    EXPECT_EQ(figure(*session, "SELECT count(*) FROM storages WHERE free_seq IS NOT NULL"), 2574);
+    EXPECT_EQ(figure(*session, "SELECT allocated_bytes FROM memory_events WHERE id = 0"), 94326992);
+    EXPECT_EQ(figure(*session, "SELECT max(allocated_bytes) FROM memory_events"), 597327488);
+    EXPECT_EQ(figure(*session, "SELECT max(reserved_bytes) FROM memory_events"),
+              sample.reservedPeak);
+    const std::string last = " FROM memory_events ORDER BY id DESC LIMIT 1";
+    EXPECT_EQ(figure(*session, "SELECT allocated_bytes" + last), 408384288)
+        << "the requested sizes of the blocks in use";
+    EXPECT_EQ(figure(*session, "SELECT reserved_bytes" + last), sample.reservedEnd);
+    EXPECT_EQ(figure(*session, "SELECT count(time_ns) FROM memory_events"), 0);
+    for (const char* gap : {"ops", "times", "start", "rounding"})
+        EXPECT_TRUE(hasGap(*session, gap)) << gap;
+}
+INSTANTIATE_TEST_SUITE_P(Public, PublicSnapshot,
+                         testing::Values(Sample{"empty-cache", 244, 662700032, 509607936},
+                                         Sample{"expandable", 242, 643825664, 643825664}),
+                         [](const auto& info) {
+                             return info.param.name[1] == 'm' ? "EmptyCache" : "Expandable";
+                         });
+
+TEST_F(TorchSnapshot, DevicesAreMergedByTime) {
+    const auto session = import(
+        dict({{"segments", list({segment(0, {block(100, "active_allocated")}, 4096),
+                                 segment(1, {block(70, "inactive")}, 8192)})},
+              {"device_traces",
+               list({list({event("segment_alloc", 1, 4096, 10), event("alloc", 1, 60, 30)}),
+                     list({event("alloc", 9, 70, 20), event("free_requested", 9, 70, 40)})})}}));
+    ASSERT_TRUE(session) << session.error().what;
+    Session& imported = const_cast<Session&>(*session);
+    EXPECT_EQ(figure(imported, "SELECT count(*) FROM devices"), 2);
+    EXPECT_EQ(test::text(imported,
+                         "SELECT group_concat(time_ns) FROM (SELECT time_ns FROM "
+                         "memory_events WHERE time_ns NOT NULL ORDER BY id)"),
+              "10000,20000,30000,40000");
+    EXPECT_EQ(test::text(imported,
+                         "SELECT group_concat(reserved_bytes) FROM (SELECT * FROM "
+                         "memory_events WHERE device = 1 ORDER BY id)"),
+              "0,4096,4096");
+    EXPECT_EQ(test::text(imported,
+                         "SELECT group_concat(allocated_bytes) FROM (SELECT * FROM "
+                         "memory_events WHERE device = 2 ORDER BY id)"),
+              "0,70,0");
+    EXPECT_FALSE(hasGap(imported, "times"));
+}
+
+TEST_F(TorchSnapshot, OldFormHasSegmentsOnlyAndHistories) {
+    auto session = import(list(
+        {segment(0,
+                 {block(512, "active_allocated",
+                        {{"history", list({dict({{"addr", num(4)}, {"real_size", num(500)}})})}}),
+                  block(1024, "inactive"), block(256, "active_allocated")},
+                 2048)}));
+    ASSERT_TRUE(session) << session.error().what;
+    EXPECT_EQ(figure(*session, "SELECT count(*) FROM memory_events WHERE kind = 'block'"), 2);
+    EXPECT_EQ(figure(*session, "SELECT max(allocated_bytes) FROM memory_events"), 768);
+    EXPECT_EQ(figure(*session, "SELECT address FROM storages WHERE id = 1"), INT64_MIN + 1536)
+        << "a block of an old snapshot follows the one before it; addresses are unsigned";
+    EXPECT_TRUE(hasGap(*session, "history"));
+    EXPECT_FALSE(hasGap(*session, "times"));
+}
+
+TEST_F(TorchSnapshot, HasNoOpsToPlan) {
+    auto session = import(list({segment(0, {block(512, "active_allocated")}, 2048)}));
+    ASSERT_TRUE(session) << session.error().what;
+    const auto step = session->lastStep();
+    ASSERT_FALSE(step);
+    EXPECT_EQ(step.error().code, ErrorCode::BadInput);
+    EXPECT_NE(step.error().what.find("no ops to plan"), std::string::npos) << step.error().what;
+}
+
+TEST_F(TorchSnapshot, RefusesWhatIsNoSnapshot) {
+    refused("N", "no snapshot");
+    refused(list({}), "no segment and no event");
+    refused(dict({{"weights", num(1)}}), "no segments");
+    refused(dict({{"segments", num(1)}}), "no list");
+    refused(list({num(1)}), "no dict");
+    refused(list({segment(-1, {}, 1)}), "number -1");
+    refused(list({segment(0, {}, -1)}), "negative");
+    refused(list({segment(0, {block(1, "x"), num(3)}, 1)}), "no dict");
+    refused(list({segment(0, {}, INT64_MAX), segment(0, {}, INT64_MAX)}), "too much");
+    refused("(dVdevice_traces\n((lp1\ng1\nls", "several places");
+    refused(dict({{"device_traces", list({list({event("alloc", 1, -5)})})}}), "negative");
+    refused(dict({{"device_traces", list({list({dict({})})})}}), "no action");
+    refused(dict({{"device_traces", list({list({event("alloc", 1, 5, INT64_MAX)})})}}), "large");
+}
+
+}  // namespace
+}  // namespace hw::core

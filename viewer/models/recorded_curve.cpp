@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/recorded_curve.h"
+
+#include <algorithm>
+
+namespace hw::viewer {
+namespace {
+
+void extend(std::vector<LaneSpan>& lane, const LaneSpan& span) {
+    if (!lane.empty() && lane.back().id == span.id && lane.back().phase == span.phase)
+        lane.back().end = span.end;
+    else
+        lane.push_back(span);
+}
+
+}  // namespace
+
+StepCurve recordedCurve(const core::RecordedMemory& memory) {
+    StepCurve curve;
+    const auto push = [&](core::Nanoseconds begin, core::Nanoseconds end, core::Bytes bytes,
+                          core::OpIndex op) {
+        Moment moment{begin, end, curve.moments.size(), op, false, bytes, {}};
+        moment.byCategory[static_cast<std::size_t>(core::Category::Unknown)] = bytes;
+        if (bytes > curve.peak) curve.peak = bytes, curve.peakMoment = curve.moments.size();
+        curve.moments.push_back(moment);
+    };
+    const auto& moments = memory.moments;
+    for (std::size_t i = 0; i < moments.size(); ++i)
+        push(moments[i].begin, moments[std::min(i + 1, moments.size() - 1)].begin,
+             moments[i].allocated, moments[i].op);
+    for (const core::RecordedMemory::Residence& residence : memory.residences)
+        curve.residences.push_back({residence.storage, residence.first, residence.last});
+    if (!moments.empty()) {
+        curve.time = moments.back().begin;
+    } else {
+        for (const core::RecordedMemory::OpSpan& span : memory.spans)
+            curve.time = std::max(curve.time, span.end);
+        push(core::Nanoseconds(0), curve.time, core::Bytes(0), core::kNone);
+    }
+    return curve;
+}
+
+Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve) {
+    Lanes lanes;
+    core::Nanoseconds until;
+    for (const core::RecordedMemory::OpSpan& span : memory.spans) {
+        const core::Nanoseconds begin = std::max(span.begin, until);
+        const core::Nanoseconds end = std::min(span.end, curve.time);
+        if (begin >= end) continue;
+        until = end;
+        const core::Op& op = memory.graph.ops[span.op];
+        const bool unknown = op.phase == core::Phase::Unknown;
+        extend(lanes.phases,
+               {begin, end, unknown ? core::kNone : static_cast<std::int32_t>(op.phase), op.phase});
+        extend(lanes.layers, {begin, end, op.layer, op.phase});
+        lanes.ops.push_back({begin, end, span.op, op.phase});
+    }
+    return lanes;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The curve and the lanes of an imported trace that holds no step.
+#pragma once
+
+#include "core/session/recorded_memory.h"
+#include "viewer/models/lanes.h"
+#include "viewer/models/step_curve.h"
+
+namespace hw::viewer {
+
+/// One moment an allocator event; it ends with the last of them. Without events: one moment of no
+/// bytes as long as the ops.
+StepCurve recordedCurve(const core::RecordedMemory& memory);
+
+/// The outermost ops, cut where the curve ends; where threads overlap, the earlier op is shown.
+Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve);
+
+}  // namespace hw::viewer
