@@ -58,7 +58,7 @@ void writeTable(Database& database, const std::string& table, OutputFile& out) {
 }
 
 void writeMemoryEvents(Database& database, OutputFile& out) {
-    out.write("id,device,time_ns,kind,address,bytes,allocated_bytes,reserved_bytes\n");
+    out.write("id,seq,device,time_ns,kind,address,bytes,allocated_bytes,reserved_bytes,op\n");
     std::int64_t id = 0;
     std::string line;
     const auto append = [&](const std::optional<std::int64_t>& value) {
@@ -68,11 +68,11 @@ void writeMemoryEvents(Database& database, OutputFile& out) {
     readMemoryEvents(database, std::numeric_limits<std::int64_t>::min(),
                      std::numeric_limits<std::int64_t>::max(), [&](const MemoryEventRow& event) {
                          line = std::to_string(id++);
-                         append(event.device), append(event.timeNs);
+                         append(event.seq), append(event.device), append(event.timeNs);
                          line += ',';
                          appendQuoted(line, event.kind);
                          append(event.address), append(event.bytes.count());
-                         append(event.allocated), append(event.reserved);
+                         append(event.allocated), append(event.reserved), append(event.op);
                          line += '\n';
                          out.write(line);
                      });

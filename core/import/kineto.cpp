@@ -53,9 +53,6 @@ private:
         Phase phase = Phase::Unknown;
         bool loading = false;  // inside the data loader
     };
-    struct Level {  // of a device in the form of 2021, which counts from the start of the trace
-        std::int64_t bytes = 0, lowest = 0;
-    };
 
     // --- first pass: the file's order
 
@@ -229,20 +226,18 @@ private:
     }
 
     void memory(const KinetoRow& row, const Span* outer) {
-        TraceMemoryEvent event;
+        MemoryEventRow event;
         event.seq = seq_++;
-        event.device = row.device;
+        event.device = writer_.deviceOf(*row.device).ordinal;
         event.timeNs = row.begin;
         event.kind = *row.bytes < 0 ? "free" : "alloc";
         event.address = row.address;
-        event.bytes = *row.bytes;
+        event.bytes = Bytes(*row.bytes);
         event.allocated = row.allocated, event.reserved = row.reserved;
         if (outer) event.op = outer->op;
         if (!event.allocated) {
-            Level& level = levels_[*row.device];
-            level.bytes = checkedAdd(level.bytes, event.bytes);
-            level.lowest = std::min(level.lowest, level.bytes);
-            event.allocated = level.bytes;
+            std::int64_t& level = levelOf(*row.device);
+            event.allocated = level = checkedAdd(level, *row.bytes);
         }
         writer_.memory(event);
         ++memoryEvents_;
@@ -250,32 +245,37 @@ private:
     }
 
     // Addresses tell which free ends which allocation.
-    void lifetime(const KinetoRow& row, const TraceMemoryEvent& event, const Span* outer) {
+    void lifetime(const KinetoRow& row, const MemoryEventRow& event, const Span* outer) {
         ++addressed_;
         auto& live = live_[*row.device];
         const auto at = live.find(*row.address);
-        if (event.bytes < 0) {
+        if (event.bytes < Bytes(0)) {
             if (at == live.end()) return;  // allocated before the trace
-            writer_.require(session_.setFreed(at->second, event.seq));
+            writer_.require(session_.setFreed(at->second, *event.seq));
             live.erase(at);
             return;
         }
         StorageRow storage;
         storage.id = storages_++;
-        storage.bytes = Bytes(event.bytes);
-        storage.device = deviceName(*row.device);
+        storage.bytes = event.bytes;
+        storage.device = writer_.deviceOf(*row.device).name();
         if (outer) storage.layer = outer->layer;
-        storage.allocSeq = event.seq;
+        storage.allocSeq = *event.seq;
         storage.address = row.address;
         writer_.require(session_.insert(storage));
         live[*row.address] = storage.id;
     }
-    std::string deviceName(std::int64_t id) {
-        auto [at, isNew] = deviceNames_.try_emplace(id);
+    // Bytes of a device whose events have no totals. It starts so high that no release makes it
+    // negative.
+    std::int64_t& levelOf(std::int64_t device) {
+        const auto [at, isNew] = levels_.try_emplace(device);
         if (isNew) {
-            Statement from(session_.database(), "SELECT kind, ordinal FROM devices WHERE id = ?");
-            if (from.bind(1, id).step())
-                at->second = from.integer(1) < 0 ? from.text(0) : from.text(0) + ":" + from.text(1);
+            std::int64_t level = 0, lowest = 0;
+            staging_.visitUntotalled(device, [&](std::int64_t bytes) {
+                level = checkedAdd(level, bytes);
+                lowest = std::min(lowest, level);
+            });
+            at->second = -lowest;
         }
         return at->second;
     }
@@ -289,13 +289,6 @@ private:
     }
 
     void finish(const std::string& stopped) {
-        for (const auto& [device, level] : levels_)
-            if (level.lowest < 0) {
-                Statement raise(session_.database(),
-                                "UPDATE memory_events SET allocated_bytes = allocated_bytes + ?2"
-                                " WHERE device = ?1");
-                raise.bind(1, device).bind(2, -level.lowest).execute();
-            }
         session_.database().execute(
             "UPDATE ops SET device_ns = k.total FROM (SELECT op, sum(end_ns - begin_ns) AS total"
             " FROM kernels WHERE op IS NOT NULL GROUP BY op) k WHERE k.op = ops.id");
@@ -345,9 +338,8 @@ private:
     std::unordered_map<std::int64_t, std::vector<Span>> open_;  // by thread
     std::unordered_map<std::int64_t, bool> autogradThreads_;
     std::unordered_map<std::int64_t, std::int64_t> layerOfSequence_;
-    std::unordered_map<std::int64_t, Level> levels_;  // device
+    std::unordered_map<std::int64_t, std::int64_t> levels_;  // device
     std::unordered_map<std::int64_t, std::unordered_map<std::int64_t, std::int64_t>> live_;
-    std::unordered_map<std::int64_t, std::string> deviceNames_;
     std::optional<std::int64_t> pid_;
     std::int64_t rank_ = 0, seq_ = 0, ops_ = 0, storages_ = 0;
     std::int64_t staged_ = 0, unreadable_ = 0, memoryEvents_ = 0, addressed_ = 0, unlaunched_ = 0;

@@ -48,6 +48,15 @@ public:
                            " coalesce(event_index, id), id");
         while (from.step()) visit(read(from));
     }
+    /// Sizes of a device's [memory] events without totals, in the order of visitHost().
+    template <class Visit>
+    void visitUntotalled(std::int64_t device, Visit visit) {
+        Statement from(session_.database(),
+                       "SELECT bytes FROM temp.staged WHERE kind = ?1 AND device = ?2 AND allocated"
+                       " IS NULL ORDER BY begin_ns, end_ns DESC, coalesce(event_index, id), id");
+        from.bind(1, static_cast<std::int64_t>(KinetoKind::Memory)).bind(2, device);
+        while (from.step()) visit(from.integer(0));
+    }
     /// Kernels and copies by time, with the op that launched them.
     template <class Visit>
     void visitDevice(Visit visit) {

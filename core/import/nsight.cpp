@@ -92,41 +92,42 @@ private:
             return;
         }
         if (bytes < 0) throw std::invalid_argument("an event has a negative size");
-        const std::string name = isHostMemory(kind) ? "host" : "cuda";
-        TraceMemoryEvent row;
+        const bool host = isHostMemory(kind);
+        const std::int64_t id = host ? writer_.device("host", -1) : writer_.device("cuda", ordinal);
+        MemoryEventRow row;
         row.seq = events_++;
-        row.device = writer_.device(name, ordinal);
+        row.device = writer_.deviceOf(id).ordinal;
         row.timeNs = time, row.address = address;
-        Device& device = devices_[*row.device];
+        Device& device = devices_[id];
         const auto live = device.live.find(address);
         if (operation == 1) {
-            row.kind = "alloc", row.bytes = bytes;
-            allocate(device, row, name + ":" + std::to_string(ordinal));
+            row.kind = "alloc", row.bytes = Bytes(bytes);
+            allocate(device, row, writer_.deviceOf(id).name());
         } else {
             row.kind = "free";
             if (live == device.live.end()) {
                 ++unmatched_;
-                row.bytes = -bytes;
+                row.bytes = Bytes(-bytes);
             } else {
-                row.bytes = -live->second.bytes;  // a free's own size is often 0
+                row.bytes = Bytes(-live->second.bytes);  // a free's own size is often 0
                 device.bytes -= live->second.bytes;
-                writer_.require(session_.setFreed(live->second.storage, row.seq));
+                writer_.require(session_.setFreed(live->second.storage, *row.seq));
                 device.live.erase(live);
             }
         }
         row.allocated = device.bytes;
         writer_.memory(row);
     }
-    void allocate(Device& device, const TraceMemoryEvent& row, const std::string& name) {
+    void allocate(Device& device, const MemoryEventRow& row, const std::string& name) {
         StorageRow storage;
         storage.id = storages_++;
-        storage.bytes = Bytes(row.bytes);
+        storage.bytes = row.bytes;
         storage.device = name;
-        storage.allocSeq = row.seq;
+        storage.allocSeq = *row.seq;
         storage.address = row.address;
         writer_.require(session_.insert(storage));
-        device.live[*row.address] = {storage.id, row.bytes};
-        device.bytes = checkedAdd(device.bytes, row.bytes);
+        device.live[*row.address] = {storage.id, row.bytes.count()};
+        device.bytes = checkedAdd(device.bytes, row.bytes.count());
     }
 
     void stateGaps() {

@@ -179,12 +179,25 @@ private:
         process.command = "torch memory snapshot";
         process.framework = "pytorch";
         writer_.require(session_.insert(process));
+        findTimes();
         for (auto& [ordinal, device] : devices_) start(ordinal, device);
         writeEntries();
         stateGaps();
         writer_.require(session_.setMeta(
             "no_step", "a torch memory snapshot tells allocations, not the ops that need them"));
         return session_.commit();
+    }
+
+    // Whether every event has a time, and the first one: what was there before has that.
+    void findTimes() {
+        std::optional<std::int64_t> first;
+        for (const auto& [ordinal, device] : devices_)
+            for (const Entry& entry : device.entries) {
+                timed_ = timed_ && entry.timeNs.has_value();
+                if (entry.timeNs) first = std::min(first.value_or(*entry.timeNs), *entry.timeNs);
+            }
+        timed_ = timed_ && first.has_value();
+        beginNs_ = first.value_or(0);
     }
 
     // What the device held before its history began; without a history, what it holds.
@@ -236,10 +249,7 @@ private:
     void writeEntries() {
         std::vector<std::pair<Device*, const Entry*>> order;
         for (auto& [ordinal, device] : devices_) {
-            for (const Entry& entry : device.entries) {
-                order.emplace_back(&device, &entry);
-                timed_ = timed_ && entry.timeNs.has_value();
-            }
+            for (const Entry& entry : device.entries) order.emplace_back(&device, &entry);
             histories_ += device.entries.empty() ? 0 : 1;
         }
         if (timed_)
@@ -272,19 +282,19 @@ private:
     }
 
     std::int64_t event(const Device& device, const Entry& entry) {
-        TraceMemoryEvent row;
+        MemoryEventRow row;
         row.seq = seq_++;
-        row.device = device.id;
-        if (timed_) row.timeNs = entry.timeNs;
+        row.device = writer_.deviceOf(device.id).ordinal;
+        if (timed_) row.timeNs = entry.timeNs.value_or(beginNs_);
         row.kind = entry.action;
         if (entry.address != 0) row.address = entry.address;
         const Effect effect = effectOf(entry.action);
         const bool less = effect == Effect::Free || effect == Effect::Release;
-        row.bytes = less ? -entry.size : entry.size;
+        row.bytes = Bytes(less ? -entry.size : entry.size);
         row.allocated = device.allocatedNow;
         row.reserved = device.reservedNow;
         writer_.memory(row);
-        return row.seq;
+        return *row.seq;
     }
     std::int64_t storage(const Device& device, std::int64_t address, std::int64_t bytes,
                          const std::optional<PickleRef>& frames, std::int64_t at) {
@@ -353,7 +363,7 @@ private:
     std::map<std::int64_t, Device> devices_;
     std::set<PickleRef> visited_;
     std::map<PickleRef, std::optional<std::int64_t>> layers_;
-    std::int64_t seq_ = 0, storages_ = 0, rounding_ = 0;
+    std::int64_t seq_ = 0, storages_ = 0, rounding_ = 0, beginNs_ = 0;
     int histories_ = 0;
     bool timed_ = true, stateOnly_ = false, contradicts_ = false;
 };

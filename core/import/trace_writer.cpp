@@ -10,9 +10,6 @@ TraceWriter::TraceWriter(Session& session)
               " VALUES(?,(SELECT coalesce(min(id), 1) FROM processes),?,?)"),
       describe_(session.database(),
                 "UPDATE devices SET name = ?2, capacity_bytes = ?3 WHERE id = ?1"),
-      memory_(session.database(),
-              "INSERT INTO memory_events(id, device, time_ns, kind, address, bytes,"
-              " allocated_bytes, reserved_bytes, op) VALUES(?,?,?,?,?,?,?,?,?)"),
       kernel_(session.database(),
               "INSERT INTO kernels(device, stream, name, begin_ns, end_ns, op, correlation)"
               " VALUES(?,?,?,?,?,?,?)"),
@@ -23,19 +20,16 @@ TraceWriter::TraceWriter(Session& session)
 std::int64_t TraceWriter::device(const std::string& kind, std::int64_t ordinal) {
     const auto [at, isNew] = devices_.try_emplace(std::pair(kind, ordinal),
                                                   static_cast<std::int64_t>(devices_.size()) + 1);
-    if (isNew) device_.bind(1, at->second).bind(2, kind).bind(3, ordinal).execute();
+    if (isNew) {
+        device_.bind(1, at->second).bind(2, kind).bind(3, ordinal).execute();
+        deviceRows_[at->second] = {kind, ordinal};
+    }
     return at->second;
 }
 
 void TraceWriter::describe(std::int64_t device, const std::string& name,
                            std::optional<std::int64_t> capacityBytes) {
     describe_.bind(1, device).bind(2, name).bind(3, capacityBytes).execute();
-}
-
-void TraceWriter::memory(const TraceMemoryEvent& event) {
-    memory_.bind(1, event.seq).bind(2, event.device).bind(3, event.timeNs).bind(4, event.kind);
-    memory_.bind(5, event.address).bind(6, event.bytes).bind(7, event.allocated);
-    memory_.bind(8, event.reserved).bind(9, event.op).execute();
 }
 
 void TraceWriter::kernel(const TraceDeviceWork& work) {

@@ -29,16 +29,13 @@ Status importing(const std::string& format, const std::string& hint, Work work) 
     }
 }
 
-/// One report of an allocator or the driver. `seq` is its place among ops and memory events.
-struct TraceMemoryEvent {
-    std::int64_t seq = 0;
-    std::optional<std::int64_t> device;  // devices.id
-    std::optional<std::int64_t> timeNs;
+/// A row of the devices table.
+struct TraceDevice {
     std::string kind;
-    std::optional<std::int64_t> address;  // unsigned, as two's complement
-    std::int64_t bytes = 0;
-    std::optional<std::int64_t> allocated, reserved;  // bytes of the device after it
-    std::optional<std::int64_t> op;
+    std::int64_t ordinal = 0;  // of MemoryEventRow::device; -1: the host
+
+    /// As StorageRow::device names it: "cpu", "cuda:0".
+    std::string name() const { return ordinal < 0 ? kind : kind + ":" + std::to_string(ordinal); }
 };
 
 /// A kernel or copy on a device. Times in nanoseconds on the axis of the ops.
@@ -60,7 +57,8 @@ public:
     /// Adds what is known of a device.
     void describe(std::int64_t device, const std::string& name,
                   std::optional<std::int64_t> capacityBytes);
-    void memory(const TraceMemoryEvent& event);
+    const TraceDevice& deviceOf(std::int64_t id) const { return deviceRows_.at(id); }
+    void memory(const MemoryEventRow& event) { require(session_.insert(event)); }
     void kernel(const TraceDeviceWork& work);
     void copy(const TraceDeviceWork& work);
     void gap(const std::string& what, const std::string& why);
@@ -76,8 +74,9 @@ public:
 
 private:
     Session& session_;
-    Statement device_, describe_, memory_, kernel_, copy_;
+    Statement device_, describe_, kernel_, copy_;
     std::map<std::pair<std::string, std::int64_t>, std::int64_t> devices_;
+    std::map<std::int64_t, TraceDevice> deviceRows_;
     std::map<std::pair<std::int64_t, std::string>, std::int64_t> layers_;  // by parent and name
     std::unordered_map<std::string, std::int64_t> byPath_;
     std::vector<std::string> paths_;  // by layer id

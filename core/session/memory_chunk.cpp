@@ -6,8 +6,15 @@
 namespace hw::core {
 namespace {
 
-enum Field : std::uint64_t { HasAddress = 1, HasAllocated = 2, HasReserved = 4, OtherDevice = 8 };
-constexpr unsigned kFieldBits = 4;
+enum Field : std::uint64_t {
+    HasAddress = 1,
+    HasAllocated = 2,
+    HasReserved = 4,
+    OtherDevice = 8,
+    HasPlace = 16  // seq, op or both follow; another number says which
+};
+constexpr unsigned kFieldBits = 5;
+enum Place : std::uint64_t { HasSeq = 1, HasOp = 2 };
 
 std::int64_t sum(std::int64_t a, std::int64_t b) {  // modulo 2^64
     return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
@@ -28,6 +35,7 @@ void MemoryChunkEncoder::append(const MemoryEventRow& event) {
     if (event.allocated) fields |= HasAllocated;
     if (event.reserved) fields |= HasReserved;
     if (event.device != last_.device) fields |= OtherDevice;
+    if (event.seq || event.op) fields |= HasPlace;
     events_.unsignedNumber(kindIndex(event.kind) << kFieldBits | fields);
     events_.difference(event.timeNs, last_.timeNs);
     if ((fields & OtherDevice) != 0) events_.number(event.device);
@@ -43,6 +51,15 @@ void MemoryChunkEncoder::append(const MemoryEventRow& event) {
     if (event.reserved) {
         events_.difference(*event.reserved, last_.reserved.value_or(0));
         last_.reserved = event.reserved;
+    }
+    if ((fields & HasPlace) != 0) {
+        const std::uint64_t seq = event.seq ? HasSeq : std::uint64_t{0};
+        const std::uint64_t op = event.op ? HasOp : std::uint64_t{0};
+        events_.unsignedNumber(seq | op);
+        if (event.seq) events_.difference(*event.seq, last_.seq.value_or(0));
+        if (event.op) events_.difference(*event.op, last_.op.value_or(0));
+        if (event.seq) last_.seq = event.seq;
+        if (event.op) last_.op = event.op;
     }
     last_.timeNs = event.timeNs;
     last_.device = event.device;
@@ -73,17 +90,21 @@ bool decodeMemoryChunk(std::span<const std::byte> blob,
     std::vector<std::string> kinds;
     for (std::uint64_t i = in.unsignedNumber(); i > 0 && in.good(); --i) kinds.push_back(in.text());
     MemoryEventRow event;
-    std::int64_t address = 0, allocated = 0, reserved = 0;
+    std::int64_t address = 0, allocated = 0, reserved = 0, seq = 0, op = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
         const std::uint64_t head = in.unsignedNumber();
         event.timeNs = in.difference(event.timeNs);
         if ((head & OtherDevice) != 0) event.device = in.number();
         event.address.reset(), event.allocated.reset(), event.reserved.reset();
+        event.seq.reset(), event.op.reset();
         if ((head & HasAddress) != 0) event.address = address = in.difference(address);
         event.bytes = Bytes(in.number());
         if ((head & HasAllocated) != 0)
             event.allocated = allocated = in.difference(sum(allocated, event.bytes.count()));
         if ((head & HasReserved) != 0) event.reserved = reserved = in.difference(reserved);
+        const std::uint64_t place = (head & HasPlace) != 0 ? in.unsignedNumber() : 0;
+        if ((place & HasSeq) != 0) event.seq = seq = in.difference(seq);
+        if ((place & HasOp) != 0) event.op = op = in.difference(op);
         if (!in.good() || (head >> kFieldBits) >= kinds.size()) return false;
         event.kind = kinds[head >> kFieldBits];
         take(event);

@@ -5,7 +5,7 @@
 // A blob is: count, number of kinds, the kinds' names, then the events. An event is a number whose
 // low bits say which fields follow (the others are those of the event before, or absent) and whose
 // high bits are the kind's index; then time, device, address, bytes, allocated (less the allocated
-// bytes before and this event's bytes) and reserved.
+// bytes before and this event's bytes), reserved, and its place: seq and op.
 #pragma once
 
 #include <cstddef>

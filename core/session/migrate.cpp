@@ -35,7 +35,8 @@ CREATE TABLE series_blocks (
 
 void moveMemoryEvents(Database& database) {
     Statement from(database,
-                   "SELECT time_ns, kind, address, bytes, allocated_bytes, reserved_bytes, device"
+                   "SELECT time_ns, kind, address, bytes, allocated_bytes, reserved_bytes, device,"
+                   " op"
                    " FROM memory_events ORDER BY id");
     MemoryEventWriter writer(database);
     MemoryEventRow row;
@@ -47,6 +48,7 @@ void moveMemoryEvents(Database& database) {
         row.allocated = from.optionalInteger(4);
         row.reserved = from.optionalInteger(5);
         row.device = from.integer(6);
+        row.op = from.optionalInteger(7);
         writer.append(row);
     }
     writer.flush();

@@ -2,14 +2,18 @@
 #include "core/session/recorded_memory.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <map>
 #include <unordered_map>
 
 #include "core/session/database.h"
+#include "core/session/memory_events.h"
 
 namespace hw::core {
 namespace {
 
+constexpr std::int64_t kHost = -1;
 constexpr std::int64_t kEventNs = 1'000'000;  // of an event without a time
 
 class Loader {
@@ -42,7 +46,7 @@ private:
     void loadOps() {
         Statement origin(database_,
                          "SELECT min(t) FROM (SELECT min(begin_ns) AS t FROM ops UNION ALL"
-                         " SELECT min(time_ns) FROM memory_events)");
+                         " SELECT min(begin_ns) FROM memory_chunks WHERE begin_ns > 0)");
         if (origin.step()) origin_ = origin.integer(0);
         Statement from(database_,
                        "SELECT id, name, phase, layer, thread, begin_ns, duration_ns FROM ops"
@@ -73,43 +77,46 @@ private:
                                                               : std::max<std::int64_t>(0, result);
     }
 
+    // The device with the highest level; the host only where there is no other.
     void chooseDevice() {
-        Statement from(database_,
-                       "SELECT e.device, d.kind, d.ordinal, count(e.time_ns) = count(*)"
-                       " FROM memory_events e LEFT JOIN devices d ON d.id = e.device"
-                       " GROUP BY e.device ORDER BY coalesce(d.kind IN ('cpu', 'host'), 0),"
-                       " max(e.allocated_bytes) DESC, e.device LIMIT 1");
-        if (!from.step()) return;
-        device_ = from.optionalInteger(0);
-        found_.device = from.text(1);
-        if (from.integer(2) >= 0 && !found_.device.empty())
-            found_.device += ":" + std::to_string(from.integer(2));
-        Statement timed(database_,
-                        "SELECT count(*) FROM memory_events WHERE device IS ? AND time_ns IS NULL"
-                        " AND kind NOT IN ('initial', 'block')");
-        timed.bind(1, device_).step();
-        Statement times(database_, "SELECT count(time_ns) FROM memory_events WHERE device IS ?");
-        times.bind(1, device_).step();
-        found_.timed = timed.integer(0) == 0 && times.integer(0) > 0;
+        struct Seen {
+            std::int64_t highest = -1;
+            bool timed = false;
+        };
+        std::map<std::int64_t, Seen> seen;
+        readAll([&](const MemoryEventRow& event) {
+            Seen& device = seen[event.device];
+            device.timed = device.timed || event.timeNs != 0;
+            device.highest = std::max(device.highest, event.allocated.value_or(-1));
+        });
+        std::int64_t highest = -1;
+        for (const auto& [ordinal, device] : seen)
+            if (device_ == kHost || device.highest > highest) {
+                device_ = ordinal, highest = device.highest;
+                found_.timed = device.timed;
+            }
+        Statement from(database_, "SELECT kind FROM devices WHERE ordinal = ? ORDER BY id");
+        if (!from.bind(1, device_).step()) return;
+        found_.device = from.text(0);
+        if (device_ >= 0) found_.device += ":" + std::to_string(device_);
     }
 
     void loadEvents() {
-        Statement from(database_,
-                       "SELECT id, time_ns, allocated_bytes, op FROM memory_events"
-                       " WHERE device IS ? AND allocated_bytes IS NOT NULL ORDER BY id");
-        from.bind(1, device_);
-        std::int64_t last = 0;
-        while (from.step()) {
+        std::int64_t last = 0, seen = 0;
+        readAll([&](const MemoryEventRow& event) {
+            const std::int64_t place = event.seq.value_or(seen++);
+            if (event.device != device_ || !event.allocated) return;
             const auto index = static_cast<std::int64_t>(found_.moments.size());
-            const std::int64_t time =
-                found_.timed ? from.isNull(1) ? last : since(from.integer(1)) : index * kEventNs;
-            last = std::max(last, time);
-            const auto op = from.optionalInteger(3);
-            const auto known = op ? opOf_.find(*op) : opOf_.end();
-            found_.moments.push_back({Nanoseconds(last), Bytes(from.integer(2)),
+            last = std::max(last, found_.timed ? since(event.timeNs) : index * kEventNs);
+            const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
+            found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated),
                                       known == opOf_.end() ? kNone : known->second});
-            seqs_.push_back(from.integer(0));
-        }
+            seqs_.push_back(place);
+        });
+    }
+    void readAll(const std::function<void(const MemoryEventRow&)>& take) {
+        readMemoryEvents(database_, std::numeric_limits<std::int64_t>::min(),
+                         std::numeric_limits<std::int64_t>::max(), take);
     }
 
     void loadStorages() {
@@ -135,7 +142,7 @@ private:
 
     Database& database_;
     RecordedMemory found_;
-    std::optional<std::int64_t> device_;
+    std::int64_t device_ = kHost;  // ordinal
     std::int64_t origin_ = 0;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, OpIndex> opOf_;

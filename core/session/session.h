@@ -102,12 +102,14 @@ struct GapRow {
     std::string what, why;
 };
 struct MemoryEventRow {
-    std::int64_t timeNs = 0;  // 0 in all events of a source that tells no times
-    std::string kind;         // "alloc", "free", "segment_alloc", …
+    std::optional<std::int64_t> seq;  // its place among ops, where the source tells it
+    std::int64_t timeNs = 0;          // 0 in all events of a source that tells no times
+    std::string kind;                 // "alloc", "free", "segment_alloc", …
     std::optional<std::int64_t> address;
     Bytes bytes;                                      // signed
     std::optional<std::int64_t> allocated, reserved;  // the device's totals after the event
     std::int64_t device = 0;                          // ordinal; -1: the host
+    std::optional<std::int64_t> op;                   // in which it happened
 };
 struct SignatureRow {  // one allocation of an op
     std::int64_t op = 0;

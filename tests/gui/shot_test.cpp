@@ -86,6 +86,22 @@ TEST(Shot, EveryViewDrawsBothThemes) {
         }
 }
 
+TEST(Shot, TracesWithoutAStepHavePicturesToo) {
+    const char* const trace = "torch-snapshot/empty-cache.pickle.gz";
+    SKIP_WITHOUT_TEST_DATA(trace);
+    QTemporaryDir folder;
+    for (const std::string& view : viewNames()) {
+        SCOPED_TRACE(view);
+        ShotOptions wanted = options(folder, view.c_str(), "a.png");
+        wanted.session = test::testData(trace);
+        const auto drawn = shot(wanted);
+        ASSERT_TRUE(drawn) << drawn.error().what;
+        const QImage image(QString::fromStdString(drawn->file));
+        EXPECT_EQ(image.width(), 1000);
+        EXPECT_GT(pixelsOf(image, theme().text) + pixelsOf(image, theme().muted), 200);
+    }
+}
+
 TEST(Shot, VectorPicturesHoldTextAndNoBitmapOfThePlot) {
     HW_NEED_LOG("unet");
     QTemporaryDir folder;

@@ -2,11 +2,10 @@
 // Graphs small enough to check by hand, and the logs that are too large for that.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
 #include <string>
 
 #include "core/graph/training_graph.h"
+#include "tests/unit/test_data.h"
 
 namespace hw::viewer::testing {
 
@@ -49,14 +48,10 @@ inline core::TrainingGraph smallGraph() {
 }
 
 inline std::string logPath(const std::string& name) {
-    const char* given = std::getenv("HIGHWATER_TEST_DATA");
-    return std::string(given ? given : DEFAULT_TEST_DATA) + "/simrd/" + name + ".log.gz";
+    return test::testData("simrd/" + name + ".log.gz");
 }
 
 }  // namespace hw::viewer::testing
 
 /// Skips a test whose log is not there, and says how to enable it.
-#define HW_NEED_LOG(name)                                             \
-    if (!std::filesystem::exists(hw::viewer::testing::logPath(name))) \
-    GTEST_SKIP() << hw::viewer::testing::logPath(name)                \
-                 << " is absent; set HIGHWATER_TEST_DATA to the folder that holds simrd/"
+#define HW_NEED_LOG(name) SKIP_WITHOUT_TEST_DATA("simrd/" + std::string(name) + ".log.gz")

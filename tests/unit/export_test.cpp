@@ -153,8 +153,8 @@ TEST(Export, EveryTableIsWrittenAsCsv) {
     for (const std::string& name : *tables)
         EXPECT_FALSE(textOf(folder / "out/" + name + ".csv").empty()) << name;
     EXPECT_EQ(textOf(folder / "out/memory_events.csv"),
-              "id,device,time_ns,kind,address,bytes,allocated_bytes,reserved_bytes\n"
-              "0,0,5,\"a,\"\"b\"\"\",,-7,12,\n");
+              "id,seq,device,time_ns,kind,address,bytes,allocated_bytes,reserved_bytes,op\n"
+              "0,,0,5,\"a,\"\"b\"\"\",,-7,12,,\n");
     EXPECT_EQ(textOf(folder / "out/contents.csv"), "step,storage,data\n0,1,00ab\n");
     EXPECT_NE(textOf(folder / "out/series_samples.csv").find("1,12,354\n"), std::string::npos);
     std::istringstream storages(textOf(folder / "out/storages.csv"));

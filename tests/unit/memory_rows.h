@@ -2,6 +2,7 @@
 // What imported sessions are asked in tests: figures by SQL, gaps by name.
 #pragma once
 
+#include <stdexcept>
 #include <string>
 
 #include "core/import/import.h"
@@ -10,11 +11,32 @@
 
 namespace hw::test {
 
+/// Memory events lie in blocks: SQL that asks for `memory_events` sees them as a table.
+inline void showMemoryEvents(core::Session& session, const std::string& sql) {
+    if (sql.find("memory_events") == std::string::npos) return;
+    const auto events = session.memoryEvents();
+    if (!events) throw std::runtime_error(events.error().what);
+    session.database().execute(
+        "DROP TABLE IF EXISTS temp.memory_events;"
+        "CREATE TEMP TABLE memory_events(id INTEGER PRIMARY KEY, seq, device, time_ns, kind,"
+        " address, bytes, allocated_bytes, reserved_bytes, op)");
+    core::Statement add(session.database(),
+                        "INSERT INTO temp.memory_events VALUES(?,?,?,?,?,?,?,?,?,?)");
+    std::int64_t id = 0;
+    for (const core::MemoryEventRow& event : *events) {
+        add.bind(1, id++).bind(2, event.seq).bind(3, event.device).bind(4, event.timeNs);
+        add.bind(5, event.kind).bind(6, event.address).bind(7, event.bytes.count());
+        add.bind(8, event.allocated).bind(9, event.reserved).bind(10, event.op).execute();
+    }
+}
+
 inline std::int64_t figure(core::Session& session, const std::string& sql) {
+    showMemoryEvents(session, sql);
     core::Statement statement(session.database(), sql);
     return statement.step() ? statement.integer(0) : -1;
 }
 inline std::string text(core::Session& session, const std::string& sql) {
+    showMemoryEvents(session, sql);
     core::Statement statement(session.database(), sql);
     return statement.step() ? statement.text(0) : std::string("(none)");
 }

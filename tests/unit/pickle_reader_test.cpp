@@ -105,8 +105,8 @@ TEST_F(Pickle, DepthAndSizeAreBounded) {
     EXPECT_TRUE(nested->isList(nested->root()));
     PickleLimits limits;
     limits.stack = 1000;
-    refused(std::string(2000, ']') + ".", "deeper", limits);
-    refused(std::string(2000, '(') + ".", "deeper", limits);
+    refused(std::string(2000, ']').append("."), "deeper", limits);
+    refused(std::string(2000, '(').append("."), "deeper", limits);
     limits = {};
     limits.values = 1000;
     refused("(" + std::string(2000, 'N') + "t.", "more values", limits);

@@ -177,6 +177,8 @@ MemoryEventRow randomEvent(std::mt19937& random, std::int64_t at) {
     if (random() % 4 != 0) row.address = static_cast<std::int64_t>(random()) << 20;
     if (random() % 3 != 0) row.allocated = static_cast<std::int64_t>(random());
     if (random() % 3 == 0) row.reserved = std::numeric_limits<std::int64_t>::max();
+    if (random() % 3 == 0) row.seq = at * 2;
+    if (random() % 3 == 0) row.op = static_cast<std::int64_t>(random());
     return row;
 }
 
@@ -188,6 +190,8 @@ void expectSame(const MemoryEventRow& a, const MemoryEventRow& b) {
     EXPECT_EQ(a.address, b.address);
     EXPECT_EQ(a.allocated, b.allocated);
     EXPECT_EQ(a.reserved, b.reserved);
+    EXPECT_EQ(a.seq, b.seq);
+    EXPECT_EQ(a.op, b.op);
 }
 
 TEST(MemoryEvents, ComeBackAsTheyWere) {

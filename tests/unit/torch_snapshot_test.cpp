@@ -99,7 +99,7 @@ TEST_P(PublicSnapshot, HasTheCountsOfPythonsReader) {
     EXPECT_EQ(figure(*session, "SELECT allocated_bytes" + last), 408384288)
         << "the requested sizes of the blocks in use";
     EXPECT_EQ(figure(*session, "SELECT reserved_bytes" + last), sample.reservedEnd);
-    EXPECT_EQ(figure(*session, "SELECT count(time_ns) FROM memory_events"), 0);
+    EXPECT_EQ(figure(*session, "SELECT max(time_ns) FROM memory_events"), 0);
     for (const char* gap : {"ops", "times", "start", "rounding"})
         EXPECT_TRUE(hasGap(*session, gap)) << gap;
 }
@@ -122,15 +122,15 @@ TEST_F(TorchSnapshot, DevicesAreMergedByTime) {
     EXPECT_EQ(figure(imported, "SELECT count(*) FROM devices"), 2);
     EXPECT_EQ(test::text(imported,
                          "SELECT group_concat(time_ns) FROM (SELECT time_ns FROM "
-                         "memory_events WHERE time_ns NOT NULL ORDER BY id)"),
+                         "memory_events WHERE kind <> 'initial' ORDER BY id)"),
               "10000,20000,30000,40000");
     EXPECT_EQ(test::text(imported,
                          "SELECT group_concat(reserved_bytes) FROM (SELECT * FROM "
-                         "memory_events WHERE device = 1 ORDER BY id)"),
+                         "memory_events WHERE device = 0 ORDER BY id)"),
               "0,4096,4096");
     EXPECT_EQ(test::text(imported,
                          "SELECT group_concat(allocated_bytes) FROM (SELECT * FROM "
-                         "memory_events WHERE device = 2 ORDER BY id)"),
+                         "memory_events WHERE device = 1 ORDER BY id)"),
               "0,70,0");
     EXPECT_FALSE(hasGap(imported, "times"));
 }

@@ -181,7 +181,7 @@ void Workspace::store(const Key& key, PlanPointer plan) {
 }
 
 core::Status Workspace::computeNow(const QString& planner, core::Bytes budget, double seconds) {
-    if (budget < document_->floor) return {};
+    if (budget < document_->floor || !document_->plannable) return {};
     if (const auto known = plans_.find({planner, budget.count()});
         known != plans_.end() && known->second)
         return {};

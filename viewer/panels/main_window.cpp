@@ -114,6 +114,7 @@ void MainWindow::buildDocks() {
 void MainWindow::arrange() {
     const int side = 300, rest = std::max(600, width() - side);
     resizeDocks({docks_[0], docks_[1]}, {side, rest}, Qt::Horizontal);
+    if (!workspace_.document()->plannable) return;
     resizeDocks({docks_[2], docks_[3]}, {rest * 42 / 100, rest * 58 / 100}, Qt::Horizontal);
     resizeDocks({docks_[1], docks_[2]}, {height() * 54 / 100, height() * 46 / 100}, Qt::Vertical);
 }
@@ -149,7 +150,9 @@ void MainWindow::documentArrived() {
     const DocumentPointer& document = workspace_.document();
     const bool any = document != nullptr;
     empty_->setVisible(!any);
-    for (QDockWidget* dock : docks_) dock->setVisible(any);
+    // A trace without a step has no plans to show.
+    for (std::size_t i = 0; i < docks_.size(); ++i)
+        docks_[i]->setVisible(any && (i < 2 || document->plannable));
     for (QAction* needs : documentActions_) needs->setEnabled(any);
     if (!any) {
         title_->clear();

@@ -89,6 +89,10 @@ void WhatIfPanel::updateBudget() {
                                       : workspace().budget();
     figure_->setText(
         QStringLiteral("<b>%1 · %2</b>").arg(document->size.text(budget), percentText(ratio)));
+    if (!document->plannable) {
+        note_->setText(tr("this trace holds no step, so nothing can be planned"));
+        return;
+    }
     const bool possible = budget >= document->floor;
     note_->setText(
         possible

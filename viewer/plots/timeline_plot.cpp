@@ -131,7 +131,9 @@ void TimelinePlot::buildGraphs() {
     planGraph_->setAdaptiveSampling(false);
     lanes_ = new LaneStrip(laneArea_->axis(QCPAxis::atBottom), laneArea_->axis(QCPAxis::atLeft));
     lanes_->setDocument(document_);
-    if (document_) time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.unit, 7));
+    const int ticks = document_ && document_->time.unit.size() > 3 ? 4 : 7;  // "events" is long
+    if (document_) time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.unit, ticks));
+    if (document_) time->setLabel(document_->plannable ? tr("step time") : tr("time"));
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
 }
@@ -340,7 +342,7 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
     const double width = metrics.horizontalAdvance(text) + 16, height = metrics.height() + 7;
     const bool main = avoid.isNull();
     double left = x + 8;
-    if (left + width > area.right()) left = x - 8 - width;
+    if (left + width > area.right()) left = std::max(area.left(), x - 8 - width);
     QRectF box(left, main ? std::max(area.top(), y - height - 6) : y - height - 6, width, height);
     if (!main && box.intersects(avoid)) box.moveTop(y + 8);
     painter->setPen(QPen(ink, main ? 1.4 : 1));
@@ -367,20 +369,25 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
 void TimelineMarks::draw(QCPPainter* painter) {
     if (!timeline_.document_) return;
     const Document& document = *timeline_.document_;
-    if (timeline_.budget_) drawBudget(painter);
+    if (timeline_.budget_ && document.plannable) drawBudget(painter);
+    // Call stacks are long: their inner end tells most.
+    const QFontMetricsF metrics(uiFont(kAxisPixels, true));
+    const double most = timeline_.area_->rect().width() * 0.45;
     const auto named = [&](const QString& text, core::Bytes peak, const StepCurve& curve) {
-        return text.arg(document.size.text(peak),
-                        placeOf(document.graph, curve.moments[curve.peakMoment].op));
+        const QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
+        const QString figure = text.arg(document.size.text(peak));
+        return place.isEmpty() ? figure
+                               : figure + QStringLiteral(" · ") +
+                                     metrics.elidedText(place, Qt::ElideLeft, most);
     };
-    const QRectF main =
-        drawPeak(painter, document.curve,
-                 named(TimelinePlot::tr("peak %1 · %2"), document.peak(), document.curve),
-                 theme().alert, {});
+    const QRectF main = drawPeak(
+        painter, document.curve,
+        named(TimelinePlot::tr("peak %1"), document.peak(), document.curve), theme().alert, {});
     if (timeline_.plan_ && !timeline_.plan_->curve.moments.empty())
-        drawPeak(painter, timeline_.plan_->curve,
-                 named(TimelinePlot::tr("plan peak %1 · %2"), timeline_.plan_->peak,
-                       timeline_.plan_->curve),
-                 theme().planLine(), main.isNull() ? QRectF(-1, -1, 0.5, 0.5) : main);
+        drawPeak(
+            painter, timeline_.plan_->curve,
+            named(TimelinePlot::tr("plan peak %1"), timeline_.plan_->peak, timeline_.plan_->curve),
+            theme().planLine(), main.isNull() ? QRectF(-1, -1, 0.5, 0.5) : main);
 }
 
 }  // namespace hw::viewer
