@@ -14,10 +14,12 @@ namespace hw::test {
 /// Memory events lie in blocks: SQL that asks for `memory_events` sees them as a table.
 inline void showMemoryEvents(core::Session& session, const std::string& sql) {
     if (sql.find("memory_events") == std::string::npos) return;
+    core::Statement made(session.database(),
+                         "SELECT 1 FROM sqlite_temp_master WHERE name = 'memory_events'");
+    if (made.step()) return;
     const auto events = session.memoryEvents();
     if (!events) throw std::runtime_error(events.error().what);
     session.database().execute(
-        "DROP TABLE IF EXISTS temp.memory_events;"
         "CREATE TEMP TABLE memory_events(id INTEGER PRIMARY KEY, seq, device, time_ns, kind,"
         " address, bytes, allocated_bytes, reserved_bytes, op)");
     core::Statement add(session.database(),

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+#include "core/import/execution_trace.h"
+#include "tests/fuzz/fuzz_input.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    return hw::fuzz::import(data, size, [](auto& source, auto& session) {
+        return hw::core::importExecutionTrace(source, session);
+    });
+}
