@@ -63,7 +63,7 @@ Result<Source> findPlan(const Arguments& arguments) {
     return source;
 }
 
-Status exportPlan(const Arguments& arguments) {
+Status exportPlan(const Arguments& arguments, nlohmann::ordered_json& told) {
     const auto source = findPlan(arguments);
     if (!source) return source.error();
     const auto step = loadStep(source->session, source->step, source->plan.costs);
@@ -72,19 +72,28 @@ Status exportPlan(const Arguments& arguments) {
     if (arguments.format == "layers")
         return writeFileAtomically(arguments.output, layerListCsv(step->graph, source->plan));
     const auto policy = torchPolicy(step->graph, source->plan);
-    return policy ? writeFileAtomically(arguments.output, *policy) : policy.error();
+    if (!policy) return policy.error();
+    told["expected_peak_bytes"] = policy->peak.count();
+    told["expected_time_ns"] = policy->time.count();
+    told["baseline"] = {{"peak_bytes", policy->baselinePeak.count()},
+                        {"time_ns", policy->baselineTime.count()}};
+    return writeFileAtomically(arguments.output, policy->text);
 }
 
 int run(const Arguments& arguments, const Common& common) {
     const bool ofPlan = arguments.format == "torch-policy" || arguments.format == "layers";
     if (!arguments.table.empty() && arguments.format != "csv")
         return fail({ErrorCode::Usage, "--table is for --to csv", "leave it out"});
-    const Status done = ofPlan ? exportPlan(arguments) : exportSession(arguments);
+    nlohmann::ordered_json told{{"file", arguments.output}, {"format", arguments.format}};
+    const Status done = ofPlan ? exportPlan(arguments, told) : exportSession(arguments);
     if (!done) return fail(done.error());
     if (common.json)
-        printJson({{"file", arguments.output}, {"format", arguments.format}});
+        printJson(told);
     else
         std::cout << arguments.output << " written\n";
+    if (!common.json && told.contains("expected_peak_bytes"))
+        std::cout << "  expected peak " << told["expected_peak_bytes"] << " of "
+                  << told["baseline"]["peak_bytes"] << " bytes\n";
     return 0;
 }
 

@@ -2,90 +2,17 @@
 #include "core/export/checkpoint_plan.h"
 
 #include <algorithm>
+#include <iomanip>
 #include <map>
-#include <set>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
+#include "core/export/checkpoint_regions.h"
+#include "core/memory/evaluate.h"
+
 namespace hw::core {
 namespace {
-
-constexpr std::int64_t kSmallestShare = 10;  // a region holds at least 1/10 of what is dropped
-
-// What the plan holds when forward has ended and what it frees right then is gone.
-std::vector<bool> residentAtBackward(const TrainingGraph& graph, const Schedule& schedule) {
-    std::vector<bool> resident(graph.storages.size(), false);
-    bool forwardDone = false;
-    OpIndex lastForward = kNone;
-    for (OpIndex op = 0; op < static_cast<OpIndex>(graph.ops.size()); ++op) {
-        if (graph.ops[op].phase == Phase::Backward) break;
-        if (graph.ops[op].phase == Phase::Forward) lastForward = op;
-    }
-    for (const Action& action : schedule) {
-        if (forwardDone && action.kind != ActionKind::Free) break;
-        switch (action.kind) {
-            case ActionKind::Compute:
-                for (const OpOutput& output : graph.ops[action.target].outputs)
-                    if (output.makesStorage) resident[graph.storageOf(output.tensor)] = true;
-                break;
-            case ActionKind::Recompute:
-                for (const std::int32_t i : action.outputs)
-                    resident[graph.storageOf(graph.ops[action.target].outputs[i].tensor)] = true;
-                break;
-            case ActionKind::Free:
-                resident[action.target] = false;
-                break;
-            case ActionKind::Encode:
-            case ActionKind::Decode:
-                break;  // held, in another form
-        }
-        forwardDone |= action.kind == ActionKind::Compute && action.target == lastForward;
-    }
-    return resident;
-}
-
-/// By forward op: what it leaves for backward is held by the plan.
-struct Decisions {
-    std::vector<bool> saves, recomputed;
-    std::vector<bool> retained, baseline;  // storages between forward and backward
-};
-
-Decisions decide(const TrainingGraph& graph, const Schedule& schedule) {
-    Decisions made;
-    made.retained = residentAtBackward(graph, schedule);
-    made.saves.assign(graph.ops.size(), false);
-    made.recomputed = made.saves;
-    for (const Action& action : schedule)
-        if (action.kind == ActionKind::Recompute) made.recomputed[action.target] = true;
-    // Read in backward by the captured order: what matters.
-    made.baseline.assign(graph.storages.size(), false);
-    for (std::size_t s = 0; s < graph.storages.size(); ++s) {
-        const Storage& storage = graph.storages[s];
-        if (storage.isConstant() || graph.ops[storage.creator].phase != Phase::Forward) continue;
-        made.baseline[s] =
-            storage.aliveAtEnd ||
-            std::any_of(storage.readers.begin(), storage.readers.end(),
-                        [&](OpIndex op) { return graph.ops[op].phase == Phase::Backward; });
-        if (made.retained[s]) made.saves[storage.creator] = true;
-    }
-    // PyTorch refuses to cache what is written later: an op with such a result runs again.
-    for (std::size_t s = 0; s < graph.storages.size(); ++s)
-        for (const OpIndex op : graph.storages[s].writers)
-            if (graph.ops[op].phase == Phase::Forward && !graph.storages[s].isConstant())
-                made.saves[graph.storages[s].creator] = false;
-    return made;
-}
-
-bool within(const TrainingGraph& graph, LayerIndex layer, LayerIndex ancestor) {
-    for (; layer != kNone; layer = graph.layers[layer].parent)
-        if (layer == ancestor) return true;
-    return false;
-}
-
-bool isModule(const TrainingGraph& graph, LayerIndex layer) {
-    const std::string& path = graph.layers[layer].path;
-    return !path.empty() && path.front() != '(';
-}
 
 constexpr const char* kModuleText = R"PY(
 import torch
@@ -94,25 +21,31 @@ from torch.utils.checkpoint import (CheckpointPolicy, checkpoint,
 
 
 class _Policy:
-    """Counts the calls of every op, in forward and in recomputation, and looks them up."""
+    """Counts the calls of every op in one run of a module, forward and again, and looks them up.
 
-    def __init__(self, saved):
-        self.saved = saved
-        self.calls = {}
+    `forward` counts on over the runs of a step; recomputation starts where its own run did.
+    """
+
+    def __init__(self, calls, forward):
+        self.calls = calls
+        self.forward = forward
+        self.again = dict(forward)
 
     def __call__(self, ctx, op, *args, **kwargs):
         name = op._schema.name
-        key = (ctx.is_recompute, name)
-        call = self.calls[key] = self.calls.get(key, -1) + 1
-        if call in self.saved.get(name, ()) and not op._schema.is_mutable:
+        counts = self.again if ctx.is_recompute else self.forward
+        call = counts[name] = counts.get(name, -1) + 1
+        total, saved = self.calls.get(name, (1, ()))
+        if call % total in saved and not op._schema.is_mutable:
             return CheckpointPolicy.MUST_SAVE
         return CheckpointPolicy.PREFER_RECOMPUTE
 
 
 def contexts(path):
     """What torch.utils.checkpoint.checkpoint takes as context_fn for the module `path`."""
-    saved = {name: frozenset(calls) for name, calls in REGIONS[path].items()}
-    return lambda: create_selective_checkpoint_contexts(_Policy(saved))
+    calls = {name: (total, frozenset(saved)) for name, (total, saved) in REGIONS[path].items()}
+    forward = {}
+    return lambda: create_selective_checkpoint_contexts(_Policy(calls, forward))
 
 
 def apply(model):
@@ -135,7 +68,7 @@ def _wrapped(module, forward, context_fn):
 }  // namespace
 
 std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& schedule) {
-    const Decisions made = decide(graph, schedule);
+    const HeldByPlan held = heldByPlan(graph, schedule);
     std::vector<LayerPlan> plans(graph.layers.size());
     for (std::size_t i = 0; i < plans.size(); ++i) plans[i].layer = static_cast<LayerIndex>(i);
     const auto upwards = [&](LayerIndex layer, auto change) {
@@ -155,60 +88,25 @@ std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& sc
     }
     for (std::size_t s = 0; s < graph.storages.size(); ++s) {
         const Storage& storage = graph.storages[s];
-        if (storage.isConstant() || !made.baseline[s]) continue;
+        if (storage.isConstant() || !held.wanted[s]) continue;
         upwards(graph.ops[storage.creator].layer, [&](LayerPlan& plan) {
-            (made.retained[s] ? plan.retained : plan.dropped) += storage.bytes;
+            (held.retained[s] ? plan.retained : plan.dropped) += storage.bytes;
         });
     }
     return plans;
 }
 
-std::vector<LayerIndex> checkpointRegions(const TrainingGraph& graph,
-                                          const std::vector<LayerPlan>& layers) {
-    Bytes total;
-    std::vector<std::vector<LayerIndex>> children(graph.layers.size());
-    std::vector<LayerIndex> open, regions;
-    for (std::size_t i = 0; i < layers.size(); ++i) {
-        const LayerIndex parent = graph.layers[i].parent;
-        if (parent == kNone) {
-            total += layers[i].dropped;
-            // "(root)" is the model itself: its children are what can be wrapped.
-            open.push_back(static_cast<LayerIndex>(i));
-        } else {
-            children[parent].push_back(static_cast<LayerIndex>(i));
-        }
-    }
-    while (!open.empty()) {
-        const LayerIndex layer = open.back();
-        open.pop_back();
-        if (layers[layer].dropped == Bytes(0)) continue;
-        // Split where the children hold all that is dropped here, or where this is not a module.
-        Bytes below;
-        bool large = true;
-        for (const LayerIndex child : children[layer]) {
-            below += layers[child].dropped;
-            if (layers[child].dropped > Bytes(0))
-                large &= layers[child].dropped * kSmallestShare >= total;
-        }
-        const bool split = below == layers[layer].dropped && large && !children[layer].empty();
-        if (isModule(graph, layer) && !split)
-            regions.push_back(layer);
-        else
-            open.insert(open.end(), children[layer].rbegin(), children[layer].rend());
-    }
-    std::sort(regions.begin(), regions.end());
-    return regions;
-}
-
 std::string layerListCsv(const TrainingGraph& graph, const Plan& plan) {
-    const std::vector<LayerPlan> layers = layerPlans(graph, plan.schedule);
-    const std::vector<LayerIndex> regions = checkpointRegions(graph, layers);
+    const auto chosen = chooseCheckpoints(graph, plan.schedule);
     std::string text =
         "layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,"
         "checkpoint\n";
-    for (const LayerPlan& row : layers) {
+    for (const LayerPlan& row : layerPlans(graph, plan.schedule)) {
         const Layer& layer = graph.layers[row.layer];
-        const bool region = std::find(regions.begin(), regions.end(), row.layer) != regions.end();
+        const bool region = chosen && std::any_of(chosen->regions.begin(), chosen->regions.end(),
+                                                  [&](const CheckpointRegion& of) {
+                                                      return of.layer == row.layer;
+                                                  });
         text += layer.path + "," + layer.type + "," + std::to_string(row.forwardOps) + "," +
                 std::to_string(row.recomputedOps) + "," +
                 std::to_string(row.recomputeTime.count()) + "," +
@@ -218,35 +116,46 @@ std::string layerListCsv(const TrainingGraph& graph, const Plan& plan) {
     return text;
 }
 
-Result<std::string> torchPolicy(const TrainingGraph& graph, const Plan& plan) {
-    const std::vector<LayerPlan> layers = layerPlans(graph, plan.schedule);
-    const std::vector<LayerIndex> regions = checkpointRegions(graph, layers);
-    if (regions.empty())
+Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan) {
+    const auto chosen = chooseCheckpoints(graph, plan.schedule);
+    if (!chosen)
         return badInput(
-            "the plan drops nothing that a checkpoint of a layer could give back",
+            "no checkpoint of a layer would lower the peak as this plan does",
             graph.layers.empty() ? "its source names no layers" : "plan with a smaller budget");
-    const Decisions made = decide(graph, plan.schedule);
+    const HeldByPlan held = heldByPlan(graph, plan.schedule);
     nlohmann::ordered_json table = nlohmann::ordered_json::object();
-    for (const LayerIndex region : regions) {
+    for (const CheckpointRegion& region : chosen->regions) {
         std::map<std::string, std::int64_t> calls;
         std::map<std::string, std::vector<std::int64_t>> saved;
         for (std::size_t i = 0; i < graph.ops.size(); ++i) {
             const Op& op = graph.ops[i];
-            if (op.phase != Phase::Forward || !within(graph, op.layer, region)) continue;
+            if (op.phase != Phase::Forward || !isWithin(graph, op.layer, region.layer)) continue;
             const std::string name = op.name.substr(0, op.name.find('.'));
             const std::int64_t call = calls[name]++;
-            if (made.saves[i]) saved[name].push_back(call);
+            if (region.keepsPlan && held.saves[i]) saved[name].push_back(call);
         }
-        auto& entry = table[graph.layers[region].path] = nlohmann::ordered_json::object();
-        for (const auto& [name, list] : saved) entry[name] = list;
+        auto& entry = table[graph.layers[region.layer].path] = nlohmann::ordered_json::object();
+        for (const auto& [name, list] : saved) entry[name] = {calls[name], list};
     }
-    return "# Selective checkpoints of a Highwater plan (" + plan.planner + ", budget " +
-           std::to_string(plan.budget.count()) +
-           " bytes), for torch 2.5 and later:\n"
-           "#     import THIS_FILE; THIS_FILE.apply(model)\n"
-           "# REGIONS: module -> op -> numbers of its calls, from 0, whose results are kept for "
-           "backward.\nREGIONS = " +
-           table.dump(1) + "\n" + kModuleText;
+    const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
+    std::ostringstream head;
+    head << "# Selective checkpoints of a Highwater plan (" << plan.planner << ", budget "
+         << plan.budget.count() << " bytes), for torch 2.5 and later:\n"
+         << "#     import THIS_FILE; THIS_FILE.apply(model)\n"
+         << "# Expected peak: " << chosen->forecast.peak.count() << " bytes of "
+         << baseline.peak.count() << "; expected step time: " << std::fixed << std::setprecision(3)
+         << static_cast<double>(chosen->forecast.time.count()) /
+                static_cast<double>(baseline.time.count())
+         << " of the recorded one.\n"
+         << "# As with every checkpoint of PyTorch, batch norms that run again count the batch "
+            "twice in their running\n# statistics.\n"
+         << "# REGIONS: module -> op -> its calls in a step, and the numbers of those, from 0, "
+            "whose "
+            "results are kept\n# for backward.\nREGIONS = "
+         << table.dump(1) << "\n"
+         << kModuleText;
+    return TorchPolicy{head.str(), chosen->forecast.peak, chosen->forecast.time, baseline.peak,
+                       baseline.time};
 }
 
 }  // namespace hw::core

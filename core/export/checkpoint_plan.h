@@ -22,19 +22,21 @@ struct LayerPlan {
 /// One entry a layer, in the order of `graph.layers`.
 std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& schedule);
 
-/// The layers to wrap in a checkpoint: together they hold all recomputed forward ops that any layer
-/// below the root holds, none lies within another, and each is as small as it can be without
-/// holding less than a tenth of what the plan drops.
-std::vector<LayerIndex> checkpointRegions(const TrainingGraph& graph,
-                                          const std::vector<LayerPlan>& layers);
-
-/// CSV: layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,checkpoint.
+/// CSV: layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,checkpoint
+/// (1: chooseCheckpoints() wraps it).
 std::string layerListCsv(const TrainingGraph& graph, const Plan& plan);
 
-/// A Python module for torch 2.5 and later: `apply(model)` wraps the regions in
-/// torch.utils.checkpoint with a selective policy, by op name and call number within the region.
-/// An op is saved where the plan holds its result until backward. Errors: BadInput when the plan
-/// recomputes nothing that a checkpoint of layers could.
-Result<std::string> torchPolicy(const TrainingGraph& graph, const Plan& plan);
+struct TorchPolicy {
+    std::string text;
+    Bytes peak;        // expected with the policy, by the judge
+    Nanoseconds time;  // of the step, likewise
+    Bytes baselinePeak;
+    Nanoseconds baselineTime;
+};
+
+/// A Python module for torch 2.5 and later: `apply(model)` wraps the regions of chooseCheckpoints()
+/// in torch.utils.checkpoint with a selective policy, by op name and call number within the region.
+/// Errors: BadInput when no checkpoint of a layer would lower the peak.
+Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan);
 
 }  // namespace hw::core

@@ -36,6 +36,8 @@ public:
 
     /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
     void drop(StorageIndex storage);
+    /// Rebuilds what is missing of these operands of ops to come.
+    void restore(const std::vector<Use>& uses) { rebuild(uses); }
     bool resident(StorageIndex storage) const { return resident_[storage]; }
 
     /// Rebuilds final tensors that were dropped and returns the schedule.

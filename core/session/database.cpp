@@ -7,6 +7,19 @@
 #include <utility>
 
 namespace hw::core {
+namespace {
+
+// SQLite cites SQL, which a damaged file may have of any kind.
+std::string oneLine(std::string text) {
+    for (char& c : text)
+        if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    return text;
+}
+std::string messageOf(sqlite3* handle) {
+    return oneLine(sqlite3_errmsg(handle));
+}
+
+}  // namespace
 
 bool isDatabaseFile(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -18,7 +31,7 @@ bool isDatabaseFile(const std::string& path) {
 Database::Database(const std::string& path, int openFlags) {
     const int code = sqlite3_open_v2(path.c_str(), &handle_, openFlags, nullptr);
     if (code != SQLITE_OK) {
-        DatabaseError error{code, handle_ ? sqlite3_errmsg(handle_) : "out of memory"};
+        DatabaseError error{code, handle_ ? messageOf(handle_) : std::string("out of memory")};
         sqlite3_close(handle_);
         handle_ = nullptr;
         throw error;
@@ -34,7 +47,7 @@ void Database::execute(const char* sql) {
     char* message = nullptr;
     const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, &message);
     if (code != SQLITE_OK) {
-        DatabaseError error{code, message ? message : sqlite3_errmsg(handle_)};
+        DatabaseError error{code, message ? oneLine(message) : messageOf(handle_)};
         sqlite3_free(message);
         throw error;
     }
@@ -61,14 +74,14 @@ std::unique_ptr<Database> Database::copy() const {
         sqlite3_backup_finish(backup);
     }
     if (const int code = sqlite3_errcode(copied->handle_); code != SQLITE_OK)
-        throw DatabaseError{code, sqlite3_errmsg(copied->handle_)};
+        throw DatabaseError{code, messageOf(copied->handle_)};
     return copied;
 }
 
 Statement::Statement(Database& database, std::string_view sql) : database_(&database) {
     const int code = sqlite3_prepare_v3(database.handle(), sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
-    if (code != SQLITE_OK) throw DatabaseError{code, sqlite3_errmsg(database.handle())};
+    if (code != SQLITE_OK) throw DatabaseError{code, messageOf(database.handle())};
 }
 
 Statement::~Statement() {
@@ -109,7 +122,7 @@ bool Statement::step() {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
     if (code == SQLITE_DONE) return false;
-    DatabaseError error{code, sqlite3_errmsg(database_->handle())};
+    DatabaseError error{code, messageOf(database_->handle())};
     sqlite3_reset(statement_);
     throw error;
 }

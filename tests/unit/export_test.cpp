@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "core/export/checkpoint_plan.h"
+#include "core/export/checkpoint_regions.h"
 #include "core/export/csv.h"
 #include "core/export/perfetto.h"
 #include "core/import/allocation_csv.h"
@@ -171,61 +172,99 @@ TEST(Export, EveryTableIsWrittenAsCsv) {
               ErrorCode::BadInput);
 }
 
-/// model: two blocks of two ops each; backward reads all four results.
+/// model: two blocks of two ops each; backward takes one block at a time.
 TrainingGraph blocks() {
     TrainingGraph graph;
     graph.layers = {{"(root)", "Net", kNone}, {"a", "Block", 0}, {"b", "Block", 0}};
-    graph.storages.resize(6);
-    graph.tensors.resize(6);
-    for (std::int32_t i = 0; i < 6; ++i) {
+    graph.storages.resize(7);
+    graph.tensors.resize(7);
+    for (std::int32_t i = 0; i < 7; ++i) {
         graph.storages[i].bytes = Bytes(100);
         graph.tensors[i].storage = i;
     }
     graph.events.push_back({Event::Kind::Constant, 0});
-    for (std::int32_t i = 0; i < 5; ++i) {
+    for (std::int32_t i = 0; i < 6; ++i) {
         Op op;
         op.name = i < 4 ? (i % 2 == 0 ? "aten::mm" : "aten::relu") : "aten::grad";
         op.phase = i < 4 ? Phase::Forward : Phase::Backward;
         op.layer = i < 4 ? 1 + i / 2 : kNone;
         op.time = Nanoseconds(10);
         op.inputs = {{i, 0}};
-        if (i == 4) op.inputs = {{4, 0}, {3, 0}, {2, 0}, {1, 0}};
+        if (i == 4) op.inputs = {{4, 0}, {3, 0}};
+        if (i == 5) op.inputs = {{5, 0}, {2, 0}, {1, 0}};
         op.outputs = {{i + 1, true}};
         graph.ops.push_back(op);
         graph.events.push_back({Event::Kind::Compute, i});
+        if (i == 4) {
+            graph.events.push_back({Event::Kind::Release, 3});
+            graph.events.push_back({Event::Kind::Release, 4});
+        }
     }
-    graph.finalTensors = {5};
-    for (std::int32_t s = 0; s < 5; ++s) graph.events.push_back({Event::Kind::Release, s});
+    graph.finalTensors = {6};
+    for (const std::int32_t s : {0, 1, 2, 5}) graph.events.push_back({Event::Kind::Release, s});
     EXPECT_EQ(graph.finish(), "");
     return graph;
 }
 
 TEST(Export, APlanBecomesASelectiveCheckpoint) {
     const TrainingGraph graph = blocks();
+    ASSERT_EQ(evaluate(graph, baselineSchedule(graph)).peak, Bytes(600));
     Plan plan;
     plan.planner = "test";
-    // Gives up the first result of block b and computes it again before backward.
-    plan.schedule = {Action::compute(0), Action::compute(1), Action::compute(2),
-                     Action::compute(3), Action::free(3),    Action::recompute(2, {0}),
-                     Action::compute(4)};
+    // Gives up the first result of block a and computes it again before its backward.
+    plan.schedule = {Action::compute(0), Action::compute(1), Action::free(1),
+                     Action::compute(2), Action::compute(3), Action::compute(4),
+                     Action::free(3),    Action::free(4),    Action::recompute(0, {0}),
+                     Action::compute(5)};
+    const Evaluation judged = evaluate(graph, plan.schedule);
+    ASSERT_TRUE(judged.valid) << judged.why;
+    EXPECT_EQ(judged.peak, Bytes(500));
     const auto rows = layerPlans(graph, plan.schedule);
     ASSERT_EQ(rows.size(), 3u);
     EXPECT_EQ(rows[0].forwardOps, 4);
-    EXPECT_EQ(rows[2].recomputedOps, 1);
-    EXPECT_EQ(rows[2].recomputeTime, Nanoseconds(10));
-    EXPECT_EQ(rows[2].dropped, Bytes(100));
+    EXPECT_EQ(rows[1].recomputedOps, 1);
+    EXPECT_EQ(rows[1].recomputeTime, Nanoseconds(10));
+    EXPECT_EQ(rows[1].dropped, Bytes(100));
     EXPECT_EQ(rows[0].retained, Bytes(300));
     EXPECT_EQ(layerListCsv(graph, plan),
               "layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,"
-              "checkpoint\n(root),Net,4,1,10,300,100,0\na,Block,2,0,0,200,0,0\n"
-              "b,Block,2,1,10,100,100,1\n");
+              "checkpoint\n(root),Net,4,1,10,300,100,0\na,Block,2,1,10,100,100,1\n"
+              "b,Block,2,0,0,200,0,0\n");
     const auto policy = torchPolicy(graph, plan);
     ASSERT_TRUE(policy) << policy.error().what;
-    EXPECT_NE(policy->find("REGIONS = {\n \"b\": {\n  \"aten::relu\": [\n   0\n  ]\n }\n}\n"),
+    EXPECT_NE(policy->text.find("REGIONS = {\n \"a\": {\n  \"aten::relu\": [\n   1,\n   [\n    0\n"
+                                "   ]\n  ]\n }\n}\n"),
               std::string::npos)
-        << *policy;
+        << policy->text;
+    EXPECT_EQ(policy->peak, Bytes(500));
+    EXPECT_EQ(policy->time, Nanoseconds(70));
+    EXPECT_EQ(policy->baselinePeak, Bytes(600));
+    EXPECT_EQ(policy->baselineTime, Nanoseconds(60));
+}
+
+TEST(Export, CheckpointsOfLayersThatRunSeveralTimes) {
+    // Both blocks are runs of one module: each run is a checkpoint of its own.
+    TrainingGraph graph = blocks();
+    graph.layers[1].path = "cell";
+    for (OpIndex op : {0, 1, 2, 3}) graph.ops[op].layer = 1;
+    graph.ops[2].layer = kNone;  // something runs in between
+    ASSERT_EQ(graph.finish(), "");
+    const auto expected = forecast(graph, heldByPlan(graph, baselineSchedule(graph)), {{1, false}});
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(expected->peak, Bytes(500));
+    EXPECT_EQ(expected->time, Nanoseconds(80)) << "t1 and t4 are computed twice";
+}
+
+TEST(Export, NoCheckpointWithoutLayersOrAGain) {
+    TrainingGraph graph = blocks();
+    Plan plan;
     plan.schedule = baselineSchedule(graph);
-    EXPECT_EQ(torchPolicy(graph, plan).error().code, ErrorCode::BadInput);
+    graph.layers.clear();
+    for (Op& op : graph.ops) op.layer = kNone;
+    const auto policy = torchPolicy(graph, plan);
+    ASSERT_FALSE(policy);
+    EXPECT_EQ(policy.error().code, ErrorCode::BadInput);
+    EXPECT_NE(policy.error().hint.find("names no layers"), std::string::npos);
 }
 
 }  // namespace

@@ -256,6 +256,26 @@ TEST(SessionSafety, ADamagedIndexIsRebuilt) {
     }
 }
 
+// A finding of the session fuzzer: SQLite cites the SQL of a damaged schema, line breaks and all.
+TEST(SessionSafety, ADamagedSchemaIsToldInOneLine) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "s.hws";
+    ASSERT_TRUE(Session::create(path));
+    std::string bytes;
+    {
+        std::ifstream in(path, std::ios::binary);
+        bytes.assign(std::istreambuf_iterator<char>(in), {});
+    }
+    const std::size_t at = bytes.find("step INTEGER, begin_ns INTEGER");
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = '`';
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+    const auto opened = Session::open(path);
+    ASSERT_FALSE(opened);
+    EXPECT_EQ(opened.error().code, ErrorCode::BadInput);
+    EXPECT_EQ(opened.error().what.find('\n'), std::string::npos) << opened.error().what;
+}
+
 TEST(SessionSafety, WhatIsLostIsNamed) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws";
