@@ -53,9 +53,10 @@ std::vector<bool> residentAtBackward(const TrainingGraph& graph, const Schedule&
     return resident;
 }
 
+// Whether it is a module that is called: lists of modules only hold some.
 bool isModule(const TrainingGraph& graph, LayerIndex layer) {
-    const std::string& path = graph.layers[layer].path;
-    return !path.empty() && path.front() != '(';
+    const auto& [path, type, parent] = graph.layers[layer];
+    return !path.empty() && path.front() != '(' && type != "ModuleList" && type != "ModuleDict";
 }
 
 // The regions of one forecast, by op and storage.
@@ -69,6 +70,7 @@ public:
     }
 
     std::optional<CheckpointForecast> run() {
+        if (!allowed()) return std::nullopt;
         builder_.setStay([this](StorageIndex s) {
             return callOf_[s] == kNone && readInside_[s] ? ScheduleBuilder::Stay::Rebuilds
                                                          : ScheduleBuilder::Stay::LastUse;
@@ -89,6 +91,23 @@ public:
     }
 
 private:
+    // PyTorch runs a call again on the inputs that it held: none may have been written since.
+    bool allowed() const {
+        std::vector<OpIndex> begin(end_.size(), kNone);
+        for (std::size_t i = graph_.ops.size(); i-- > 0;)
+            if (call_[i] != kNone) begin[call_[i]] = static_cast<OpIndex>(i);
+        for (std::size_t call = 0; call < end_.size(); ++call)
+            for (const StorageIndex s : readBy_[call]) {
+                const Storage& storage = graph_.storages[s];
+                if (storage.isConstant() || call_[storage.creator] == static_cast<int>(call))
+                    continue;
+                for (const OpIndex writer : storage.writers)
+                    if (writer >= begin[call] && graph_.ops[writer].phase != Phase::Optimizer)
+                        return false;
+            }
+        return true;
+    }
+
     void placeOps() {
         call_.assign(graph_.ops.size(), kNone);
         std::vector<std::int32_t> ofLayer(graph_.layers.size(), kNone);
@@ -285,6 +304,7 @@ private:
         return found;
     }
 
+    // Fewer regions that do as well are better.
     bool consider(std::vector<CheckpointRegion> regions) {
         std::sort(regions.begin(), regions.end(),
                   [](const auto& a, const auto& b) { return a.layer < b.layer; });
@@ -294,7 +314,9 @@ private:
         if (!seen_.insert(std::move(key)).second || forecasts_ >= kMostForecasts) return false;
         ++forecasts_;
         const auto outcome = Simulation(graph_, info_, held_, regions).run();
-        if (!outcome || score(*outcome) >= bestScore_) return false;
+        if (!outcome) return false;
+        const bool fewer = best_ && regions.size() < best_->regions.size();
+        if (fewer ? score(*outcome) > bestScore_ : score(*outcome) >= bestScore_) return false;
         bestScore_ = score(*outcome);
         best_ = CheckpointChoice{std::move(regions), *outcome};
         return true;

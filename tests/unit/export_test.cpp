@@ -255,6 +255,16 @@ TEST(Export, CheckpointsOfLayersThatRunSeveralTimes) {
     EXPECT_EQ(expected->time, Nanoseconds(80)) << "t1 and t4 are computed twice";
 }
 
+TEST(Export, NoCheckpointWhoseInputIsWrittenLater) {
+    TrainingGraph graph = blocks();
+    const HeldByPlan held = heldByPlan(graph, baselineSchedule(graph));
+    ASSERT_TRUE(forecast(graph, held, {{2, true}}));
+    graph.ops[3].writes = {{2, 0}};  // block b changes its input in place
+    graph.ops[5].inputs[1].version = 1;
+    ASSERT_EQ(graph.finish(), "");
+    EXPECT_FALSE(forecast(graph, held, {{2, true}}));
+}
+
 TEST(Export, NoCheckpointWithoutLayersOrAGain) {
     TrainingGraph graph = blocks();
     Plan plan;
