@@ -244,6 +244,7 @@ public:
         for (const std::vector<LayerIndex>& cut : cuts())
             for (const bool keepsPlan : {true, false}) {
                 std::vector<CheckpointRegion> regions;
+                regions.reserve(cut.size());
                 for (const LayerIndex layer : cut) regions.push_back({layer, keepsPlan});
                 consider(std::move(regions));
             }
@@ -309,6 +310,7 @@ private:
         std::sort(regions.begin(), regions.end(),
                   [](const auto& a, const auto& b) { return a.layer < b.layer; });
         std::vector<std::pair<LayerIndex, bool>> key;
+        key.reserve(regions.size());
         for (const CheckpointRegion& region : regions)
             key.emplace_back(region.layer, region.keepsPlan);
         if (!seen_.insert(std::move(key)).second || forecasts_ >= kMostForecasts) return false;
