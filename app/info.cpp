@@ -4,7 +4,9 @@
 
 #include "app/cli.h"
 #include "core/import/import.h"
+#include "core/memory/caching_allocator.h"
 #include "core/memory/evaluate.h"
+#include "core/session/recorded_memory.h"
 
 namespace hw::app {
 namespace {
@@ -32,10 +34,42 @@ std::map<std::string, Bytes> categoriesAtPeak(const LoadedStep& step) {
     return bytes;
 }
 
-int printWithoutStep(Session& session, const SessionCounts& counts, const Common& common,
-                     const Error& error) {
-    if (counts.events == 0) return fail(error);
-    if (common.json)
+Json gapList(Session& session) {
+    Json list = Json::array();
+    if (const auto gaps = session.gaps())
+        for (const GapRow& gap : *gaps) list.push_back({{"what", gap.what}, {"why", gap.why}});
+    return list;
+}
+void printGaps(Session& session) {
+    if (const auto gaps = session.gaps())
+        for (const GapRow& gap : *gaps)
+            std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
+}
+
+/// What a trace without a step recorded of its device's memory.
+int printWithoutStep(Session& session, const SessionCounts& counts, const Arguments& arguments,
+                     const Common& common, const Error& error) {
+    if (counts.events == 0 && counts.ops == 0) return fail(error);
+    const auto recorded = loadRecordedMemory(session);
+    if (!recorded) return fail(recorded.error());
+    const auto events = session.memoryEvents();
+    if (!events) return fail(events.error());
+    const CachingAllocatorStats cached = replayEvents(*events, recorded->ordinal);
+    Bytes peak, end;
+    for (const RecordedMemory::Moment& moment : recorded->moments)
+        peak = std::max(peak, end = moment.allocated);
+    if (common.json) {
+        Json memory = nullptr;
+        if (!recorded->moments.empty())
+            memory = {{"device", recorded->device},
+                      {"events", recorded->moments.size()},
+                      {"peak_bytes", peak.count()},
+                      {"end_bytes", end.count()},
+                      {"reserved_bytes", recorded->reserved.count()},
+                      {"caching_allocator",
+                       {{"reserved_bytes", cached.peakReserved.count()},
+                        {"allocated_bytes", cached.peakAllocated.count()},
+                        {"fragmentation", cached.fragmentation()}}}};
         printJson({{"ops", counts.ops},
                    {"tensors", counts.tensors},
                    {"storages", counts.storages},
@@ -43,10 +77,26 @@ int printWithoutStep(Session& session, const SessionCounts& counts, const Common
                    {"steps", counts.steps},
                    {"events", counts.events},
                    {"baseline", nullptr},
-                   {"categories", Json::object()}});
-    else
-        std::cout << session.path() << ": no complete step; " << counts.ops << " ops, "
-                  << counts.storages << " storages of an unfinished one\n";
+                   {"categories", Json::object()},
+                   {"recorded", memory},
+                   {"gaps", gapList(session)}});
+        return 0;
+    }
+    std::printf("%s, no complete step\n", arguments.file.c_str());
+    std::printf("  ops %lld, storages %lld, layers %lld\n", static_cast<long long>(counts.ops),
+                static_cast<long long>(counts.storages), static_cast<long long>(counts.layers));
+    if (!recorded->moments.empty())
+        std::printf("  %s: %zu memory events, peak %s, at the end %s\n", recorded->device.c_str(),
+                    recorded->moments.size(), humanBytes(peak).c_str(), humanBytes(end).c_str());
+    if (recorded->reserved > Bytes(0))
+        std::printf("  reserved from the driver: at most %s\n",
+                    humanBytes(recorded->reserved).c_str());
+    if (cached.peakReserved > Bytes(0))
+        std::printf(
+            "  PyTorch's caching allocator would reserve %s for what was allocated "
+            "meanwhile, %.1f %% of it never used\n",
+            humanBytes(cached.peakReserved).c_str(), cached.fragmentation() * 100);
+    printGaps(session);
     return 0;
 }
 
@@ -62,20 +112,15 @@ int run(const Arguments& arguments, const Common& common) {
     const auto counts = session->counts();
     if (!counts) return fail(counts.error());
     if (const auto last = session->lastStep(); !last)
-        return printWithoutStep(*session, *counts, common, last.error());
+        return printWithoutStep(*session, *counts, arguments, common, last.error());
 
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const TrainingGraph& graph = step->graph;
     const auto categories = categoriesAtPeak(*step);
-    const auto gaps = session->gaps();
     if (common.json) {
         Json atPeak = Json::object();
         for (const auto& [name, bytes] : categories) atPeak[name] = bytes.count();
-        Json gapList = Json::array();
-        if (gaps)
-            for (const GapRow& gap : *gaps)
-                gapList.push_back({{"what", gap.what}, {"why", gap.why}});
         printJson({{"ops", graph.ops.size()},
                    {"tensors", graph.tensors.size()},
                    {"storages", graph.storages.size()},
@@ -91,7 +136,7 @@ int run(const Arguments& arguments, const Common& common) {
                    {"step", graph.sessionStep},
                    {"costs", costSetName(graph.costs)},
                    {"fingerprint", graph.fingerprint()},
-                   {"gaps", gapList}});
+                   {"gaps", gapList(*session)}});
         return 0;
     }
     std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(),
@@ -107,9 +152,7 @@ int run(const Arguments& arguments, const Common& common) {
     for (const auto& [name, bytes] : categories)
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
-    if (gaps)
-        for (const GapRow& gap : *gaps)
-            std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
+    printGaps(*session);
     return 0;
 }
 

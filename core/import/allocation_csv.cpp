@@ -10,7 +10,9 @@
 #include <unordered_set>
 
 #include "core/base/file.h"
+#include "core/import/checked.h"
 #include "core/import/text_source.h"
+#include "core/import/trace_writer.h"
 
 namespace hw::core {
 namespace {
@@ -94,6 +96,61 @@ private:
     std::int64_t total_ = 0;
 };
 
+struct Change {
+    std::int64_t time = 0;
+    bool allocates = false;
+    std::size_t block = 0;
+};
+
+// At one time what ends goes first: lifetimes are half open.
+std::vector<Change> changesOf(const std::vector<Block>& blocks) {
+    std::vector<Change> changes;
+    changes.reserve(2 * blocks.size());
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+        changes.push_back({blocks[b].begin, true, b});
+        changes.push_back({blocks[b].end, false, b});
+    }
+    std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
+        return std::pair(a.time, a.allocates) < std::pair(b.time, b.allocates);
+    });
+    return changes;
+}
+
+Status writeProblem(const AllocationProblem& problem, Session& session) {
+    TraceWriter writer(session);
+    writer.require(session.begin());
+    ProcessRow process;
+    process.command = "allocation problem";
+    writer.require(session.insert(process));
+    const TraceDevice& device = writer.deviceOf(writer.device("memory", 0));
+    MemoryEventRow event;
+    event.allocated = 0, event.seq = -1;
+    for (const Change& change : changesOf(problem.blocks)) {
+        const Bytes size = problem.blocks[change.block].size;
+        const auto id = static_cast<std::int64_t>(change.block);
+        ++*event.seq;
+        event.kind = change.allocates ? "alloc" : "free";
+        event.bytes = change.allocates ? size : Bytes(0) - size;
+        *event.allocated += event.bytes.count();
+        writer.memory(event);
+        if (!change.allocates) {
+            writer.require(session.setFreed(id, *event.seq));
+            continue;
+        }
+        StorageRow storage;
+        storage.id = id;
+        storage.bytes = size;
+        storage.device = device.name();
+        storage.allocSeq = *event.seq;
+        writer.require(session.insert(storage));
+    }
+    writer.gap("ops", "an allocation problem tells blocks and lifetimes, no ops");
+    writer.gap("times", "the lifetimes are steps of the problem: its events stand in their order");
+    writer.require(session.setMeta(
+        "no_step", "an allocation problem tells allocations, not the ops that need them"));
+    return session.commit();
+}
+
 std::string quoted(const std::string& field) {
     if (field.find_first_of(",\"") == std::string::npos) return field;
     std::string text = "\"";
@@ -149,6 +206,12 @@ Result<AllocationProblem> readAllocationCsv(const std::string& path) {
         return badInput("'" + path + "' is damaged: " + source->error(), "get it again");
     if (header) return badInput("'" + path + "' has no lines", kForm);
     return std::move(reader.problem);
+}
+
+Status importAllocationCsv(const std::string& path, Session& session) {
+    const auto problem = readAllocationCsv(path);
+    if (!problem) return problem.error();
+    return importing("allocation problem", kForm, [&] { return writeProblem(*problem, session); });
 }
 
 Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,

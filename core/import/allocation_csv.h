@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/memory/layout.h"
+#include "core/session/session.h"
 
 namespace hw::core {
 
@@ -22,6 +23,10 @@ struct AllocationProblem {
 /// that is none, negative or out of range, lower >= upper, an id that is there twice, and sizes
 /// whose sum exceeds 62 bits.
 Result<AllocationProblem> readAllocationCsv(const std::string& path);
+
+/// Fills a new session with the problem's blocks as memory events, in the order of their times: a
+/// trace of a device without ops. Errors: BadInput as above.
+Status importAllocationCsv(const std::string& path, Session& session);
 
 /// Writes `id,offset`, one row a block in the given order. Errors: BadInput when it cannot.
 Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/import/allocation_csv.h"
 #include "core/import/kineto.h"
 #include "core/import/nsight.h"
 #include "core/import/simrd.h"
@@ -16,7 +17,8 @@
 namespace hw::core {
 namespace {
 
-constexpr std::array kFormats{"simrd", "torch-snapshot", "kineto", "execution-trace", "nsight"};
+constexpr std::array kFormats{"simrd",           "torch-snapshot", "kineto",
+                              "execution-trace", "nsight",         "allocation-csv"};
 
 bool looksPickled(const std::string& path, std::string_view head) {
     if (head.size() > 2 && head[0] == '\x80' && head[1] >= 0 && head[1] <= 5) return true;
@@ -40,6 +42,10 @@ Result<std::string> detectFormat(const std::string& path) {
         return std::string("execution-trace");
     if ((first == '{' || first == '[') && (holds("\"traceEvents\"") || holds("\"ph\"")))
         return std::string("kineto");
+    const std::string line = head.substr(0, head.find('\n'));
+    const auto names = [&](const char* column) { return line.find(column) != std::string::npos; };
+    if (names("id") && names("lower") && names("upper") && names("size"))
+        return std::string("allocation-csv");
     return badInput("'" + path + "' is no session and of no known format",
                     "known formats: " + importFormats());
 }
@@ -87,8 +93,12 @@ Result<ImportSummary> importFile(const std::string& path, const std::string& wan
         if (!read) return read.error();
         times = std::move(*read);
     }
+    if (summary.format == "allocation-csv") {
+        if (const Status done = importAllocationCsv(path, session); !done) return done.error();
+    }
     const Status status =
-        summary.format == "nsight"
+        summary.format == "allocation-csv" ? Status{}
+        : summary.format == "nsight"
             ? importNsight(path, session)
             : importText(path, summary.format, session, times ? &*times : nullptr, summary);
     if (!status) return badInput("'" + path + "': " + status.error().what, status.error().hint);

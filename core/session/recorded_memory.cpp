@@ -95,6 +95,7 @@ private:
                 device_ = ordinal, highest = device.highest;
                 found_.timed = device.timed;
             }
+        found_.ordinal = device_;
         Statement from(database_, "SELECT kind FROM devices WHERE ordinal = ? ORDER BY id");
         if (!from.bind(1, device_).step()) return;
         found_.device = from.text(0);
@@ -107,6 +108,7 @@ private:
             const std::int64_t place = event.seq.value_or(seen++);
             if (event.device != device_ || !event.allocated) return;
             const auto index = static_cast<std::int64_t>(found_.moments.size());
+            found_.reserved = std::max(found_.reserved, Bytes(event.reserved.value_or(0)));
             last = std::max(last, found_.timed ? since(event.timeNs) : index * kEventNs);
             const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
             found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated),

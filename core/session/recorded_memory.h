@@ -33,8 +33,10 @@ struct RecordedMemory {
     std::vector<Moment> moments;
     std::vector<OpSpan> spans;  // by begin
     std::vector<Residence> residences;
-    std::string device;  // whose curve it is: the one with the highest, not the host's
-    bool timed = true;   // otherwise one event counts as one millisecond
+    std::int64_t ordinal = -1;  // of the device; -1: the host
+    Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
+    std::string device;         // whose curve it is: the one with the highest, not the host's
+    bool timed = true;          // otherwise one event counts as one millisecond
 };
 
 /// Errors: BadInput when the session holds neither ops nor memory events.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/agent/allocations.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -27,6 +28,7 @@ struct Shard {
     std::size_t used = 0;
 };
 
+constexpr const char* kLibrary = "libc10.so";
 constexpr std::size_t kShards = 64;
 Shard gShards[kShards];
 
@@ -153,27 +155,35 @@ void countingFree(void* block) {
     gFree(block);
 }
 
+// A function has two addresses where the program itself is linked to take one: a stub in the
+// program, which everybody sees, and the function, to which calls are bound.
+int redirect(const char* symbol, void* seen, void* to) {
+    void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+    void* const from[] = {seen, dlsym(RTLD_NEXT, symbol),
+                          libc != nullptr ? dlsym(libc, symbol) : seen};
+    return patchSlots(kLibrary, symbol, from, to);
+}
+
 }  // namespace
 
 int patchAllocator() {
     if (gMemalign == nullptr) gMemalign = &posix_memalign;
     if (gFree == nullptr) gFree = &free;
     gEnabled.store(true);
-    const int allocating =
-        patchSlots("libc10.so", "posix_memalign", reinterpret_cast<void*>(&posix_memalign),
-                   reinterpret_cast<void*>(&countingMemalign));
-    const int freeing = patchSlots("libc10.so", "free", reinterpret_cast<void*>(&free),
-                                   reinterpret_cast<void*>(&countingFree));
+    const int allocating = redirect("posix_memalign", reinterpret_cast<void*>(&posix_memalign),
+                                    reinterpret_cast<void*>(&countingMemalign));
+    const int freeing =
+        redirect("free", reinterpret_cast<void*>(&free), reinterpret_cast<void*>(&countingFree));
     if (allocating > 0 && freeing > 0) return allocating + freeing;
     unpatchAllocator();
     return 0;
 }
 
 void unpatchAllocator() {
-    patchSlots("libc10.so", "posix_memalign", reinterpret_cast<void*>(&countingMemalign),
-               reinterpret_cast<void*>(&posix_memalign));
-    patchSlots("libc10.so", "free", reinterpret_cast<void*>(&countingFree),
-               reinterpret_cast<void*>(&free));
+    void* const memalign[] = {reinterpret_cast<void*>(&countingMemalign)};
+    void* const release[] = {reinterpret_cast<void*>(&countingFree)};
+    patchSlots(kLibrary, "posix_memalign", memalign, reinterpret_cast<void*>(&posix_memalign));
+    patchSlots(kLibrary, "free", release, reinterpret_cast<void*>(&free));
 }
 
 std::int64_t beginOpWindow() {

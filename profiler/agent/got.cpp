@@ -15,7 +15,7 @@ namespace {
 struct Request {
     const char* library;
     const char* symbol;
-    void* from;
+    std::span<void* const> from;
     void* to;
     int patched;
 };
@@ -51,7 +51,8 @@ void patchTable(const ElfW(Rela) * table, std::size_t count, const dl_phdr_info&
             continue;
         }
         // A lazily bound slot still points into its own library.
-        const bool resolved = *slot == request.from;
+        bool resolved = false;
+        for (void* address : request.from) resolved = resolved || *slot == address;
         bool unresolved = false;
         for (int p = 0; p < info.dlpi_phnum && !resolved; ++p) {
             const ElfW(Phdr)& header = info.dlpi_phdr[p];
@@ -120,7 +121,7 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-int patchSlots(const char* library, const char* symbol, void* from, void* to) {
+int patchSlots(const char* library, const char* symbol, std::span<void* const> from, void* to) {
     Request request{library, symbol, from, to, 0};
     dl_iterate_phdr(&visit, &request);
     return request.patched;

@@ -40,6 +40,13 @@ def small_log(layers=20):
     return "\n".join(line.strip() for line in lines) + "\n"
 
 
+BLOCKS = """id,lower,upper,size
+a,0,10,1000
+b,2,4,500
+c,4,12,700
+"""
+
+
 class CommandLine(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -244,6 +251,24 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "", "frobnicate")
         self.refused(2, "no program", "record")
         self.refused(2, "unknown format", "import", self.log, "--format", "tarot")
+
+    def test_a_trace_without_a_step_tells_its_memory(self):
+        blocks = self.path / "blocks.csv"
+        blocks.write_text(BLOCKS)
+        session = self.path / "blocks.hws"
+        imported = self.json_of("import", blocks, "-o", session)
+        self.assertEqual((imported["format"], imported["storages"]), ("allocation-csv", 3))
+        info = self.json_of("info", session)
+        self.assertIsNone(info["baseline"])
+        self.assertEqual(info["recorded"]["peak_bytes"], 1700)  # b is gone when c comes
+        self.assertEqual(info["recorded"]["end_bytes"], 0)
+        self.assertEqual(info["recorded"]["events"], 6)
+        self.assertIn("times", [gap["what"] for gap in info["gaps"]])
+        shown = self.run_command("info", session).stdout
+        self.assertIn("6 memory events", shown)
+        plan = self.run_command("plan", session, "--ratio", "0.5", "-o", self.path / "p.plan")
+        self.assertEqual(plan.returncode, 4)
+        self.assertIn("not the ops", plan.stderr + plan.stdout)
 
     def test_input_errors(self):
         for name, content in (("empty.hws", b""), ("noise.hws", os.urandom(3000)), ("cut.log", small_log().encode()[:700]),

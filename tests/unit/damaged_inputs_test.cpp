@@ -8,7 +8,6 @@
 #include <iterator>
 #include <random>
 
-#include "core/import/allocation_csv.h"
 #include "tests/unit/memory_rows.h"
 
 namespace hw::core {
@@ -42,14 +41,13 @@ protected:
     void open(const std::string& bytes, const std::string& name, bool cut) {
         const std::string path = folder_ / name;
         std::ofstream(path, std::ios::binary) << bytes;
-        if (name.find(".csv") != std::string::npos) {
-            static_cast<void>(readAllocationCsv(path));
-        } else if (auto session = openAny(path); !session) {
+        const bool table = name.find(".csv") != std::string::npos;  // may end after any line
+        if (auto session = openAny(path); !session) {
             EXPECT_EQ(session.error().code, ErrorCode::BadInput);
             EXPECT_EQ(session.error().what.find('\n'), std::string::npos) << session.error().what;
         } else if (const auto step = session->lastStep()) {
             static_cast<void>(loadGraph(*session, *step));
-        } else if (cut) {
+        } else if (cut && !table) {
             EXPECT_TRUE(test::hasGap(*session, "end")) << bytes.size();
         }
         int files = 0;
