@@ -9,6 +9,7 @@ import ctypes
 import gc
 import json
 import struct
+import sys
 
 import torch
 from _highwater import blocking, encode, library
@@ -16,6 +17,13 @@ from _highwater import blocking, encode, library
 WAITING, CAPTURING, FINISHED = range(3)
 TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
 FLUSH_MILLISECONDS = 2000
+
+
+def compiles():
+    """Whether the program has called torch.compile."""
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    backends = getattr(frames, "cached_backends", {})
+    return any(callable(backend) for backend in backends.values())
 
 
 class Steps:
@@ -31,6 +39,7 @@ class Steps:
         self.carried_peak = 0   # of the windows before further Optimizer.steps of the same step
         self.milestones = set()
         self.prompt = True      # the recorder keeps up
+        self.compiled = False   # told that it is
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
 
@@ -113,6 +122,10 @@ class Steps:
         encode.send(encode.STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
             encode.text(environment()) + struct.pack("<I%dq" % len(finals), len(finals), *finals))
+        if not self.compiled and compiles():
+            self.compiled = True
+            encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
+                            "run op by op, which takes longer and may round differently")
         registry.epoch += 1
         registry.op_peak = 0
         self.foreign = registry.foreign
