@@ -51,6 +51,12 @@ void printJson(const Json& value) {
     std::cout << value.dump() << std::endl;
 }
 
+Json cachingAllocatorJson(const core::CachingAllocatorStats& stats) {
+    return {{"reserved_bytes", stats.peakReserved.count()},
+            {"allocated_bytes", stats.peakAllocated.count()},
+            {"fragmentation", stats.fragmentation()}};
+}
+
 core::Result<core::Bytes> parseBytes(const std::string& text) {
     static const std::map<std::string, double> kUnits{
         {"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},

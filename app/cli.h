@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "core/memory/caching_allocator.h"
 #include "core/session/session.h"
 #include "planners/planner.h"
 
@@ -49,6 +50,8 @@ void addDealloc(CLI::App& command, std::string& value);
 /// Prints `highwater: error: …` and `hint: …` to stderr; returns the exit code.
 int fail(const core::Error& error);
 void printJson(const Json& value);
+/// Its highest figures, as `layout` and `info` tell them.
+Json cachingAllocatorJson(const core::CachingAllocatorStats& stats);
 
 /// "4GiB", "500 MB", "123456". Errors: Usage.
 core::Result<core::Bytes> parseBytes(const std::string& text);

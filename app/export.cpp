@@ -63,7 +63,7 @@ Result<Source> findPlan(const Arguments& arguments) {
     return source;
 }
 
-Status exportPlan(const Arguments& arguments, nlohmann::ordered_json& told) {
+Status exportPlan(const Arguments& arguments, Json& told) {
     const auto source = findPlan(arguments);
     if (!source) return source.error();
     const auto step = loadStep(source->session, source->step, source->plan.costs);
@@ -84,7 +84,7 @@ int run(const Arguments& arguments, const Common& common) {
     const bool ofPlan = arguments.format == "torch-policy" || arguments.format == "layers";
     if (!arguments.table.empty() && arguments.format != "csv")
         return fail({ErrorCode::Usage, "--table is for --to csv", "leave it out"});
-    nlohmann::ordered_json told{{"file", arguments.output}, {"format", arguments.format}};
+    Json told{{"file", arguments.output}, {"format", arguments.format}};
     const Status done = ofPlan ? exportPlan(arguments, told) : exportSession(arguments);
     if (!done) return fail(done.error());
     if (common.json)

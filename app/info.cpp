@@ -66,10 +66,7 @@ int printWithoutStep(Session& session, const SessionCounts& counts, const Argume
                       {"peak_bytes", peak.count()},
                       {"end_bytes", end.count()},
                       {"reserved_bytes", recorded->reserved.count()},
-                      {"caching_allocator",
-                       {{"reserved_bytes", cached.peakReserved.count()},
-                        {"allocated_bytes", cached.peakAllocated.count()},
-                        {"fragmentation", cached.fragmentation()}}}};
+                      {"caching_allocator", cachingAllocatorJson(cached)}};
         printJson({{"ops", counts.ops},
                    {"tensors", counts.tensors},
                    {"storages", counts.storages},

@@ -76,10 +76,7 @@ int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptio
                   {"live_peak_bytes", figures.livePeak.count()},
                   {"fragmentation", figures.overhead},
                   {"largest_hole_bytes", figures.largestHoleAtPeak.count()},
-                  {"caching_allocator",
-                   {{"reserved_bytes", cached.peakReserved.count()},
-                    {"allocated_bytes", cached.peakAllocated.count()},
-                    {"fragmentation", cached.fragmentation()}}}};
+                  {"caching_allocator", cachingAllocatorJson(cached)}};
         if (options.capacity) json["capacity_bytes"] = options.capacity->count();
         if (arguments.inPlace) json["merged_blocks"] = merged;
         if (!file.empty() && !over) json["file"] = file;

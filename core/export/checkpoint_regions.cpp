@@ -199,7 +199,7 @@ private:
             for (const auto& [reader, use] : needs_[call])
                 if (reader >= op && !builder_.resident(graph_.storageOf(use.tensor)))
                     uses.push_back(use);
-            builder_.restore(uses);
+            builder_.rebuild(uses);
             for (const StorageIndex s : readBy_[call]) {
                 --pending_[s];
                 releaseIfUnneeded(s);

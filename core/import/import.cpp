@@ -63,6 +63,16 @@ Status importText(const std::string& path, const std::string& format, Session& s
     return {};
 }
 
+// By summary.format. Errors name the file.
+Status importAs(const std::string& path, Session& session, const RecordedTimes* times,
+                ImportSummary& summary) {
+    if (summary.format == "allocation-csv") return importAllocationCsv(path, session);
+    const Status done = summary.format == "nsight"
+                            ? importNsight(path, session)
+                            : importText(path, summary.format, session, times, summary);
+    return done ? done : badInput("'" + path + "': " + done.error().what, done.error().hint);
+}
+
 }  // namespace
 
 std::string importFormats() {
@@ -93,15 +103,8 @@ Result<ImportSummary> importFile(const std::string& path, const std::string& wan
         if (!read) return read.error();
         times = std::move(*read);
     }
-    if (summary.format == "allocation-csv") {
-        if (const Status done = importAllocationCsv(path, session); !done) return done.error();
-    }
-    const Status status =
-        summary.format == "allocation-csv" ? Status{}
-        : summary.format == "nsight"
-            ? importNsight(path, session)
-            : importText(path, summary.format, session, times ? &*times : nullptr, summary);
-    if (!status) return badInput("'" + path + "': " + status.error().what, status.error().hint);
+    const Status status = importAs(path, session, times ? &*times : nullptr, summary);
+    if (!status) return status.error();
     if (const Status meta = session.setMeta("source", path); !meta) return meta.error();
     if (const Status meta = session.setMeta("format", summary.format); !meta) return meta.error();
     auto counts = session.counts();

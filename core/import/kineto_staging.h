@@ -43,17 +43,16 @@ public:
     template <class Visit>
     void visitHost(Visit visit) {
         Statement from(session_.database(),
-                       columns() +
-                           " FROM temp.staged s WHERE kind <= 4 ORDER BY begin_ns, end_ns DESC,"
-                           " coalesce(event_index, id), id");
+                       columns() + " FROM temp.staged s WHERE kind <= 4" + kHostOrder);
         while (from.step()) visit(read(from));
     }
     /// Sizes of a device's [memory] events without totals, in the order of visitHost().
     template <class Visit>
     void visitUntotalled(std::int64_t device, Visit visit) {
         Statement from(session_.database(),
-                       "SELECT bytes FROM temp.staged WHERE kind = ?1 AND device = ?2 AND allocated"
-                       " IS NULL ORDER BY begin_ns, end_ns DESC, coalesce(event_index, id), id");
+                       std::string("SELECT bytes FROM temp.staged WHERE kind = ?1 AND device = ?2"
+                                   " AND allocated IS NULL") +
+                           kHostOrder);
         from.bind(1, static_cast<std::int64_t>(KinetoKind::Memory)).bind(2, device);
         while (from.step()) visit(from.integer(0));
     }
@@ -76,6 +75,8 @@ public:
     void external(std::int64_t external, std::int64_t op);
 
 private:
+    static constexpr const char* kHostOrder =
+        " ORDER BY begin_ns, end_ns DESC, coalesce(event_index, id), id";
     static std::string columns();
     static KinetoRow read(Statement& from);
 

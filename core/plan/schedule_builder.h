@@ -37,7 +37,7 @@ public:
     /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
     void drop(StorageIndex storage);
     /// Rebuilds what is missing of these operands of ops to come.
-    void restore(const std::vector<Use>& uses) { rebuild(uses); }
+    void rebuild(const std::vector<Use>& uses);
     bool resident(StorageIndex storage) const { return resident_[storage]; }
 
     /// Rebuilds final tensors that were dropped and returns the schedule.
@@ -46,7 +46,6 @@ public:
 private:
     struct Batch;  // the ops of one rebuild
 
-    void rebuild(const std::vector<Use>& uses);
     void require(Batch& batch, const Use& use) const;
     void requireOp(Batch& batch, OpIndex op) const;
     void recompute(OpIndex op, const Batch& batch);

@@ -155,8 +155,8 @@ void countingFree(void* block) {
     gFree(block);
 }
 
-// A function has two addresses where the program itself is linked to take one: a stub in the
-// program, which everybody sees, and the function, to which calls are bound.
+// Where the program itself is linked to take a function's address, that is its entry in the
+// program's linkage table for everybody, while calls are bound to the function behind it.
 int redirect(const char* symbol, void* seen, void* to) {
     void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     void* const from[] = {seen, dlsym(RTLD_NEXT, symbol),

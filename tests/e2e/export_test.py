@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Exports under their own tools: Perfetto's published proto, selective checkpoints in torch 2.x."""
-import glob
 import json
 import os
 import pathlib
@@ -9,10 +8,10 @@ import subprocess
 import tempfile
 import unittest
 
+from torch2 import TORCH2, needs_torch2
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
-CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-TORCH2 = os.environ.get("HIGHWATER_TORCH2") or next(iter(sorted(glob.glob(CACHE + "/highwater/torch-2*/python3"))), None)
 
 # Prints what the trace holds; unknown fields are fields that the proto does not have.
 READ_TRACE = """
@@ -64,7 +63,7 @@ exec(compile(source, sys.argv[0], "exec"))
 """
 
 
-@unittest.skipUnless(TORCH2, "no torch 2.x and no Perfetto protos; enable with: scripts/setup_torch2")
+@needs_torch2
 class Exports(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

@@ -1,7 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Records real training scripts with the built executable and looks into the sessions."""
-import glob
 import json
 import os
 import signal
@@ -13,11 +12,11 @@ import tempfile
 import textwrap
 import unittest
 
+from torch2 import TORCH2, needs_torch2
+
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
 TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training")
 PYTHON = "/usr/bin/python3"
-CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-TORCH2 = os.environ.get("HIGHWATER_TORCH2") or next(iter(sorted(glob.glob(CACHE + "/highwater/torch-2*/python3"))), None)
 
 MLP = """
 import sys, torch
@@ -155,7 +154,7 @@ class Models(Recording):
 
 
 
-@unittest.skipUnless(TORCH2, "no torch 2.x; enable with: scripts/setup_torch2")
+@needs_torch2
 class ModelsOnTorch2(Models):
     python = TORCH2
     gradients = 2  # zero_grad() lets go of them

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Records the ways of training that break naive recorders: complete, exact, and not one bit changed."""
-import glob
 import json
 import os
 import sqlite3
@@ -9,10 +8,10 @@ import subprocess
 import tempfile
 import unittest
 
+from torch2 import TORCH2, needs_torch2
+
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training", "ways.py")
-CACHE = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
-TORCH2 = os.environ.get("HIGHWATER_TORCH2") or next(iter(sorted(glob.glob(CACHE + "/highwater/torch-2*/python3"))), None)
 
 LOSS_BYTES = 16            # a scalar may come between two ops
 GENERATOR_BYTES = 5056 + LOSS_BYTES  # checkpoints keep generator states, which no op makes
@@ -58,7 +57,7 @@ class Ways(unittest.TestCase):
         self.assertLessEqual(missed, GENERATOR_BYTES if way.startswith("checkpoint") else LOSS_BYTES)
 
 
-@unittest.skipUnless(TORCH2, "no torch 2.x; enable with: scripts/setup_torch2")
+@needs_torch2
 class WaysOnTorch2(Ways):
     python = TORCH2
     ways = Ways.ways + ["fused", "compile"]
