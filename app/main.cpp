@@ -13,6 +13,9 @@ int main(int argc, char** argv) {
     app.require_subcommand(1);
     Common common;
     addRecord(app, common);
+    addAttach(app, common);
+    addDetach(app, common);
+    addList(app, common);
     addImport(app, common);
     addInfo(app, common);
     addPlan(app, common);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include <atomic>
@@ -47,7 +48,15 @@ bool resolvePython(PythonApi& api) {
            resolve(api.run, "PyRun_SimpleString");
 }
 
-std::atomic<bool> gStarting{false};
+std::atomic<bool> gStarting{false};  // the agent's thread runs
+std::atomic<bool> gExiting{false};
+char gSocketPath[128];
+
+struct Scratch {
+    std::uint64_t address = 0;
+    std::atomic<std::uint64_t> bytes{0};
+};
+Scratch gScratch[4];
 
 /// The shim finds this library again by its own path, so that ctypes gets the same copy.
 bool bootShim(const PythonApi& python) {
@@ -77,16 +86,41 @@ bool bootShim(const PythonApi& python) {
     return done;
 }
 
+/// The recorder has hung up, or is gone: the shim takes its hooks out at the next chance.
+void stopShim(const PythonApi& python) {
+    if (gExiting.load()) return;
+    const int state = python.ensure();
+    python.run(
+        "exec(\"\"\"try:\n import sys\n m=sys.modules.get('_highwater')\n"
+        " if m is not None: m.install.stop()\n"
+        "except BaseException: pass\n\"\"\",{})\n");
+    python.release(state);
+}
+
+/// What the injector mapped to talk to us; the command in it has long been read by now.
+void unmapScratch() {
+    for (Scratch& scratch : gScratch) {
+        const std::uint64_t bytes = scratch.bytes.exchange(0);
+        if (bytes > 0) munmap(reinterpret_cast<void*>(scratch.address), bytes);
+    }
+}
+
 /// Runs with all signals blocked. The interpreter may still be starting up; PyGILState_Ensure then
 /// waits until its main thread lets go of the lock for the first time.
 void* agentMain(void*) {
     PythonApi python{};
-    if (!receiveConfig(gConfig, kConfigMilliseconds) || !startWriter() || !resolvePython(python)) {
-        closeChannel();
-    } else {
+    bool booted = false;
+    if (receiveConfig(gConfig, kConfigMilliseconds) && startWriter() && resolvePython(python)) {
         const timespec pause{0, kPollNanoseconds};
         while (python.isInitialized() == 0) nanosleep(&pause, nullptr);
-        if (!bootShim(python)) closeChannel();
+        booted = bootShim(python);
+    }
+    if (booted) {
+        waitForHangup();
+        stopShim(python);
+        unmapScratch();
+    } else {
+        closeChannel();
     }
     gStarting.store(false);
     return nullptr;
@@ -95,19 +129,41 @@ void* agentMain(void*) {
 void onForkInChild() {
     disableCounting();
     abandonChannel();
+    gStarting.store(false);
 }
 
 }  // namespace
 
-/// 0: started or already running. Called again after a recording has ended, it starts anew.
+/// 0: started, or running with this very socket. 1: it is running with another. -1: the recorder
+/// cannot be reached. Called again after a recording has ended, it starts anew.
 int start(const char* socketPath) {
-    if (gStarting.exchange(true) || !channelBroken()) return 0;
+    if (gStarting.exchange(true)) return strcmp(socketPath, gSocketPath) == 0 ? 0 : 1;
     static std::atomic<bool> forkWatched{false};
     if (!forkWatched.exchange(true)) pthread_atfork(nullptr, nullptr, &onForkInChild);
-    if (openChannel(socketPath) && startDetachedThread(&agentMain)) return 0;
+    if (strlen(socketPath) < sizeof(gSocketPath)) {
+        strcpy(gSocketPath, socketPath);
+        if (openChannel(socketPath) && startDetachedThread(&agentMain)) return 0;
+    }
     closeChannel();
     gStarting.store(false);
     return -1;
+}
+
+/// start() for an injector, which has mapped `bytes` at `scratch` and leaves them to us.
+int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
+    const int started = start(socketPath);
+    for (Scratch& slot : gScratch) {
+        if (started != 0 || slot.bytes.load() != 0) continue;
+        slot.address = scratch;
+        slot.bytes.store(bytes);
+        break;
+    }
+    return started;
+}
+
+/// The interpreter is about to end: leave it alone from now on.
+void leaveInterpreter() {
+    gExiting.store(true);
 }
 
 namespace {

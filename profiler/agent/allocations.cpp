@@ -164,9 +164,23 @@ int redirect(const char* symbol, void* seen, void* to) {
     return patchSlots(kLibrary, symbol, from, to);
 }
 
+// What was counted in an earlier recording may have gone unseen since.
+void forgetBlocks() {
+    for (Shard& shard : gShards) {
+        const Guard guard(shard);
+        if (shard.entries != nullptr) munmap(shard.entries, shard.capacity * sizeof(Entry));
+        shard.entries = nullptr;
+        shard.capacity = shard.used = 0;
+    }
+    gLive.store(0);
+    gOpPeak.store(0);
+    gStepPeak.store(0);
+}
+
 }  // namespace
 
 int patchAllocator() {
+    forgetBlocks();
     if (gMemalign == nullptr) gMemalign = &posix_memalign;
     if (gFree == nullptr) gFree = &free;
     gEnabled.store(true);
@@ -184,6 +198,7 @@ void unpatchAllocator() {
     void* const release[] = {reinterpret_cast<void*>(&countingFree)};
     patchSlots(kLibrary, "posix_memalign", memalign, reinterpret_cast<void*>(&posix_memalign));
     patchSlots(kLibrary, "free", release, reinterpret_cast<void*>(&free));
+    gEnabled.store(false);
 }
 
 std::int64_t beginOpWindow() {

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kQueueBytes = 64u << 20;  // reserved, touched as needed
 constexpr int kStallMilliseconds = 10000;
+constexpr int kWriterMilliseconds = 100;
 constexpr std::size_t kWriteBytes = 256u << 10;
 
 std::atomic<int> gSocket{-1};
@@ -140,6 +141,12 @@ bool openChannel(const char* socketPath) {
         gRing = static_cast<unsigned char*>(memory);
     }
     pthread_mutex_lock(&gLock);
+    // A writer of an earlier connection ends at once: its channel is broken.
+    const timespec deadline = deadlineIn(kWriterMilliseconds);
+    while (gWriterRuns && pthread_cond_timedwait(&gDrained, &gLock, &deadline) != ETIMEDOUT) {
+    }
+    const int before = gSocket.load();
+    if (before >= 0) close(before);
     gHead = gCount = 0;
     gSocket.store(fd);
     gBroken.store(false);
@@ -222,6 +229,14 @@ bool flushChannel(int timeoutMilliseconds) {
     const bool empty = gCount == 0;
     pthread_mutex_unlock(&gLock);
     return empty;
+}
+
+void waitForHangup() {
+    // The recorder sends nothing after its configuration: anything to read is the end.
+    while (!gBroken.load()) {
+        pollfd waiting{gSocket.load(), POLLIN, 0};
+        if (poll(&waiting, 1, -1) >= 0 || errno != EINTR) return;
+    }
 }
 
 bool channelBroken() {

@@ -31,6 +31,8 @@ Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const
 /// Waits until everything that is queued has been handed to the kernel.
 bool flushChannel(int timeoutMilliseconds);
 bool channelBroken();
+/// Blocks until the recorder ends the connection or it breaks.
+void waitForHangup();
 void closeChannel();
 /// In a forked child: drops the connection without touching locks.
 void abandonChannel();

@@ -11,6 +11,8 @@ namespace hw::profiler::agent {
 
 extern Config gConfig;
 int start(const char* socketPath);
+int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes);
+void leaveInterpreter();
 
 namespace {
 
@@ -30,6 +32,13 @@ using namespace hw::profiler::agent;
 
 HW_EXPORT int agent_start(const char* socketPath) {
     return start(socketPath);
+}
+
+HW_EXPORT int agent_attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
+    return attach(socketPath, scratch, bytes);
+}
+HW_EXPORT void hw_leave_interpreter() {
+    leaveInterpreter();
 }
 
 HW_EXPORT const char* hw_shim_name(int index) {

@@ -26,24 +26,26 @@ bool sendAll(int socket, const std::vector<std::byte>& bytes) {
            static_cast<ssize_t>(bytes.size());
 }
 
-bool sameUser(int socket) {
+bool isUser(int socket, uid_t user) {
     ucred peer{};
     socklen_t length = sizeof(peer);
     return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           peer.uid == geteuid();
+           (peer.uid == geteuid() || peer.uid == user);
 }
 
 }  // namespace
 
 core::Result<std::unique_ptr<Server>> Server::open(std::string sessionPath,
-                                                   wire::ConfigRecord config) {
-    std::unique_ptr<Server> server(new Server(std::move(sessionPath), config));
+                                                   wire::ConfigRecord config,
+                                                   std::optional<uid_t> user) {
+    std::unique_ptr<Server> server(
+        new Server(std::move(sessionPath), config, user.value_or(geteuid())));
     if (core::Status status = server->listen(); !status) return status.error();
     return server;
 }
 
-Server::Server(std::string sessionPath, wire::ConfigRecord config)
-    : sessionPath_(std::move(sessionPath)), config_(config) {}
+Server::Server(std::string sessionPath, wire::ConfigRecord config, uid_t user)
+    : sessionPath_(std::move(sessionPath)), config_(config), user_(user) {}
 
 core::Status Server::listen() {
     std::error_code error;
@@ -62,6 +64,9 @@ core::Status Server::listen() {
         ::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
         ::listen(listener_, 16) != 0)
         return cannotListen(std::strerror(errno));
+    if (user_ != geteuid() && (::chown(folder_.c_str(), user_, static_cast<gid_t>(-1)) != 0 ||
+                               ::chown(socketPath_.c_str(), user_, static_cast<gid_t>(-1)) != 0))
+        return cannotListen(std::strerror(errno));
     return {};
 }
 
@@ -71,13 +76,14 @@ Server::~Server() {
     if (listener_ >= 0) ::close(listener_);
     std::error_code ignored;
     if (!socketPath_.empty()) std::filesystem::remove(socketPath_, ignored);
+    if (!folder_.empty()) std::filesystem::remove(errorPath(), ignored);
     if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
 }
 
 void Server::accept() {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
-    const bool admitted = sameUser(socket);
+    const bool admitted = isUser(socket, user_);
     everConnected_ |= admitted;
     if (!admitted ||
         !sendAll(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config_)))) {
@@ -156,6 +162,11 @@ bool Server::connected() const {
     for (const auto& connection : connections_)
         if (connection->socket >= 0) return true;
     return false;
+}
+
+void Server::hangUp() {
+    for (auto& connection : connections_)
+        if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
 }
 
 core::Status Server::finish() {

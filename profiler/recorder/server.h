@@ -2,7 +2,10 @@
 // The recorder's end of the socket: a private Unix socket and the agents that connect to it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,28 +16,36 @@
 
 namespace hw::profiler {
 
-/// Listens in a new folder that only this user may enter, and admits only processes of this user.
+/// Listens in a new folder that only this user may enter (and, for root, the user whose process is
+/// recorded), and admits only processes of these two.
 /// The first process that brings a framework is recorded into the session; others are noted.
 class Server {
 public:
     /// Errors: Internal when no socket can be made.
+    /// `user`: whose process is recorded, where that is not ours.
     static core::Result<std::unique_ptr<Server>> open(std::string sessionPath,
-                                                      wire::ConfigRecord config);
+                                                      wire::ConfigRecord config,
+                                                      std::optional<uid_t> user = {});
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
     const std::string& socketPath() const { return socketPath_; }
+    /// A path in the private folder for what a process cannot say through the socket.
+    std::string errorPath() const { return folder_ + "/error"; }
     /// Waits for records for at most `milliseconds` and takes them in. False: nothing came.
     bool poll(int milliseconds);
     bool connected() const;  // an agent is on the line
     bool everConnected() const { return everConnected_; }
+    /// Asks the agents to leave; the connections end when they have.
+    void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
 
+    /// The agent has captured all that it was asked for.
+    bool done() const { return owner_ != nullptr && owner_->assembler->done(); }
     bool saw(wire::Milestone milestone) const;
     const Assembler* recorded() const;  // null: no process with a framework
-    /// Steps so far; whether the agent has captured all that it was asked for.
     std::int64_t steps() const;
     const std::vector<std::string>& notes() const { return notes_; }
     std::int64_t dropped() const { return dropped_; }
@@ -47,7 +58,7 @@ private:
         bool refused = false;  // records are read and thrown away
     };
 
-    Server(std::string sessionPath, wire::ConfigRecord config);
+    Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
     core::Status listen();
     void accept();
     bool receive(Connection& connection);
@@ -56,6 +67,7 @@ private:
 
     std::string sessionPath_;
     wire::ConfigRecord config_;
+    uid_t user_;  // besides ourselves
     std::string folder_, socketPath_;
     int listener_ = -1;
     bool everConnected_ = false;

@@ -25,6 +25,7 @@ def declare(library):
             ("hw_flush", ctypes.c_int, ctypes.c_int),
             ("hw_broken", ctypes.c_int),
             ("hw_close", None),
+            ("hw_leave_interpreter", None),
             ("hw_abandon", None),
             ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
             ("hw_patch", ctypes.c_int),

@@ -90,7 +90,7 @@ class Capture:
         self.registry = Registry(bool(config[3] & 1))
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
-        self.steps = Steps(self, config[0], config[1], max(1, config[2]))
+        self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
@@ -114,11 +114,16 @@ class Capture:
         return True
 
     def leave(self):
+        """Only the thread that entered the mode can leave it, and only while it is innermost."""
         mode = self.mode
-        if mode is not None and _thread.get_ident() == self.thread and \
-                _python_dispatch._get_current_dispatch_mode() is mode:
-            mode.__exit__(None, None, None)
-        self.mode = None  # one that could not be left only passes ops through
+        if mode is None:
+            return True
+        if _thread.get_ident() != self.thread or \
+                _python_dispatch._get_current_dispatch_mode() is not mode:
+            return False
+        mode.__exit__(None, None, None)
+        self.mode = None
+        return True
 
     def finish(self):
         self.leave()
@@ -128,7 +133,7 @@ class Capture:
         blocking.hw_flush(5000)
 
     def give_up(self, error):
-        """Something went wrong in here: the training goes on without us."""
+        """Something went wrong in here, or nobody listens: the training goes on without us."""
         if self.failed:
             return
         self.failed = True
@@ -138,8 +143,16 @@ class Capture:
                 text = "".join(traceback.format_exception(
                     type(error), error, error.__traceback__)).encode("utf-8", "replace")[-4000:]
                 encode.send(encode.FAULT, len(text).to_bytes(4, "little") + text)
-            self.leave()
-            self.on_finish()
+        except Exception:
+            pass
+        self.retire()
+
+    def retire(self):
+        """Takes everything out, now or, where the mode cannot be left here, at a later hook."""
+        try:
+            if self.leave():
+                self.registry.release()
+                self.on_finish(True)
         except Exception:
             pass
 

@@ -9,12 +9,13 @@ import time
 import torch
 from _highwater import blocking, encode, library
 from _highwater.capture import Capture
-from _highwater.steps import TORCH
+from _highwater.steps import JOINING, TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as modules
 
 _current = None
+_next = False  # a recording waits for the one before it to be gone
 _watching_exit = False
 
 
@@ -67,7 +68,8 @@ class Hooks:
             modules.register_module_forward_pre_hook(self.before_forward),
             modules.register_module_forward_hook(self.after_forward)]
 
-    def remove(self):
+    def remove(self, close=False):
+        """With `close`, the connection ends too."""
         if not self.installed:
             return
         self.installed = False
@@ -80,9 +82,16 @@ class Hooks:
             handle.remove()
         self.handles = []
         library.hw_unpatch()
+        if _next:
+            start()
+        elif close:
+            blocking.hw_flush(1000)
+            library.hw_close()
 
     def guard(self, function, *arguments):
         """Nothing of ours is ever raised into the program."""
+        if self.installed and self.capture.failed:
+            self.capture.retire()
         if not self.installed or not self.capture.concerns():
             return None
         try:
@@ -100,7 +109,8 @@ class Hooks:
 
     def enter_module(self, module):
         capture = self.capture
-        capture.layers.enter(module, capture.registry)
+        if capture.steps.state != JOINING:
+            capture.layers.enter(module, capture.registry)
         if not capture.steps.active and torch.is_grad_enabled():
             capture.steps.forward()
 
@@ -160,6 +170,7 @@ def in_child():
 
 
 def at_exit():
+    library.hw_leave_interpreter()
     hooks = _current
     if hooks is not None and not hooks.capture.failed:
         try:
@@ -172,8 +183,9 @@ def at_exit():
 
 def start():
     """Begins a recording, the first or a further one."""
-    global _current, _watching_exit
-    if _current is not None and _current.installed:
+    global _current, _next, _watching_exit
+    _next = _current is not None and _current.installed
+    if _next:
         return
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
@@ -189,3 +201,12 @@ def start():
         os.register_at_fork(after_in_child=in_child)
         atexit.register(at_exit)
     encode.send_milestone(TORCH)
+
+
+def stop():
+    """The recorder has gone: the hooks follow, at the next chance that the training thread gives."""
+    hooks = _current
+    if hooks is not None and hooks.installed:
+        hooks.capture.give_up(encode.Broken())
+    if hooks is None or not hooks.installed:
+        library.hw_close()

@@ -14,7 +14,7 @@ import sys
 import torch
 from _highwater import blocking, encode, library
 
-WAITING, CAPTURING, FINISHED = range(3)
+JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
 TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
 FLUSH_MILLISECONDS = 2000
 
@@ -27,12 +27,12 @@ def compiles():
 
 
 class Steps:
-    def __init__(self, capture, wanted, warmup, every):
+    def __init__(self, capture, wanted, warmup, every, running):
         self.capture = capture
         self.wanted = wanted
         self.warmup = warmup    # steps still to be let through
         self.every = every
-        self.state = WAITING
+        self.state = JOINING if running else WAITING
         self.active = False     # a forward or backward since the last Optimizer.step
         self.ended = False      # capturing: the step has a provisional end
         self.recorded = 0
@@ -73,7 +73,12 @@ class Steps:
     def optimizer_done(self, ignore):
         """An outermost Optimizer.step has returned."""
         self.saw(SAW_OPTIMIZER)
-        if self.state == WAITING:
+        if self.state == JOINING:
+            self.state = WAITING
+            self.active = False
+            if self.warmup == 0:
+                self.begin(ignore)
+        elif self.state == WAITING:
             if self.active:
                 self.active = False
                 self.warmup -= 1
@@ -96,7 +101,8 @@ class Steps:
         self.ended = False
         registry = self.capture.registry
         registry.poll()
-        self.census(ignore, registry)
+        # Attached to a running program, no module has run yet: whose a parameter is, the step tells.
+        self.census(ignore, registry, self.capture.layers.main is not None)
         self.start()
 
     def start(self):
@@ -148,13 +154,15 @@ class Steps:
             self.state = WAITING
             self.warmup = self.every - 1
 
-    def census(self, ignore, registry):
+    def census(self, ignore, registry, owners=True):
         """Looks for every tensor there is; the ids of those that are alive, views too.
 
-        `ignore`: ids of Python objects that are only passing through.
+        `ignore`: ids of Python objects that are only passing through. `owners`: learn whose the
+        optimizers' tensors are.
         """
         found, optimizers = find_objects(ignore)
-        self.learn_optimizers(optimizers)
+        if owners:
+            self.learn_optimizers(optimizers)
         alive = {}
         for tensor in found:
             self.note(tensor, registry, alive)

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Who records which process: one locked file each, in a folder of this user.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace hw::profiler {
+
+/// Held while a process is recorded; gone with its holder, however that ends. Files live in
+/// $XDG_RUNTIME_DIR/highwater, or /tmp/highwater-UID where that is not set.
+class Claim {
+public:
+    /// Errors: Target when somebody holds it, Internal when the file cannot be made.
+    static core::Result<Claim> take(pid_t pid);
+    /// The recorder of a process, if it is recorded.
+    static std::optional<pid_t> holder(pid_t pid);
+
+    Claim(Claim&& other) noexcept;
+    Claim& operator=(Claim&&) = delete;
+    ~Claim();
+
+private:
+    Claim(std::string path, int file) : path_(std::move(path)), file_(file) {}
+
+    std::string path_;
+    int file_;
+};
+
+}  // namespace hw::profiler

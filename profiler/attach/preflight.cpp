@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/attach/preflight.h"
+
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "profiler/attach/claim.h"
+#include "profiler/attach/elf_symbols.h"
+#include "profiler/attach/process.h"
+
+namespace hw::profiler {
+namespace {
+
+using core::Error;
+using core::ErrorCode;
+
+constexpr std::uint64_t kPtraceCapability = 1ull << 19;  // CAP_SYS_PTRACE
+constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
+
+std::string named(pid_t pid) {
+    return "process " + std::to_string(pid);
+}
+
+Error refuse(const std::string& what, const std::string& hint) {
+    return {ErrorCode::Target, what, hint};
+}
+
+bool mayTraceAnything() {
+    const auto self = statusOf(getpid());
+    return self && (self->capabilities & kPtraceCapability) != 0;
+}
+
+std::string userName(uid_t uid) {
+    const passwd* entry = getpwuid(uid);
+    return entry == nullptr ? "number " + std::to_string(uid) : std::string(entry->pw_name);
+}
+
+bool descendsFrom(pid_t pid, pid_t ancestor) {
+    for (int depth = 0; depth < 64 && pid > 1; ++depth) {
+        const auto status = statusOf(pid);
+        if (!status) return false;
+        if (status->parent == ancestor) return true;
+        pid = status->parent;
+    }
+    return false;
+}
+
+core::Status checkRights(pid_t pid, const ProcessStatus& status) {
+    if (status.uid != geteuid() && !mayTraceAnything())
+        return refuse(named(pid) + " belongs to the user " + userName(status.uid),
+                      "attach as that user, or as root");
+    if (status.tracer != 0)
+        return refuse(named(pid) + " is traced by " + named(status.tracer) + " (" +
+                          commandOf(status.tracer) + ")",
+                      "end that debugger or tracer first");
+    const int scope = mayTraceAnything() ? std::min(ptraceScope(), 3) : ptraceScope();
+    if (scope == 3)
+        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
+                      kLaunchInstead);
+    if (scope == 2 && !mayTraceAnything())
+        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
+                      std::string("attach as root, or ") + kLaunchInstead);
+    if (scope == 1 && !mayTraceAnything() && !descendsFrom(pid, getpid()))
+        return refuse(
+            "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
+            "attach as root, set kernel.yama.ptrace_scope to 0, or " + std::string(kLaunchInstead));
+    return {};
+}
+
+core::Result<std::vector<MappedFile>> look(pid_t pid) {
+    auto files = mappedFiles(pid);
+    if (!files)
+        return refuse(named(pid) +
+                          " does not let itself be looked into (it changed its user, or "
+                          "asked not to be)",
+                      std::string("attach as root, or ") + kLaunchInstead);
+    return files;
+}
+
+bool isTorch(const MappedFile& file) {
+    const std::string name = fileName(file.path);
+    return name.starts_with("libtorch_cpu.so") || name.starts_with("libtorch_python.so");
+}
+
+bool mayDefinePython(const MappedFile& file) {
+    const std::string name = fileName(file.path);
+    return name.starts_with("libpython") || name.starts_with("python") || name.starts_with("pypy");
+}
+
+/// Addresses out of the first file that fits and defines the first of the names.
+template <std::size_t N>
+std::array<std::uint64_t, N> lookUp(pid_t pid, const std::vector<MappedFile>& files,
+                                    const std::array<const char*, N>& names,
+                                    bool (*fits)(const MappedFile&)) {
+    std::array<std::uint64_t, N> found{};
+    for (const MappedFile& file : files) {
+        if (!fits(file)) continue;
+        const std::string path =
+            file.deleted ? procPath(pid, "exe") : procPath(pid, "root") + file.path;
+        const auto addresses = functionAddresses(path, file.start, names);
+        if (!addresses || addresses->front() == 0) continue;
+        std::copy(addresses->begin(), addresses->end(), found.begin());
+        break;
+    }
+    return found;
+}
+
+bool isLibc(const MappedFile& file) {
+    return fileName(file.path).starts_with("libc.so");
+}
+bool isAny(const MappedFile&) {
+    return true;
+}
+
+core::Result<Entries> findEntries(pid_t pid, const std::vector<MappedFile>& files) {
+    const std::array<const char*, 2> python{"Py_AddPendingCall", "PyRun_SimpleString"};
+    auto inPython = lookUp(pid, files, python, mayDefinePython);
+    if (inPython[0] == 0 && !files.empty())  // an interpreter inside of another program
+        inPython = lookUp(pid, {files.front()}, python, isAny);
+    if (inPython[0] == 0 || inPython[1] == 0)
+        return refuse(named(pid) + " is not a 64-bit Python process",
+                      "list training processes with 'highwater ps'");
+    if (std::none_of(files.begin(), files.end(), isTorch))
+        return refuse(named(pid) + " is Python but has not imported torch",
+                      "attach once it trains, or " + std::string(kLaunchInstead));
+    const auto inLibc = lookUp(pid, files, std::array<const char*, 2>{"mmap", "dlopen"}, isLibc);
+    if (inLibc[0] == 0)
+        return refuse(named(pid) + " uses a C library that Highwater does not know",
+                      kLaunchInstead);
+    return Entries{inPython[0], inPython[1], inLibc[0], inLibc[1]};
+}
+
+/// In a container the process may see other files, or none, under the same path.
+core::Status checkSight(pid_t pid, const std::string& agentPath) {
+    struct stat ours {
+    }, theirs{};
+    const std::string seen = procPath(pid, "root") + agentPath;
+    if (stat(agentPath.c_str(), &ours) == 0 && stat(seen.c_str(), &theirs) == 0 &&
+        ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
+        return {};
+    return refuse(named(pid) + " does not see the file " + agentPath + ": it runs in a container",
+                  "run Highwater inside of that container");
+}
+
+}  // namespace
+
+core::Result<Entries> checkTarget(pid_t pid, const std::string& agentPath) {
+    const auto status = statusOf(pid);
+    if (!status)
+        return refuse("there is no process " + std::to_string(pid),
+                      "list training processes with 'highwater ps'");
+    if (status->state == 'Z' || status->state == 'X')
+        return refuse(named(pid) + " has ended", "list training processes with 'highwater ps'");
+    if (const core::Status rights = checkRights(pid, *status); !rights) return rights.error();
+    const auto files = look(pid);
+    if (!files) return files.error();
+    auto entries = findEntries(pid, *files);
+    if (!entries) return entries.error();
+    if (const auto by = Claim::holder(pid))
+        return refuse(named(pid) + " is being recorded already, by " + named(*by),
+                      "end that recording with 'highwater detach " + std::to_string(pid) + "'");
+    if (const core::Status sight = checkSight(pid, agentPath); !sight) return sight.error();
+    return entries;
+}
+
+std::vector<Candidate> listCandidates(const std::string& agentPath, bool all) {
+    std::vector<Candidate> found;
+    const uid_t user = geteuid();
+    for (const pid_t pid : processes()) {
+        const auto status = statusOf(pid);
+        if (!status || pid == getpid() || (user != 0 && status->uid != user)) continue;
+        const auto files = mappedFiles(pid);
+        if (!files || files->empty()) continue;
+        const bool torch = std::any_of(files->begin(), files->end(), isTorch);
+        if (!torch && (!all || std::none_of(files->begin(), files->end(), mayDefinePython)))
+            continue;
+        Candidate candidate{pid, commandOf(pid), torch ? "pytorch" : "", false, ""};
+        const auto entries = checkTarget(pid, agentPath);
+        candidate.attachable = static_cast<bool>(entries);
+        if (!entries) candidate.why = entries.error().what;
+        found.push_back(std::move(candidate));
+    }
+    return found;
+}
+
+}  // namespace hw::profiler

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/attach/recording.h"
+
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+
+namespace hw::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+using wire::Milestone;
+
+constexpr int kPollMilliseconds = 50;
+
+std::string defaultOutput(const std::vector<std::string>& command) {
+    std::string name = fs::path(command.front()).filename().string();
+    // "python3 train.py" is better named by its script.
+    if (name.starts_with("python"))
+        for (std::size_t i = 1; i < command.size(); ++i)
+            if (command[i].ends_with(".py")) {
+                name = fs::path(command[i]).stem().string();
+                break;
+            }
+    const std::time_t now = std::time(nullptr);
+    std::tm local{};
+    localtime_r(&now, &local);
+    char stamp[32];
+    std::strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &local);
+    return name + "-" + stamp + ".hws";
+}
+
+volatile std::sig_atomic_t gRaised[NSIG];
+
+void note(int signal) {
+    gRaised[signal] = 1;
+}
+
+}  // namespace
+
+core::Status checkCapture(const CaptureOptions& options) {
+    if (options.steps < 1 || options.warmup < 0 || options.every < 1)
+        return Error{ErrorCode::Usage, "--steps and --every start at 1, --warmup at 0", ""};
+    return {};
+}
+
+core::Result<std::string> chooseOutput(const CaptureOptions& options,
+                                       const std::vector<std::string>& command) {
+    std::string output = options.output.empty() ? defaultOutput(command) : options.output;
+    std::error_code error;
+    if (fs::exists(output, error))
+        return core::badInput("'" + output + "' exists already",
+                              "choose another file with -o, or remove it first");
+    const fs::path folder = fs::absolute(output, error).parent_path();
+    if (!fs::is_directory(folder, error) || access(folder.c_str(), W_OK) != 0)
+        return core::badInput(
+            "cannot write '" + output + "': no such folder, or no right to write in it",
+            "choose another place with -o");
+    return output;
+}
+
+core::Result<std::string> findAgent(const std::string& given) {
+    std::error_code error;
+    const std::string name = "libhighwater_agent.so";
+    std::vector<fs::path> places;
+    if (!given.empty()) {
+        places.emplace_back(given);
+    } else {
+        const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+        places = {folder / name, folder / ".." / "lib" / name,
+                  folder / ".." / "lib" / "highwater" / name};
+    }
+    for (const auto& place : places)
+        if (fs::exists(place, error)) return fs::canonical(place, error).string();
+    return Error{
+        ErrorCode::Internal, "the agent " + name + " is missing",
+        "it belongs beside the executable or into ../lib; build the target highwater_agent"};
+}
+
+wire::ConfigRecord configOf(const CaptureOptions& options) {
+    return {options.steps, options.warmup, options.every,
+            options.contents ? wire::kConfigContents : 0};
+}
+
+bool Receiver::poll() {
+    const bool received = server_.poll(kPollMilliseconds);
+    if (!capturing_ && server_.saw(Milestone::Capture)) {
+        capturing_ = true;
+        progress_("capturing");
+    }
+    if (server_.steps() > steps_) {
+        steps_ = server_.steps();
+        progress_("step " + std::to_string(steps_ - 1) + ": " +
+                  std::to_string(server_.recorded()->opsOfLastStep()) + " ops");
+    }
+    return received;
+}
+
+std::string whatWasSeen(const Server& server) {
+    std::string seen;
+    if (server.saw(Milestone::Forward)) seen += "a forward with gradients";
+    if (server.saw(Milestone::Backward))
+        seen += (seen.empty() ? "" : ", ") + std::string("a backward");
+    if (server.saw(Milestone::Optimizer))
+        seen += (seen.empty() ? "" : ", ") + std::string("an optimizer step");
+    const Assembler* recorded = server.recorded();
+    const std::int64_t ops = recorded == nullptr ? 0 : recorded->opsSeen();
+    return (seen.empty() ? "no training" : seen) + ", " + std::to_string(ops) + " ops captured";
+}
+
+void summarize(const Server& server, int stepsWanted, RecordSummary& summary) {
+    const Assembler& recorded = *server.recorded();
+    summary.steps = server.steps();
+    summary.dropped = server.dropped();
+    summary.ops = recorded.opsOfLastStep();
+    summary.notes = server.notes();
+    for (const auto& fault : recorded.faults())
+        summary.notes.push_back("the shim gave up: " + fault);
+    if (summary.steps < stepsWanted)
+        summary.notes.push_back("the recording ended after " + std::to_string(summary.steps) +
+                                " of " + std::to_string(stepsWanted) + " steps");
+}
+
+SignalFlag::SignalFlag(int signal) : signal_(signal), before_(std::signal(signal, &note)) {}
+
+SignalFlag::~SignalFlag() {
+    std::signal(signal_, before_);
+}
+
+bool SignalFlag::raised(int signal) {
+    return gRaised[signal] != 0;
+}
+
+}  // namespace hw::profiler

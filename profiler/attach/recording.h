@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// What launching and attaching have in common.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "profiler/recorder/server.h"
+
+namespace hw::profiler {
+
+/// What to capture of a program, and where to.
+struct CaptureOptions {
+    std::string output;  // session file; empty: PROGRAM-YYYYmmdd-HHMMSS.hws in the current folder
+    int steps = 3;
+    int warmup = 0;         // steps let through before the first recorded one
+    int every = 1;          // record every n-th step
+    bool contents = false;  // store the bytes of floating constants too
+    std::string agentPath;  // empty: beside the executable, then ../lib
+};
+
+struct RecordSummary {
+    std::string session;
+    std::int64_t steps = 0;
+    std::int64_t ops = 0;      // of the last step
+    std::int64_t dropped = 0;  // records that did not get into the session
+    int exitStatus = 0;        // of a launched program; 128 + signal where one ended it
+    std::vector<std::string> notes;
+};
+
+/// Told one line at a time, from the calling thread.
+using Progress = std::function<void(const std::string&)>;
+
+/// Errors: Usage (bad numbers).
+core::Status checkCapture(const CaptureOptions& options);
+/// The session to write for a program. Errors: BadInput (it exists, or cannot be written).
+core::Result<std::string> chooseOutput(const CaptureOptions& options,
+                                       const std::vector<std::string>& command);
+/// Errors: Internal (not installed).
+core::Result<std::string> findAgent(const std::string& given);
+wire::ConfigRecord configOf(const CaptureOptions& options);
+
+/// Takes records in and reports progress.
+class Receiver {
+public:
+    Receiver(Server& server, const Progress& progress) : server_(server), progress_(progress) {}
+    /// Waits a moment for records. False: nothing came.
+    bool poll();
+
+private:
+    Server& server_;
+    const Progress& progress_;
+    std::int64_t steps_ = 0;
+    bool capturing_ = false;
+};
+
+/// "a forward with gradients, a backward; 12 ops captured": how far a program without a step came.
+std::string whatWasSeen(const Server& server);
+/// Figures and notes of a recording with at least one step.
+void summarize(const Server& server, int stepsWanted, RecordSummary& summary);
+
+/// While it exists, a signal sets a flag (or, without one, is passed over) instead of ending us.
+class SignalFlag {
+public:
+    explicit SignalFlag(int signal);
+    ~SignalFlag();
+    SignalFlag(const SignalFlag&) = delete;
+    SignalFlag& operator=(const SignalFlag&) = delete;
+    /// One of these signals has arrived since the process started.
+    static bool raised(int signal);
+
+private:
+    int signal_;
+    void (*before_)(int);
+};
+
+}  // namespace hw::profiler

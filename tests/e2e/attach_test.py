@@ -1,0 +1,320 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Attaches to training processes that run already and that know nothing of Highwater.
+
+HIGHWATER_CYCLES: how often each of three scripts is attached to in a row (default: one script, twice).
+"""
+import json
+import os
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from torch2 import TORCH2, needs_torch2
+
+HIGHWATER = os.path.abspath(os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater"))
+TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training")
+CYCLES = int(os.environ.get("HIGHWATER_CYCLES", "2"))
+SCRIPTS = ("resnet.py", "transformer.py", "lstm.py") if "HIGHWATER_CYCLES" in os.environ else ("lstm.py",)
+MANY = "1000000"
+
+MLP = """
+import sys, threading, time, torch
+def train(steps):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.ReLU(), torch.nn.Linear(20, 2))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 10)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        print(step, loss.item().hex(), flush=True)
+        time.sleep(0.002)
+steps, where = int(sys.argv[1]), sys.argv[2]
+if where == "main":
+    train(steps)
+else:
+    thread = threading.Thread(target=train, args=(steps,), daemon=True)
+    thread.start()
+    if where == "join":
+        thread.join()
+    else:
+        time.sleep(1000)
+"""
+
+
+class Attaching(unittest.TestCase):
+    python = "/usr/bin/python3"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.mlp = os.path.join(self.folder, "train.py")
+        with open(self.mlp, "w") as file:
+            file.write(MLP)
+
+    def start(self, *command, steps=2):
+        """A training process of its own that has printed its first losses."""
+        self.output = os.path.join(self.folder, f"losses{len(os.listdir(self.folder))}")
+        with open(self.output, "w") as output:
+            process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+        self.addCleanup(self.end, process)
+        self.wait_for(lambda: len(self.losses()) >= steps or process.poll() is not None)
+        self.assertIsNone(process.poll(), self.losses())
+        return process
+
+    def start_mlp(self, where="main"):
+        return self.start(self.python, self.mlp, MANY, where)
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.wait()
+
+    def wait_for(self, condition, seconds=120):
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.assertLess(time.monotonic(), deadline, "waited too long")
+            time.sleep(0.02)
+
+    def losses(self):
+        with open(self.output) as output:
+            text = output.read()
+        return text[:text.rfind("\n") + 1].splitlines()
+
+    def goes_on(self, process):
+        before = len(self.losses())
+        self.wait_for(lambda: len(self.losses()) > before + 1 or process.poll() is not None)
+        self.assertIsNone(process.poll(), self.losses())
+
+    def path(self, name="s.hws"):
+        return os.path.join(self.folder, name)
+
+    def attach(self, pid, *options, name="s.hws", prefix=(), environment=None):
+        return subprocess.run(
+            [*prefix, HIGHWATER, "attach", str(pid), "--json", "-o", self.path(name), *options],
+            capture_output=True, text=True, timeout=300, env=environment)
+
+    def attached(self, pid, *options, name="s.hws"):
+        done = self.attach(pid, *options, name=name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def in_background(self, pid, *options, name="s.hws"):
+        """An attach that has recorded a step."""
+        recorder = subprocess.Popen(
+            [HIGHWATER, "attach", str(pid), "-o", self.path(name), *options],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(recorder.stderr.close)
+        self.addCleanup(self.end, recorder)
+        told = []
+        for line in recorder.stderr:
+            told.append(line)
+            if line.startswith("highwater: step "):
+                return recorder
+        self.fail("no step was recorded: " + "".join(told))
+
+    def rows(self, sql, name="s.hws"):
+        database = sqlite3.connect(self.path(name))
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+    def assert_as_untouched(self, *command):
+        """Bit for bit the losses of a run that nobody looked into."""
+        seen = self.losses()
+        plain = subprocess.run([*command, str(len(seen))] if command[-1] == "--steps" else command,
+                               capture_output=True, text=True, timeout=600)
+        self.assertEqual(plain.stdout.splitlines()[:len(seen)], seen)
+
+
+class Records(Attaching):
+    def test_a_step_like_one_that_was_launched(self):
+        script = os.path.join(TRAINING, "transformer.py")
+        process = self.start(self.python, script, "--steps", MANY)
+        told = self.attached(process.pid, "--steps", "2", name="attached.hws")
+        self.assertEqual(told["steps"], 2)
+        self.goes_on(process)
+        launched = subprocess.run(
+            [HIGHWATER, "record", "--steps", "2", "--warmup", "1", "-o", self.path(), "--",
+             self.python, script, "--steps", "4"], capture_output=True, text=True, timeout=300)
+        self.assertEqual(launched.returncode, 0, launched.stderr)
+        for what in ("select distinct path from layers l join ops o on o.layer = l.id order by 1",
+                     "select name, phase, count(*) from ops group by 1, 2 order by 1, 2",
+                     "select category, count(*), sum(bytes) from storages where creator is null "
+                     "and category in ('parameter', 'optimizer state') group by 1"):
+            self.assertEqual(self.rows(what, "attached.hws"), self.rows(what), what)
+        peaks = [self.rows("select allocator_peak_bytes - allocator_begin_bytes from steps", name)
+                 for name in ("attached.hws", "s.hws")]
+        for attached, plain in zip(*peaks):
+            self.assertLessEqual(abs(attached[0] - plain[0]), 4096)
+
+    def test_cycles_leave_the_training_as_it_was(self):
+        for script in SCRIPTS:
+            with self.subTest(script=script):
+                path = os.path.join(TRAINING, script)
+                process = self.start(self.python, path, "--steps", MANY)
+                stops = []
+                for cycle in range(CYCLES):
+                    told = self.attached(process.pid, "--steps", "1", name=f"{script}{cycle}.hws")
+                    self.assertEqual(told["steps"], 1)
+                    stops.append(told["stopped_ns"])
+                    os.remove(self.path(f"{script}{cycle}.hws"))
+                self.goes_on(process)
+                self.end(process)
+                self.assert_as_untouched(self.python, path, "--steps")
+                print(f"{script}: {CYCLES} cycles, target stopped {statistics.median(stops) / 1e6:.2f} ms "
+                      f"(median), {max(stops) / 1e6:.2f} ms (most)", file=sys.stderr)
+
+    def test_training_in_a_thread(self):
+        for where in ("join", "sleep"):
+            with self.subTest(main_thread=where):
+                process = self.start_mlp(where)
+                told = self.attached(process.pid, "--steps", "2", name=where + ".hws")
+                self.assertEqual(told["steps"], 2)
+                self.goes_on(process)
+
+    def test_detach_ends_a_recording(self):
+        process = self.start_mlp()
+        recorder = self.in_background(process.pid, "--duration", "100")
+        done = subprocess.run([HIGHWATER, "detach", str(process.pid)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(recorder.wait(30), 0)
+        self.assertGreaterEqual(self.rows("select count(*) from steps")[0][0], 1)
+        self.goes_on(process)
+        self.assertEqual(self.attached(process.pid, "--steps", "1", name="again.hws")["steps"], 1)
+
+    def test_duration_without_steps(self):
+        process = self.start_mlp()
+        told = self.attached(process.pid, "--duration", "2")
+        self.assertGreater(told["steps"], 3)
+        self.goes_on(process)
+
+    def test_the_training_outlives_the_recorder(self):
+        process = self.start_mlp()
+        recorder = self.in_background(process.pid, "--duration", "100")
+        recorder.kill()
+        recorder.wait()
+        self.goes_on(process)
+        self.assertGreaterEqual(self.rows("select count(*) from steps")[0][0], 1)
+        self.assertEqual(self.attached(process.pid, "--steps", "1", name="again.hws")["steps"], 1)
+        self.goes_on(process)
+
+    def test_the_session_outlives_the_training(self):
+        process = self.start_mlp()
+        recorder = self.in_background(process.pid, "--duration", "100")
+        self.end(process)
+        self.assertEqual(recorder.wait(60), 0)
+        self.assertIn("the process ended", recorder.stderr.read())
+        self.assertGreaterEqual(self.rows("select count(*) from steps")[0][0], 1)
+
+
+@needs_torch2
+class RecordsOnTorch2(Records):
+    python = TORCH2
+
+
+class Refusals(Attaching):
+    def refused(self, pid, what, hint, **where):
+        done = self.attach(pid, **where)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertEqual(done.stderr.splitlines(), [f"highwater: error: {what}", f"hint: {hint}"])
+        self.assertFalse(os.path.exists(self.path()))
+
+    def run_plain(self, *command):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        time.sleep(0.5)
+        return process
+
+    def proc_root(self, pid, scope, capabilities=0):
+        """/proc as a kernel with another ptrace_scope would show it."""
+        root = os.path.join(self.folder, f"proc{scope}")
+        os.makedirs(os.path.join(root, "sys/kernel/yama"))
+        os.symlink(f"/proc/{pid}", os.path.join(root, str(pid)))
+        with open(os.path.join(root, "sys/kernel/yama/ptrace_scope"), "w") as file:
+            file.write(f"{scope}\n")
+        return {**os.environ, "HIGHWATER_PROC_ROOT": root}
+
+    def test_no_such_process(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        self.refused(ended.pid, f"there is no process {ended.pid}", "list training processes with 'highwater ps'")
+
+    def test_a_process_that_has_ended(self):
+        ended = subprocess.Popen(["true"])
+        self.addCleanup(ended.wait)
+        time.sleep(0.3)
+        self.refused(ended.pid, f"process {ended.pid} has ended", "list training processes with 'highwater ps'")
+
+    def test_not_python(self):
+        process = self.run_plain("sleep", "100")
+        self.refused(process.pid, f"process {process.pid} is not a 64-bit Python process",
+                     "list training processes with 'highwater ps'")
+
+    def test_no_torch(self):
+        process = self.run_plain(self.python, "-c", "import time; time.sleep(100)")
+        self.refused(process.pid, f"process {process.pid} is Python but has not imported torch",
+                     "attach once it trains, or start it with 'highwater record -- …' instead")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_another_users_process(self):
+        process = self.run_plain("sleep", "100")
+        os.chmod(self.folder, 0o777)
+        self.refused(process.pid, f"process {process.pid} belongs to the user root",
+                     "attach as that user, or as root",
+                     prefix=("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"))
+
+    def test_the_kernels_scope(self):
+        process = self.run_plain("sleep", "100")
+        instead = "start it with 'highwater record -- …' instead"
+        for scope, what, hint in (
+                (1, "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
+                 f"attach as root, set kernel.yama.ptrace_scope to 0, or {instead}"),
+                (2, "this system lets only root attach to processes (ptrace_scope is 2)",
+                 f"attach as root, or {instead}"),
+                (3, "this system forbids attaching to any process (ptrace_scope is 3)", instead)):
+            with self.subTest(scope=scope):
+                self.refused(process.pid, what, hint, environment=self.proc_root(process.pid, scope))
+
+    def test_recorded_already(self):
+        process = self.start_mlp()
+        recorder = self.in_background(process.pid, "--duration", "100", name="first.hws")
+        self.refused(process.pid, f"process {process.pid} is being recorded already, by process {recorder.pid}",
+                     f"end that recording with 'highwater detach {process.pid}'")
+
+    def test_an_operation_that_does_not_end(self):
+        process = self.start(self.python, "-c", "import torch, ctypes\nprint(0, flush=True)\n"
+                             "ctypes.PyDLL(None).usleep(100000000)", steps=1)
+        done = self.attach(process.pid, "--patience", "1")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("has been inside of one operation for 1 s", done.stderr)
+        self.assertIsNone(process.poll())
+
+    def test_detach_from_what_is_not_recorded(self):
+        done = subprocess.run([HIGHWATER, "detach", "1"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 5)
+        self.assertIn("process 1 is not being recorded", done.stderr)
+
+
+class Lists(Attaching):
+    def test_training_processes(self):
+        process = self.start_mlp()
+        done = subprocess.run([HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {each["pid"]: each for each in json.loads(done.stdout)["processes"]}
+        self.assertEqual(found[process.pid], {
+            "pid": process.pid, "command": f"{self.python} {self.mlp} {MANY} main", "framework": "pytorch",
+            "attachable": True, "why": ""})
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
