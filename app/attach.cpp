@@ -75,6 +75,8 @@ void addAttach(CLI::App& app, Common& common) {
     command->add_option("--every", options->every, "Record every N-th step");
     command->add_flag("--contents", options->contents,
                       "Store the contents of floating-point tensors too");
+    command->add_flag("--on-oom", options->onOom,
+                      "Keep only the step that runs out of memory, up to the op that does");
     command->add_option("--patience", *patience,
                         "Seconds to wait for a safe point in the process (default: 60)");
     command->callback([=, &common] {

@@ -46,6 +46,8 @@ void addRecord(CLI::App& app, Common& common) {
     command->add_option("--every", options->every, "Record every N-th step");
     command->add_flag("--contents", options->contents,
                       "Store the contents of floating-point tensors too");
+    command->add_flag("--on-oom", options->onOom,
+                      "Keep only the step that runs out of memory, up to the op that does");
     command->add_option("PROG", options->command, "After --: the program and its arguments");
     command->callback([options, &common] { common.exitCode = run(*options, common); });
 }

@@ -135,6 +135,8 @@ Error noStep(const Server& server, const AttachOptions& options, const std::stri
     const Assembler* recorded = server.recorded();
     if (recorded != nullptr && !recorded->faults().empty())
         what += "; the shim gave up: " + recorded->faults().front();
+    if (options.onOom && server.saw(Milestone::Capture))
+        return {ErrorCode::Target, named(options.pid) + " did not run out of memory: " + why, ""};
     return {ErrorCode::Target, what,
             "the first recorded step begins after the Optimizer.step under way: give it more time"};
 }
@@ -161,6 +163,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     if (!claim) return claim.error();
     wire::ConfigRecord config = configOf(options);
     config.flags |= wire::kConfigRunning;
+    if (options.onOom) config.steps = 1;
     if (options.endless) config.steps = std::numeric_limits<std::int32_t>::max();
     const auto about = statusOf(options.pid);
     auto server =
@@ -179,7 +182,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     const core::Status written = (*server)->finish();
     if ((*server)->steps() == 0 && !written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, why);
-    summarize(**server, options.endless ? 0 : options.steps, summary);
+    summarize(**server, options.endless ? 0 : options.onOom ? 1 : options.steps, summary);
     if (!why.empty()) summary.notes.push_back(why);
     if (!left)
         summary.notes.push_back(named(options.pid) +

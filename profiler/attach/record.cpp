@@ -32,6 +32,13 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 server.saw(Milestone::Shim)
                     ? "Highwater records PyTorch training; check the program's own output"
                     : "it ended before it could be watched; check the program's own output"};
+    if (options.onOom && server.saw(Milestone::Capture))
+        return {
+            ErrorCode::Target, program + " did not run out of memory" + ended,
+            WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
+                ? "the kernel's out-of-memory killer gives no warning: set a limit with 'ulimit "
+                  "-v', so that the allocation fails instead"
+                : ""};
     std::string what = program + " imported torch but completed no step to record" + ended +
                        "; seen: " + whatWasSeen(server);
     const Assembler* recorded = server.recorded();
@@ -89,7 +96,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if ((*server)->steps() == 0 && !written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);
-    summarize(**server, options.steps, summary);
+    summarize(**server, options.onOom ? 1 : options.steps, summary);
     if (status != 0) summary.notes.push_back("the program " + describeExit(status));
     return summary;
 }

@@ -42,6 +42,9 @@ void note(int signal) {
 }  // namespace
 
 core::Status checkCapture(const CaptureOptions& options) {
+    if (options.onOom && (options.every != 1 || options.warmup != 0))
+        return Error{ErrorCode::Usage, "--on-oom watches every step from the first on",
+                     "leave --warmup and --every out"};
     if (options.steps < 1 || options.warmup < 0 || options.every < 1)
         return Error{ErrorCode::Usage, "--steps and --every start at 1, --warmup at 0", ""};
     return {};
@@ -81,8 +84,9 @@ core::Result<std::string> findAgent(const std::string& given) {
 }
 
 wire::ConfigRecord configOf(const CaptureOptions& options) {
-    return {options.steps, options.warmup, options.every,
-            options.contents ? wire::kConfigContents : 0};
+    return {
+        options.steps, options.warmup, options.every,
+        (options.contents ? wire::kConfigContents : 0) | (options.onOom ? wire::kConfigOnOom : 0)};
 }
 
 bool Receiver::poll() {

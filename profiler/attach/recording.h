@@ -20,6 +20,7 @@ struct CaptureOptions {
     int warmup = 0;         // steps let through before the first recorded one
     int every = 1;          // record every n-th step
     bool contents = false;  // store the bytes of floating constants too
+    bool onOom = false;     // record only the step that runs out of memory
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 

@@ -79,6 +79,7 @@ enum class Milestone : std::uint32_t {
 
 inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
 inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to a running program
+inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the step that fails so
 
 /// Where the agent finds the recorder's socket, and what LD_PRELOAD was before.
 inline constexpr char kSocketVariable[] = "HIGHWATER_SOCKET";

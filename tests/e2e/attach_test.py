@@ -48,6 +48,24 @@ else:
         time.sleep(1000)
 """
 
+# Ever larger batches, until one does not fit.
+GROWS = """
+import resource, time, torch
+model = torch.nn.Sequential(torch.nn.Linear(4, 4096), torch.nn.ReLU(), torch.nn.Linear(4096, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+used = int(open("/proc/self/statm").read().split()[0]) * 4096
+limit = used + (400 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+batch = 100
+while True:
+    optimizer.zero_grad()
+    model(torch.randn(int(batch), 4)).sum().backward()
+    optimizer.step()
+    print(int(batch), flush=True)
+    time.sleep(0.2)
+    batch *= 1.1
+"""
+
 
 class Attaching(unittest.TestCase):
     python = "/usr/bin/python3"
@@ -192,6 +210,26 @@ class Records(Attaching):
         self.goes_on(process)
         self.assertEqual(self.attached(process.pid, "--steps", "1", name="again.hws")["steps"], 1)
 
+    def test_the_step_that_runs_out_of_memory(self):
+        script = os.path.join(self.folder, "grow.py")
+        with open(script, "w") as file:
+            file.write(GROWS)
+        process = self.start(self.python, script)
+        told = self.attached(process.pid, "--on-oom")
+        self.assertEqual(told["steps"], 1)
+        self.assertIn("can't allocate memory", self.wait_and_read(process))
+        why, = (row[0] for row in self.rows("select why from gaps where what = 'the rest of the step'"))
+        asked = int(why.split("asked for ")[1].split()[0])
+        workspace, live = self.rows("select workspace_bytes, live_bytes from ops order by id desc limit 1")[0]
+        self.assertEqual(workspace, asked)
+        done = subprocess.run([HIGHWATER, "info", "--json", self.path()], capture_output=True, text=True, timeout=60)
+        self.assertAlmostEqual(json.loads(done.stdout)["baseline"]["peak_bytes"], live + asked, delta=4096)
+
+    def wait_and_read(self, process):
+        process.wait(120)
+        with open(self.output) as output:
+            return output.read()
+
     def test_duration_without_steps(self):
         process = self.start_mlp()
         told = self.attached(process.pid, "--duration", "2")
@@ -298,6 +336,13 @@ class Refusals(Attaching):
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("has been inside of one operation for 1 s", done.stderr)
         self.assertIsNone(process.poll())
+
+    def test_no_step_ran_out_of_memory(self):
+        done = subprocess.run([HIGHWATER, "record", "--on-oom", "-o", self.path(), "--",
+                               self.python, self.mlp, "3", "main"], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn(f"'{self.python}' did not run out of memory (it exited with status 0)", done.stderr)
+        self.assertFalse(os.path.exists(self.path()))
 
     def test_detach_from_what_is_not_recorded(self):
         done = subprocess.run([HIGHWATER, "detach", "1"], capture_output=True, text=True, timeout=60)

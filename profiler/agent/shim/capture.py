@@ -2,6 +2,7 @@
 """The dispatch mode that sees every op, and what is recorded of each."""
 import _thread
 import ctypes
+import re
 import traceback
 
 import torch
@@ -68,6 +69,18 @@ def flatten(out):
     return []
 
 
+def bytes_asked_for(error):
+    """Of an error that says that memory ran out; None for any other."""
+    text = str(error)
+    host = re.search(r"you tried to allocate (\d+) bytes", text)
+    if host:
+        return int(host.group(1))
+    device = re.search(r"out of memory\. Tried to allocate ([0-9.]+) ([KMGT]?)i?B", text)
+    if device:
+        return int(float(device.group(1)) * 1024 ** " KMGT".index(device.group(2) or " "))
+    return None
+
+
 class Mode(_python_dispatch.TorchDispatchMode):
     def __init__(self, capture):
         super().__init__()
@@ -90,7 +103,8 @@ class Capture:
         self.registry = Registry(bool(config[3] & 1))
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
-        self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2))
+        self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2),
+                           bool(config[3] & 4))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
@@ -182,7 +196,13 @@ class Capture:
             return func(*args, **kwargs)
         figures = self.figures
         library.hw_begin(figures)
-        out = func(*args, **kwargs)
+        try:
+            out = func(*args, **kwargs)
+        except RuntimeError as error:
+            asked = bytes_asked_for(error)
+            if asked is not None and self.steps.until_failure:
+                self.ran_out(info, text, asked)
+            raise
         library.hw_end(figures)
         try:
             self.after(info, args, kwargs, text, out)
@@ -234,6 +254,24 @@ class Capture:
             info.name, info.overload, text, self.inputs, outputs, list(writes.items()))
         if torch.is_grad_enabled():
             self.gradients.remember(results, layer)
+
+    def ran_out(self, info, text, asked):
+        """The op counts as one that needs what it asked for, so that the step's peak says it."""
+        figures, registry = self.figures, self.registry
+        try:
+            library.hw_end(figures)
+            live, begin, _, peak, end = figures
+            registry.op_peak = max(registry.op_peak, live + asked + registry.foreign)
+            encode.send_op(
+                (self.ops, registry.next_seq(), begin, max(1, end - begin), max(asked, peak - live),
+                 live + registry.foreign, self.layer, _thread.get_native_id(), self.phase(), False),
+                info.name, info.overload, text, self.inputs, (), ())
+            self.ops += 1
+            self.steps.ran_out("it ran out of memory in %s, which asked for %d bytes more" %
+                               (info.name, asked))
+        except Exception as error:
+            self.give_up(error)
+        self.give_up(Broken())
 
     def touch(self, tensor):
         """An argument: its id; notes the read, the contents of a constant, its node's layer."""

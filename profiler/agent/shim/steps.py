@@ -27,11 +27,12 @@ def compiles():
 
 
 class Steps:
-    def __init__(self, capture, wanted, warmup, every, running):
+    def __init__(self, capture, wanted, warmup, every, running, until_failure):
         self.capture = capture
         self.wanted = wanted
         self.warmup = warmup    # steps still to be let through
         self.every = every
+        self.until_failure = until_failure  # keep no step but the one that runs out of memory
         self.state = JOINING if running else WAITING
         self.active = False     # a forward or backward since the last Optimizer.step
         self.ended = False      # capturing: the step has a provisional end
@@ -86,7 +87,11 @@ class Steps:
                     self.warmup = 0
                     self.begin(ignore)
         elif self.state == CAPTURING:
-            if self.active or self.ended:
+            if self.active and self.until_failure:
+                self.active = False
+                self.census(ignore, self.capture.registry)
+                self.start()
+            elif self.active or self.ended:
                 self.active = False
                 self.end(ignore)
             else:
@@ -140,6 +145,13 @@ class Steps:
         # for once, not at every step.
         if self.prompt:
             self.prompt = blocking.hw_flush(FLUSH_MILLISECONDS) == 0
+
+    def ran_out(self, why):
+        """The step ends here, in the op that got no memory; it is the last one that is recorded."""
+        encode.send_gap("the rest of the step", why)
+        self.end(())
+        encode.send(encode.STEP_CONFIRMED, b"")
+        encode.send(encode.DONE, b"")
 
     def confirm(self):
         encode.send(encode.STEP_CONFIRMED, b"")
