@@ -49,8 +49,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--batch", type=int, default=4)
-    parser.add_argument("--size", type=int, default=64, help="height and width of an image")
-    parser.add_argument("--width", type=int, default=16, help="channels of the first level")
+    parser.add_argument("--size", type=int, default=96, help="height and width of an image")
+    parser.add_argument("--width", type=int, default=8, help="channels of the first level")
     parser.add_argument("--levels", type=int, default=3)
     options = parser.parse_args()
 
