@@ -34,8 +34,9 @@ struct RunOptions {
 };
 
 struct RunResult {
-    core::Nanoseconds time;  // ops and frees; constants that come into being left out
-    core::Bytes peak;        // highest live bytes that the allocator saw
+    core::Nanoseconds kernels;  // the part of `time` inside kernels
+    core::Nanoseconds time;     // ops and frees; constants that come into being left out
+    core::Bytes peak;           // highest live bytes that the allocator saw
     core::Bytes arenaTop;
     core::Bytes left;  // still live when everything was dropped
     std::vector<Fallback> fallbacks;

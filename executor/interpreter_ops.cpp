@@ -60,6 +60,7 @@ Status Interpreter::State::callKernel(OpIndex index, bool again) {
     const auto begin = Clock::now();
     const Status ok = torch::call(op.handle, stack);
     kernelTime = since(begin);
+    result.kernels += kernelTime;
     if (!ok) return disagreement(index, "failed: " + ok.error().what);
     outputs.clear();
     for (const c10::IValue& value : stack) collectTensors(value, outputs);
