@@ -10,6 +10,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/memory/plan_layout.h"
 #include "core/session/database.h"
+#include "core/session/signatures.h"
 
 namespace hw::app {
 namespace {
@@ -151,7 +152,7 @@ int runPlan(const Arguments& arguments, const Common& common) {
                      "write the offsets as F.csv, or leave --in-place out"});
     const auto plan = readPlanFile(arguments.plan);
     if (!plan) return fail(plan.error());
-    const auto step = loadStep(arguments.file, arguments.step, plan->costs);
+    auto step = loadStep(arguments.file, arguments.step, plan->costs);
     if (!step) return fail(step.error());
     if (const Status same = requireSameGraph(*plan, step->graph); !same) return fail(same.error());
     if (const Evaluation judged = evaluate(step->graph, plan->schedule); !judged.valid)
@@ -160,8 +161,10 @@ int runPlan(const Arguments& arguments, const Common& common) {
                          judged.why,
                      "plan again; a plan file should not be edited by hand"});
 
-    const ScheduleBlocks made =
-        scheduleBlocks(step->graph, plan->schedule, {.inPlace = arguments.inPlace});
+    const auto signatures = loadSignatures(step->session, step->graph);
+    if (!signatures) return fail(signatures.error());
+    const ScheduleBlocks made = scheduleBlocks(
+        step->graph, plan->schedule, {.signatures = &*signatures, .inPlace = arguments.inPlace});
     const Packed packed = pack(made.blocks, *options);
     if (!arguments.output.empty() && fits(packed.packing, *options))
         if (const Status written = writeLayout(arguments, *plan, made, packed.packing); !written)

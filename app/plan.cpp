@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/menu.h"
 #include "core/memory/plan_layout.h"
+#include "core/session/signatures.h"
 #include "planners/fit_arena.h"
 
 namespace hw::app {
@@ -127,13 +128,15 @@ int run(const Arguments& arguments, const Common& common) {
         if (const Status set = setMenuOptions(arguments.menu, *step, request.options); !set)
             return fail(set.error());
     }
+    const auto signatures = loadSignatures(step->session, step->graph);
+    if (!signatures) return fail(signatures.error());
     auto outcome =
         arguments.fit == "arena"
             ? planners::planWithinArena(arguments.planner, step->graph, request, {},
-                                        terminalProgress())
+                                        terminalProgress(), &*signatures)
             : planners::planWith(arguments.planner, step->graph, request, terminalProgress());
     if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout)
-        outcome->plan->layout = layOut(step->graph, outcome->plan->schedule, {});
+        outcome->plan->layout = layOut(step->graph, outcome->plan->schedule, {}, &*signatures);
     clearProgress();
     if (!outcome) return fail(outcome.error());
     if (outcome->status != planners::PlanStatus::Ok)

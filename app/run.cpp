@@ -16,7 +16,7 @@ using namespace hw::core;
 
 struct Arguments {
     std::string file, plan, device = "cpu";
-    std::optional<std::int64_t> step;
+    std::optional<std::int64_t> step, steps, repeat;
 };
 
 // highwater-exec-MAJOR.MINOR for the session's torch where it is there, else the default one.
@@ -49,6 +49,10 @@ int run(const Arguments& arguments, const Common& common) {
     std::vector<std::string> command{*executor, arguments.file};
     if (!arguments.plan.empty()) command.push_back(arguments.plan);
     if (arguments.step) command.insert(command.end(), {"--step", std::to_string(*arguments.step)});
+    if (arguments.steps)
+        command.insert(command.end(), {"--steps", std::to_string(*arguments.steps)});
+    if (arguments.repeat)
+        command.insert(command.end(), {"--repeat", std::to_string(*arguments.repeat)});
     command.insert(command.end(), {"--device", arguments.device});
     if (common.json) command.emplace_back("--json");
     std::vector<char*> argv;
@@ -67,6 +71,9 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("SESSION", arguments->file, "A recorded session")->required();
     command->add_option("PLAN", arguments->plan, "The plan (default: none, the captured order)");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
+    command->add_option("--steps", arguments->steps,
+                        "Train so many steps in a row, with and without the plan, and compare");
+    command->add_option("--repeat", arguments->repeat, "Passes that are timed (default: 3)");
     command->add_option("--device", arguments->device, "cpu or cuda");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

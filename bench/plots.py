@@ -52,8 +52,9 @@ def ticks(low, high, logarithmic):
     return [value for value in values if low * 0.999 <= value <= high * 1.001]
 
 
-def line_chart(path, title, x_label, y_label, series, logarithmic=False):
-    """Draws {name: [(x, y), ...]} as an SVG file; `logarithmic`: the y axis."""
+def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoined=()):
+    """Draws {name: [(x, y), ...]} as an SVG file; `logarithmic`: the y axis; `unjoined`: names of
+    series without a line between their points."""
     width, height, left, top, right, bottom = 760, 440, 70, 40, 200, 50
     points = [point for line in series.values() for point in line]
     x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
@@ -91,8 +92,9 @@ def line_chart(path, title, x_label, y_label, series, logarithmic=False):
         colour = COLOURS[i % len(COLOURS)]
         places = [at(x, y) for x, y in sorted(line)]
         path_text = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        out.append(f'<polyline points="{path_text}" fill="none" stroke="{colour}" '
-                   'stroke-width="2"/>')
+        if name not in unjoined:
+            out.append(f'<polyline points="{path_text}" fill="none" stroke="{colour}" '
+                       'stroke-width="2"/>')
         out.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
                    for x, y in places)
         y = top + 10 + 18 * i

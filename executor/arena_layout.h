@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The address layout of a schedule: from allocation signatures to blocks, and to one offset each.
+// The arena of a schedule: one slot for each allocation, ready for the tracker.
 #pragma once
 
 #include <map>
-#include <string>
 #include <vector>
 
 #include "core/base/result.h"
@@ -15,9 +14,7 @@
 
 namespace hw::executor {
 
-using core::kArenaAlignment;
-
-/// Where everything of a schedule lies, ready for the tracker.
+/// Where everything of a schedule lies.
 struct Arena {
     core::Bytes bytes;
     core::Bytes lowerBound;                       // no layout of these blocks is smaller
@@ -27,16 +24,14 @@ struct Arena {
 
 /// Packs every allocation of `schedule` (valid for `graph`). `signatures` has one entry an op.
 Arena packSchedule(const core::TrainingGraph& graph, const core::Schedule& schedule,
-                   const std::vector<OpSignature>& signatures);
+                   const core::Signatures& signatures);
 
 /// The arena that a plan brings along. Errors: BadInput when the layout does not have one offset
-/// per allocation, or an offset lies outside of it.
+/// per allocation; Verification, with the op, when an offset lies outside of the arena or two
+/// blocks overlap.
 core::Result<Arena> arenaFromLayout(const core::AddressLayout& layout,
                                     const core::TrainingGraph& graph,
                                     const core::Schedule& schedule,
-                                    const std::vector<OpSignature>& signatures);
-
-using core::Arrival;
-using core::constantArrivals;
+                                    const core::Signatures& signatures);
 
 }  // namespace hw::executor

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 namespace hw::executor {
@@ -100,6 +102,23 @@ std::uint64_t checksum(const TensorBytes& tensor) {
             bytes <= 8 ? mix(state, load(data, bytes)) : checksum(std::span(data, bytes), state);
     });
     return finish(state);
+}
+
+std::optional<double> numberOf(std::span<const std::byte> bytes, ElementKind kind) {
+    const std::uint64_t word = bytes.size() <= 8 ? load(bytes.data(), bytes.size()) : 0;
+    if (kind == ElementKind::Double && bytes.size() == 8) return std::bit_cast<double>(word);
+    const auto low = static_cast<std::uint32_t>(word);
+    if (kind == ElementKind::Float && bytes.size() == 4) return std::bit_cast<float>(low);
+    if (bytes.size() != 2) return std::nullopt;
+    if (kind == ElementKind::BFloat16) return std::bit_cast<float>(low << 16);
+    if (kind != ElementKind::Half) return std::nullopt;
+    const double sign = (low & 0x8000) != 0 ? -1 : 1;
+    const int exponent = static_cast<int>(low >> 10 & 0x1f);
+    const double fraction = low & 0x3ff;
+    if (exponent == 0) return sign * std::ldexp(fraction, -24);
+    if (exponent < 31) return sign * std::ldexp(fraction + 1024, exponent - 25);
+    return fraction == 0 ? sign * std::numeric_limits<double>::infinity()
+                         : std::numeric_limits<double>::quiet_NaN();
 }
 
 bool hasNonfinite(const TensorBytes& tensor) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,23 +18,34 @@
 
 namespace hw::executor {
 
+/// What one step hands on to the next.
+struct StepState {
+    std::map<core::StorageIndex, std::vector<std::byte>> contents;  // of constants
+    std::vector<std::vector<std::byte>> generators;                 // as in FinalState
+};
+
 struct RunOptions {
-    const Arena* arena = nullptr;  // none: memory comes from the system
-    Observer* observer = nullptr;  // puts the memory into checking mode
-    bool profile = false;          // fills signatures, workspaces and times of ops
+    const Arena* arena = nullptr;         // none: memory comes from the system
+    Observer* observer = nullptr;         // puts the memory into checking mode
+    bool checking = false;                // that mode without an observer
+    bool profile = false;                 // fills signatures, workspaces and times of ops
+    const StepState* from = nullptr;      // none, or what it does not hold: as recorded
+    core::OpIndex watched = core::kNone;  // its first result is kept
 };
 
 struct RunResult {
-    core::Nanoseconds time;  // ops and frees; constants that come into being left out
-    core::Bytes peak;        // highest live bytes that the allocator saw
+    core::Nanoseconds kernels;  // the part of `time` inside kernels
+    core::Nanoseconds time;     // ops and frees; constants that come into being left out
+    core::Bytes peak;           // highest live bytes that the allocator saw
     core::Bytes arenaTop;
     core::Bytes left;  // still live when everything was dropped
     std::vector<Fallback> fallbacks;
     std::vector<std::string> held;  // storages that something kept alive past their release
+    std::vector<std::byte> watched;
     // With `profile`, one an op:
-    std::vector<OpSignature> signatures;
+    core::Signatures signatures;
     std::vector<core::Bytes> workspaces;
-    std::vector<core::Nanoseconds> times;
+    std::vector<core::Nanoseconds> times;  // of the kernels, without what surrounds the calls
 };
 
 class Interpreter {
@@ -44,9 +56,10 @@ public:
     Interpreter(Interpreter&&) noexcept;
     ~Interpreter();
 
-    /// Runs a schedule (valid for the graph) from the step's initial state. `atEnd` sees the final
-    /// state before it is dropped. Errors: Internal when a kernel refuses or returns other results
-    /// than captured; BadInput for actions that this executor does not know (codecs).
+    /// Runs a schedule (valid for the graph) from the given or the recorded state. `atEnd` sees the
+    /// final state before it is dropped. Errors: Internal when a kernel refuses or returns other
+    /// results than captured; BadInput for codecs that this executor does not know, Verification
+    /// when a storage does not hold what its codec keeps.
     core::Result<RunResult> run(const core::Schedule& schedule, const RunOptions& options,
                                 const std::function<void(const FinalState&)>& atEnd = {});
 

@@ -31,6 +31,11 @@ int main(int argc, char** argv) {
     app.add_option("SESSION", request.session, "A recorded session")->required();
     app.add_option("PLAN", request.plan, "The plan (default: none, the captured order)");
     app.add_option("--step", request.step, "The step (default: the last complete one)");
+    app.add_option("--steps", request.steps,
+                   "Train so many steps in a row, with and without the plan, and compare them")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_option("--repeat", request.repeat, "Passes that are timed (default: 3)")
+        ->check(CLI::Range(1, 1000));
     app.add_option("--device", device, "Where to run: cpu");
     app.add_flag("--remeasure", request.remeasure,
                  "Replace the measured times and workspaces of an earlier run");
@@ -50,7 +55,11 @@ int main(int argc, char** argv) {
     if (terminal) std::cerr << "\r\x1b[K";
     if (!report) return fail(report.error());
     std::cout << (json ? toJson(*report) + "\n" : toText(*report)) << std::flush;
-    if (report->figures.different == 0) return 0;
+    if (report->same()) return 0;
+    if (report->figures.different == 0)
+        return fail({hw::core::ErrorCode::Verification,
+                     "the steps in a row differ from the unplanned ones",
+                     "the losses and final states that differ are counted in the output"});
     return fail({hw::core::ErrorCode::Verification,
                  std::to_string(report->figures.different) + " of " +
                      std::to_string(report->figures.compared) +

@@ -27,14 +27,16 @@ core::Status MemoryTracker::setArena(core::Bytes size) {
     if (!inArena_.empty())
         return core::Error{core::ErrorCode::Internal,
                            "the arena is exchanged while blocks of it are live", ""};
-    std::free(arena_);
-    arena_ = nullptr;
     arenaSize_ = size.count();
     arenaTop_ = 0;
+    if (arenaSize_ > 0 && arenaSize_ <= arenaReserved_) return {};
+    std::free(arena_);
+    arena_ = nullptr;
+    arenaReserved_ = arenaSize_;
     if (arenaSize_ == 0) return {};
     arena_ = static_cast<std::byte*>(alignedBlock(static_cast<std::size_t>(arenaSize_), kPage));
     if (arena_) return {};
-    arenaSize_ = 0;
+    arenaSize_ = arenaReserved_ = 0;
     return core::Error{core::ErrorCode::Internal,
                        "no memory for an arena of " + core::humanBytes(size),
                        "close other programs or plan with a smaller budget"};

@@ -14,22 +14,12 @@
 
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "core/memory/signature.h"
 
 namespace hw::executor {
 
-/// One allocation of an op, in the order in which the op makes them.
-struct Allocation {
-    core::Bytes bytes;
-    std::optional<int> output;    // index of the result that lives in it; none: workspace
-    int beginEvent = 0;           // allocations and frees inside the op are numbered from 0
-    std::optional<int> endEvent;  // none: it outlives the op
-    const void* address = nullptr;
-};
-
-struct OpSignature {
-    std::vector<Allocation> allocations;
-    int events = 0;  // allocations and frees of them inside the op
-};
+using core::Allocation;
+using core::OpSignature;
 
 /// A planned place of one allocation.
 struct ArenaSlot {
@@ -59,7 +49,8 @@ public:
     void* allocate(std::size_t bytes);
     void release(void* pointer);
 
-    /// Reserves an arena of the given size, or gives it back (0). No block of it may be live.
+    /// Reserves an arena of the given size, or gives it back (0); a smaller one than before is
+    /// served from the same memory, so that its pages stay warm. No block of it may be live.
     core::Status setArena(core::Bytes size);
     /// In checking mode new blocks are zero and freed ones are overwritten, so that memory that no
     /// kernel wrote is equal in every run, and a read of freed memory is not.
@@ -93,7 +84,7 @@ private:
     std::mutex mutex_;
     std::unordered_map<const void*, Live> blocks_;
     std::byte* arena_ = nullptr;
-    std::int64_t arenaSize_ = 0;
+    std::int64_t arenaSize_ = 0, arenaReserved_ = 0;
     std::map<std::int64_t, std::int64_t> inArena_;  // offset -> end of the live blocks of the arena
     bool checking_ = false;
 

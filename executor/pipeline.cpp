@@ -2,12 +2,15 @@
 #include "executor/pipeline.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "core/memory/evaluate.h"
+#include "core/memory/plan_layout.h"
 #include "core/plan/plan.h"
 #include "core/session/session.h"
+#include "core/session/signatures.h"
 #include "executor/interpreter.h"
+#include "executor/run_store.h"
+#include "executor/training.h"
 
 namespace hw::executor {
 namespace {
@@ -19,25 +22,10 @@ using core::Nanoseconds;
 using core::OpIndex;
 using core::Status;
 
-constexpr int kTimedPasses = 3;
-
 Nanoseconds median(std::vector<Nanoseconds> values) {
     std::sort(values.begin(), values.end());
     return values[values.size() / 2];
 }
-
-std::int64_t nowNs() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
-
-struct Profile {
-    std::vector<OpSignature> signatures;
-    std::vector<Bytes> workspaces;
-    std::vector<Nanoseconds> times;  // median of the passes
-    Bytes peak;
-};
 
 class Pipeline {
 public:
@@ -55,6 +43,8 @@ public:
         if (Status ok = profile(); !ok) return ok.error();
         if (Status ok = verify(); !ok) return ok.error();
         if (Status ok = time(); !ok) return ok.error();
+        if (request_.steps > 0)
+            if (Status ok = train(); !ok) return ok.error();
         report_.residentSetPeak = residentSetPeak();
         report_.threads = step_->environment.threads;
         store();
@@ -110,32 +100,34 @@ private:
         return {};
     }
 
-    // A first run warms caches up; the passes after it are timed and record the signatures.
+    // A first run warms caches up, the next one records the signatures. Times are those in the
+    // arena that comes out of them.
     Status profile() {
         progress_("running the captured order");
         RunOptions options;
         options.profile = true;
-        std::vector<Nanoseconds> totals;
+        if (auto warm = interpreter_->run(baseline_, options); !warm) return warm.error();
+        auto recorded = interpreter_->run(baseline_, options);
+        if (!recorded) return recorded.error();
+        noteLeftovers(*recorded);
+        profile_.signatures = std::move(recorded->signatures);
+        profile_.workspaces = std::move(recorded->workspaces);
+        report_.baselinePeak = recorded->peak;
+        baselineArena_ = packSchedule(step_->graph, baseline_, profile_.signatures);
+
         std::vector<std::vector<Nanoseconds>> times(step_->graph.ops.size());
-        for (int pass = 0; pass <= kTimedPasses; ++pass) {
+        options.arena = &baselineArena_;
+        for (int pass = 0; pass < request_.repeat; ++pass) {
             auto result = interpreter_->run(baseline_, options);
             if (!result) return result.error();
-            if (pass == 0) continue;
-            totals.push_back(result->time);
             for (std::size_t i = 0; i < times.size(); ++i) times[i].push_back(result->times[i]);
-            if (pass > 1) noteChanges(result->signatures);
-            profile_.signatures = std::move(result->signatures);
-            profile_.workspaces = std::move(result->workspaces);
-            profile_.peak = result->peak;
-            if (pass == kTimedPasses) noteLeftovers(*result);
+            if (pass == 0) noteChanges(result->signatures);
         }
         for (auto& values : times) profile_.times.push_back(median(std::move(values)));
-        report_.baselineTime = median(std::move(totals));
-        report_.baselinePeak = profile_.peak;
         return {};
     }
 
-    void noteChanges(const std::vector<OpSignature>& now) {
+    void noteChanges(const core::Signatures& now) {
         for (std::size_t i = 0; i < now.size(); ++i) {
             const auto& a = now[i].allocations;
             const auto& b = profile_.signatures[i].allocations;
@@ -167,21 +159,10 @@ private:
         for (const std::string& note : reference.notes()) report_.notes.push_back(note);
 
         progress_("running the plan");
-        if (plan_ && plan_->layout) {
-            auto arena =
-                arenaFromLayout(*plan_->layout, step_->graph, schedule_, profile_.signatures);
-            if (arena)
-                arena_ = std::move(*arena);
-            else
-                report_.notes.push_back(arena.error().what + "; packed again");
-        }
-        if (!arena_) arena_ = packSchedule(step_->graph, schedule_, profile_.signatures);
-        report_.arena = arena_->bytes;
-        report_.arenaLowerBound = arena_->lowerBound;
-
+        if (Status ok = findArena(); !ok) return ok;
         Comparison comparison(reference);
         options.observer = &comparison;
-        options.arena = &*arena_;
+        options.arena = &arena_;
         auto planned = interpreter_->run(
             schedule_, options, [&](const FinalState& state) { comparison.compare(state); });
         if (!planned) return planned.error();
@@ -192,18 +173,77 @@ private:
         return {};
     }
 
+    // The plan's arena: its own where it was laid out with recorded signatures. The layout of a
+    // plan made before any run knows sums only, and is packed again.
+    Status findArena() {
+        auto arena = plan_ && plan_->layout ? planArena() : core::Result(std::optional<Arena>());
+        if (!arena) return arena.error();
+        arena_ = *arena ? std::move(**arena)
+                        : packSchedule(step_->graph, schedule_, profile_.signatures);
+        report_.arena = arena_.bytes;
+        report_.arenaLowerBound = arena_.lowerBound;
+        if (plan_ && plan_->options.contains("fit") && arena_.bytes > plan_->budget)
+            report_.notes.push_back("the arena is " +
+                                    core::humanBytes(arena_.bytes - plan_->budget) +
+                                    " above the plan's budget");
+        return {};
+    }
+
+    core::Result<std::optional<Arena>> planArena() {
+        auto stored = core::loadSignatures(*session_, step_->graph);
+        if (!stored) return stored.error();
+        if (!stored->empty()) {
+            auto arena = arenaFromLayout(*plan_->layout, step_->graph, schedule_, *stored);
+            if (!arena) return arena.error();
+            return std::optional(std::move(*arena));
+        }
+        if (Status sound =
+                core::verifyLayout(*plan_->layout, step_->graph, schedule_, core::kArenaAlignment);
+            !sound)
+            return sound.error();
+        report_.notes.emplace_back(
+            "the plan's layout was made before allocations were recorded; packed again");
+        return std::optional<Arena>();
+    }
+
+    // Unplanned and planned passes in turn, so that both meet the same machine.
     Status time() {
         progress_("timing the plan");
-        RunOptions options;
-        options.arena = &*arena_;
-        std::vector<Nanoseconds> totals;
-        for (int pass = 0; pass < kTimedPasses; ++pass) {
-            auto result = interpreter_->run(schedule_, options);
-            if (!result) return result.error();
-            totals.push_back(result->time);
-            report_.measuredPeak = std::max(report_.measuredPeak, result->peak);
+        std::vector<Nanoseconds> unplanned, planned;
+        for (int pass = 0; pass < request_.repeat; ++pass) {
+            if (Status ok = timeOnce(baseline_, baselineArena_, unplanned); !ok) return ok;
+            if (!plan_) continue;
+            if (Status ok = timeOnce(schedule_, arena_, planned); !ok) return ok;
         }
-        report_.time = median(std::move(totals));
+        report_.baselineTime = median(std::move(unplanned));
+        report_.time = plan_ ? median(std::move(planned)) : report_.baselineTime;
+        report_.interpreterPerOp = median(outsideKernels_);
+        return {};
+    }
+
+    Status timeOnce(const core::Schedule& schedule, const Arena& arena,
+                    std::vector<Nanoseconds>& times) {
+        RunOptions options;
+        options.arena = &arena;
+        auto result = interpreter_->run(schedule, options);
+        if (!result) return result.error();
+        times.push_back(result->time);
+        if (&arena == &baselineArena_)
+            outsideKernels_.push_back(
+                Nanoseconds((result->time - result->kernels).count() /
+                            static_cast<std::int64_t>(step_->graph.ops.size())));
+        if (&arena == &arena_) report_.measuredPeak = std::max(report_.measuredPeak, result->peak);
+        return {};
+    }
+
+    Status train() {
+        progress_("training " + std::to_string(request_.steps) + " steps");
+        const Course unplanned{&baseline_, &baselineArena_}, planned{&schedule_, &arena_};
+        auto training = trainSteps(*interpreter_, *step_, request_.steps, unplanned,
+                                   plan_ ? &planned : nullptr);
+        if (!training) return training.error();
+        if (!training->note.empty()) report_.notes.push_back(training->note);
+        report_.training = std::move(*training);
         return {};
     }
 
@@ -215,63 +255,13 @@ private:
             return;
         }
         Status ok = session_->begin();
-        if (ok && (request_.remeasure || !session_->hasMeasuredCosts(stepId_))) ok = storeProfile();
-        if (ok) ok = storeRun();
+        if (ok && (request_.remeasure || !session_->hasMeasuredCosts(stepId_)))
+            ok = storeProfile(*session_, step_->graph, profile_);
+        if (ok) ok = storeRun(*session_, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_);
         if (ok) ok = session_->commit();
         if (!ok)
             report_.notes.push_back("nothing of this run is kept in the session: " +
                                     ok.error().what);
-    }
-
-    Status storeProfile() {
-        std::vector<core::SignatureRow> rows;
-        for (std::size_t i = 0; i < profile_.signatures.size(); ++i) {
-            const std::int64_t op = step_->graph.ops[i].sessionId;
-            int position = 0;
-            for (const Allocation& allocation : profile_.signatures[i].allocations)
-                rows.push_back({op, position++, allocation.bytes, allocation.output,
-                                allocation.beginEvent, allocation.endEvent});
-            if (Status ok = session_->setMeasured(op, profile_.times[i], profile_.workspaces[i]);
-                !ok)
-                return ok;
-        }
-        return session_->replaceSignatures(rows);
-    }
-
-    Status storeRun() {
-        core::RunRow row;
-        if (plan_) {
-            auto id = storedPlan();
-            if (!id) return id.error();
-            row.plan = *id;
-        }
-        row.step = stepId_;
-        row.createdNs = nowNs();
-        row.predictedPeak = report_.predictedPeak;
-        row.measuredPeak = report_.measuredPeak;
-        row.arenaBytes = report_.arena.count();
-        row.time = report_.time;
-        row.baselineTime = report_.baselineTime;
-        row.compared = report_.figures.compared;
-        row.different = report_.figures.different;
-        row.nonfinite = report_.figures.nonfinite;
-        row.details = toJson(report_);
-        auto id = session_->insert(row);
-        return id ? Status() : Status(id.error());
-    }
-
-    core::Result<std::int64_t> storedPlan() {
-        auto plans = session_->plans();
-        if (!plans) return plans.error();
-        const std::string document = core::writePlan(*plan_);
-        for (const core::PlanRow& row : *plans)
-            if (row.step == stepId_ && core::writePlan(row.plan) == document) return row.id;
-        core::PlanRow row;
-        row.step = stepId_;
-        row.createdNs = nowNs();
-        row.plan = *plan_;
-        row.recomputedOps = recomputed_;
-        return session_->insert(row);
     }
 
     const RunRequest& request_;
@@ -287,7 +277,8 @@ private:
     std::int64_t recomputed_ = 0;
     std::optional<Interpreter> interpreter_;
     Profile profile_;
-    std::optional<Arena> arena_;
+    Arena baselineArena_, arena_;
+    std::vector<Nanoseconds> outsideKernels_;  // of an op, by timed pass
     Report report_;
 };
 

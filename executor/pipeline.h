@@ -15,6 +15,8 @@ struct RunRequest {
     std::string session;
     std::string plan;                  // file; empty: the captured order
     std::optional<std::int64_t> step;  // none: the last complete one
+    int steps = 0;                     // that many in a row, besides; 0: none
+    int repeat = 3;                    // timed passes of each order, at least 1
     bool remeasure = false;  // replace measured times and workspaces that are there already
 };
 

@@ -16,10 +16,55 @@ std::string describe(const Difference& difference) {
     if (difference.op) text += "op " + std::to_string(*difference.op) + " ";
     text += difference.name;
     if (!difference.layer.empty()) text += " in " + difference.layer;
-    return text + ", output " + std::to_string(difference.output);
+    if (difference.tensor == core::kNone && difference.storage == core::kNone && !difference.op)
+        return text + ", a generator";
+    text += ", output " + std::to_string(difference.output);
+    if (difference.tensor != core::kNone) text += ", tensor " + std::to_string(difference.tensor);
+    if (difference.storage != core::kNone)
+        text +=
+            " on storage " + std::to_string(difference.storage) + " (" + difference.category + ")";
+    return text;
+}
+
+nlohmann::ordered_json trainingJson(const Training& training) {
+    nlohmann::ordered_json json;
+    json["steps"] = training.steps;
+    json["losses"] = training.losses;
+    json["unplanned_losses"] = training.unplannedLosses;
+    json["losses_different"] = training.lossesDifferent;
+    json["final_compared"] = training.finalCompared;
+    json["final_different"] = training.finalDifferent;
+    return json;
+}
+
+std::string trainingText(const Training& training) {
+    std::ostringstream text;
+    text << "\nstep  unplanned loss";
+    if (!training.losses.empty()) text << "      planned loss";
+    text << '\n';
+    for (std::size_t i = 0; i < training.unplannedLosses.size(); ++i) {
+        char line[64];
+        std::snprintf(line, sizeof line, "%4zu  %14.9g", i, training.unplannedLosses[i]);
+        text << line;
+        if (i < training.losses.size()) {
+            std::snprintf(line, sizeof line, "  %16.9g", training.losses[i]);
+            text << line;
+        }
+        text << '\n';
+    }
+    if (training.finalCompared > 0)
+        text << training.lossesDifferent << " losses differ, "
+             << training.finalCompared - training.finalDifferent << " of " << training.finalCompared
+             << " final states are bit-identical\n";
+    return text.str();
 }
 
 }  // namespace
+
+bool Report::same() const {
+    return figures.different == 0 &&
+           (!training || (training->lossesDifferent == 0 && training->finalDifferent == 0));
+}
 
 std::string toJson(const Report& report) {
     nlohmann::ordered_json json;
@@ -31,6 +76,7 @@ std::string toJson(const Report& report) {
     json["baseline_peak_bytes"] = report.baselinePeak.count();
     json["time_ns"] = report.time.count();
     json["baseline_time_ns"] = report.baselineTime.count();
+    json["interpreter_ns_per_op"] = report.interpreterPerOp.count();
     json["outputs_compared"] = report.figures.compared;
     json["outputs_different"] = report.figures.different;
     json["outputs_nonfinite"] = report.figures.nonfinite;
@@ -40,6 +86,13 @@ std::string toJson(const Report& report) {
         at["name"] = first->name;
         at["layer"] = first->layer;
         at["output"] = first->output;
+        const auto index = [](std::int32_t value) {
+            return value == core::kNone ? nlohmann::ordered_json(nullptr)
+                                        : nlohmann::ordered_json(value);
+        };
+        at["tensor"] = index(first->tensor);
+        at["storage"] = index(first->storage);
+        at["category"] = first->category;
         at["recomputed"] = first->recomputed;
     }
     json["fallbacks"] = report.fallbacks.size();
@@ -50,6 +103,7 @@ std::string toJson(const Report& report) {
     json["rss_peak_bytes"] = report.residentSetPeak.count();
     json["threads"] = report.threads;
     json["notes"] = report.notes;
+    if (report.training) json["training"] = trainingJson(*report.training);
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -78,6 +132,7 @@ std::string toText(const Report& report) {
     if (report.fallbacks.size() > kShown)
         row("outside the arena", std::to_string(report.fallbacks.size() - kShown) + " more");
     for (const std::string& note : report.notes) row("note", note);
+    if (report.training) text << trainingText(*report.training);
     return text.str();
 }
 

@@ -13,18 +13,32 @@
 
 namespace hw::executor {
 
+/// Several steps in a row (run --steps N).
+struct Training {
+    int steps = 0;
+    std::vector<double> losses, unplannedLosses;  // one a step; empty when no op makes a loss
+    std::int64_t lossesDifferent = 0;             // by their bytes
+    std::int64_t finalCompared = 0, finalDifferent = 0;  // storages, and the generators as one
+    std::string note;
+};
+
 struct Report {
     std::string planner;        // "none" without a plan
     core::Bytes predictedPeak;  // the judge's
     core::Bytes measuredPeak;   // highest live bytes that the allocator saw under the plan
     core::Bytes baselinePeak;   // the same of the unplanned run
     core::Bytes arena, arenaLowerBound;
-    core::Nanoseconds time, baselineTime;  // medians, comparison left out
+    core::Nanoseconds time, baselineTime;  // medians in an arena, comparison left out
+    core::Nanoseconds interpreterPerOp;    // of the unplanned run, what is spent outside kernels
     Figures figures;
     std::vector<Fallback> fallbacks;  // allocations that the arena could not serve
     core::Bytes residentSetPeak;      // of the process, libtorch and the verification included
     int threads = 0;
     std::vector<std::string> notes;
+    std::optional<Training> training;
+
+    /// No result of the planned run, or of the steps in a row, differs from the unplanned one.
+    bool same() const;
 };
 
 /// One JSON object with the keys of the `run` command.

@@ -58,17 +58,35 @@ void Comparison::count(bool equal, const OpResults* results, int output) {
     ++figures_.compared;
     if (equal) return;
     ++figures_.different;
-    if (figures_.first) return;
-    Difference& first = figures_.first.emplace();
-    first.output = output;
+    if (!figures_.first) figures_.first = describe(results, output);
+}
+
+Difference Comparison::describe(const OpResults* results, int output) const {
+    const core::TrainingGraph& graph = reference_.graph_;
+    const auto j = static_cast<std::size_t>(output);
+    Difference difference;
+    difference.output = output;
     if (!results) {
-        first.name = "at the end of the step";
-        return;
+        difference.name = "at the end of the step";
+        if (j < graph.finalTensors.size()) difference.tensor = graph.finalTensors[j];
+    } else {
+        const core::Op& op = graph.ops[results->op];
+        difference.op = results->op;
+        difference.name = op.name;
+        difference.layer = layerOf(graph, results->op);
+        difference.recomputed = !results->first;
+        if (j < op.outputs.size())
+            difference.tensor = op.outputs[j].tensor;
+        else if (j < results->written.size())
+            difference.storage = results->written[j].first;
     }
-    first.op = results->op;
-    first.name = reference_.graph_.ops[results->op].name;
-    first.layer = layerOf(reference_.graph_, results->op);
-    first.recomputed = !results->first;
+    if (difference.tensor != core::kNone) difference.storage = graph.storageOf(difference.tensor);
+    if (difference.storage == core::kNone) return difference;
+    const core::Storage& storage = graph.storages[difference.storage];
+    difference.category = core::categoryName(storage.category);
+    if (difference.layer.empty() && storage.layer != core::kNone)
+        difference.layer = graph.layers[storage.layer].path;
+    return difference;
 }
 
 void Comparison::afterOp(const OpResults& results) {

@@ -45,7 +45,10 @@ private:
 struct Difference {
     std::optional<core::OpIndex> op;  // none: a final tensor or generator
     std::string name, layer;
-    int output = 0;  // of the op, or of the final tensors
+    int output = 0;                          // of the op, or of the final tensors
+    core::TensorIndex tensor = core::kNone;  // kNone: a generator, or a write that is no result
+    core::StorageIndex storage = core::kNone;
+    std::string category;  // of the storage
     bool recomputed = false;
 };
 
@@ -67,6 +70,7 @@ public:
 
 private:
     void count(bool equal, const OpResults* results, int output);
+    Difference describe(const OpResults* results, int output) const;
 
     const Reference& reference_;
     Figures figures_;

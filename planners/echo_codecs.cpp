@@ -52,6 +52,17 @@ std::optional<CodecSite> signSite(const TrainingGraph& graph, StorageIndex s) {
     return CodecSite{s, kSignCodec, oneBit(storage.bytes, kSmallestFloat)};
 }
 
+std::optional<CodecSite> indexSite(const TrainingGraph& graph, StorageIndex s) {
+    const Storage& storage = graph.storages[s];
+    const Op& creator = graph.ops[storage.creator];
+    const bool pool = isOp(creator, "aten::max_pool2d_with_indices") ||
+                      isOp(creator, "aten::max_pool3d_with_indices");
+    if (!pool || !storage.writers.empty() || creator.outputs.size() != 2 ||
+        graph.storageOf(creator.outputs[1].tensor) != s)
+        return std::nullopt;
+    return CodecSite{s, kIndexCodec, Bytes((storage.bytes.count() + 1) / 2)};
+}
+
 bool touches(const TrainingGraph& graph, const Action& action, StorageIndex s) {
     if (action.kind != ActionKind::Compute && action.kind != ActionKind::Recompute) return false;
     const Op& op = graph.ops[action.target];
@@ -103,13 +114,14 @@ std::vector<CodecSite> codecSites(const TrainingGraph& graph) {
         if (storage.isConstant() || storage.aliveAtEnd) continue;
         auto site = maskSite(graph, s);
         if (!site) site = signSite(graph, s);
+        if (!site) site = indexSite(graph, s);
         if (site && site->bytes < storage.bytes) sites.push_back(*site);
     }
     return sites;
 }
 
 bool codecServes(const TrainingGraph& graph, std::string_view codec, OpIndex op, StorageIndex s) {
-    if (codec == kMaskCodec) return true;
+    if (codec != kSignCodec) return true;
     const Op& reader = graph.ops[op];
     if (!isOp(reader, "aten::threshold_backward") || reader.inputs.size() != 2) return false;
     return graph.storageOf(reader.inputs[0].tensor) != s &&

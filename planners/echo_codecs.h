@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Echo's one-bit encodings: feature maps of which the backward pass needs one bit an element.
+// Echo's one-bit encodings: feature maps of which the backward pass needs one bit an element; and
+// narrow pooling indices.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
 #include "core/graph/training_graph.h"
+#include "core/plan/codec.h"
 #include "core/plan/plan.h"
 
 namespace hw::planners {
-
-/// A dropout mask: every element is 0 or one common value, which the encoded form holds too.
-/// Decoding gives the same bytes back: any op may read it.
-inline constexpr std::string_view kMaskCodec = "mask1";
-/// The output of a ReLU: one bit an element, set unless the element is at most 0. Decoding gives 1
-/// where the bit is set (for what was positive or not a number) and 0 elsewhere: only ops that
-/// compare the elements with 0 may read it, that is aten::threshold_backward as its second input.
-inline constexpr std::string_view kSignCodec = "sign1";
 
 /// A storage that may be replaced by an encoded form once its last writer has run.
 struct CodecSite {
@@ -29,7 +23,8 @@ struct CodecSite {
 /// elements are taken to have two bytes, bool ones one, so that the sizes are upper bounds.
 /// Masks: aten::native_dropout's second result, and what aten::bernoulli_ draws and
 /// aten::div_.Scalar scales. Signs: what aten::relu or aten::relu_ wrote last; none where an
-/// aten::threshold reads it, whose gradient compares with another value.
+/// aten::threshold reads it, whose gradient compares with another value. Indices: the second result
+/// of aten::max_pool2d_with_indices and aten::max_pool3d_with_indices, places in one plane.
 std::vector<CodecSite> codecSites(const core::TrainingGraph& graph);
 
 /// True when `op` may read storage `s` as `codec` decodes it.

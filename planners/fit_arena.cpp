@@ -17,12 +17,13 @@ constexpr std::int64_t kClose = 1000;  // budgets closer than one part in so man
 class ArenaFitter {
 public:
     ArenaFitter(std::string_view planner, const TrainingGraph& graph, const PlanRequest& request,
-                const PackOptions& packing, const Progress& progress)
+                const PackOptions& packing, const Progress& progress, const Signatures* signatures)
         : planner_(planner),
           graph_(graph),
           request_(request),
           packing_(packing),
-          progress_(progress) {
+          progress_(progress),
+          signatures_(signatures) {
         packing_.capacity = request.budget;
         packing_.cancelled = progress.cancelled;
     }
@@ -64,7 +65,7 @@ private:
 
     // True when the arena keeps the budget; then the plan has its layout.
     bool layOutPlan(Outcome& outcome) {
-        const AddressLayout layout = layOut(graph_, outcome.plan->schedule, packing_);
+        const AddressLayout layout = layOut(graph_, outcome.plan->schedule, packing_, signatures_);
         if (!smallest_ || layout.arena < *smallest_) smallest_ = layout.arena;
         if (layout.arena > request_.budget) {
             excess_ = layout.arena - request_.budget;
@@ -92,6 +93,7 @@ private:
     const PlanRequest& request_;
     PackOptions packing_;
     const Progress& progress_;
+    const Signatures* signatures_;
     Bytes excess_;
     std::optional<Bytes> smallest_;
     std::optional<Outcome> best_, last_;
@@ -101,9 +103,9 @@ private:
 
 Result<Outcome> planWithinArena(std::string_view planner, const TrainingGraph& graph,
                                 const PlanRequest& request, const PackOptions& packing,
-                                const Progress& progress) {
+                                const Progress& progress, const Signatures* signatures) {
     const auto begin = std::chrono::steady_clock::now();
-    auto outcome = ArenaFitter(planner, graph, request, packing, progress).run();
+    auto outcome = ArenaFitter(planner, graph, request, packing, progress, signatures).run();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
     if (outcome) outcome->solveSeconds = elapsed.count();
     return outcome;

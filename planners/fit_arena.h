@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/memory/layout.h"
+#include "core/memory/signature.h"
 #include "planners/planner.h"
 
 namespace hw::planners {
@@ -13,9 +14,10 @@ namespace hw::planners {
 /// and the last one that did not are tried, and the fastest plan that fits is kept. Eight plans at
 /// most. That none fits does not prove that there is none: the status is Infeasible, or what the
 /// planner answered, and `reason` tells the smallest arena met. `solveSeconds` covers all plans and
-/// packings.
+/// packings. With `signatures` (one an op) the layout is that of the allocations that a run makes.
 core::Result<Outcome> planWithinArena(std::string_view planner, const core::TrainingGraph& graph,
                                       const PlanRequest& request, const core::PackOptions& packing,
-                                      const Progress& progress = {});
+                                      const Progress& progress = {},
+                                      const core::Signatures* signatures = nullptr);
 
 }  // namespace hw::planners

@@ -36,8 +36,24 @@ Result<std::vector<Bytes>> offsetsOf(const AddressLayout& layout, const Schedule
     return offsets;
 }
 
+// "a34.0 (op 12, aten::convolution)"
+std::string describe(const ScheduleBlocks& made, std::size_t block, const TrainingGraph& graph,
+                     const Schedule& schedule) {
+    std::string text = blockNames(made)[block];
+    if (block < made.firstOfAction.front()) return text + " (a constant)";
+    const auto after =
+        std::upper_bound(made.firstOfAction.begin(), made.firstOfAction.end(), block);
+    const Action& action =
+        schedule[static_cast<std::size_t>(after - made.firstOfAction.begin()) - 1];
+    const std::string target = std::to_string(action.target);
+    if (action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute)
+        return text + " (op " + target + ", " + graph.ops[action.target].name + ")";
+    return text + " (storage " + target + ")";
+}
+
 // Sweeps over time with the live blocks by offset: neighbours must not overlap.
-Status checkOverlaps(const ScheduleBlocks& made, const std::vector<Bytes>& offsets) {
+Status checkOverlaps(const ScheduleBlocks& made, const std::vector<Bytes>& offsets,
+                     const TrainingGraph& graph, const Schedule& schedule) {
     const std::vector<Block>& blocks = made.blocks;
     std::vector<std::pair<std::int64_t, std::size_t>> begins, ends;
     for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -62,9 +78,9 @@ Status checkOverlaps(const ScheduleBlocks& made, const std::vector<Bytes>& offse
                 below->first + blocks[below->second].size > offsets[b])
                 other = below->second;
         if (other != none) {
-            const std::vector<std::string> names = blockNames(made);
             return Error{ErrorCode::Verification,
-                         "the address layout lets " + names[other] + " and " + names[b] +
+                         "the address layout lets " + describe(made, other, graph, schedule) +
+                             " and " + describe(made, b, graph, schedule) +
                              " overlap while both are alive",
                          "lay the plan out again with 'highwater layout'"};
         }
@@ -88,14 +104,14 @@ AddressLayout addressLayout(const ScheduleBlocks& blocks, const Packing& packing
 }
 
 AddressLayout layOut(const TrainingGraph& graph, const Schedule& schedule,
-                     const PackOptions& options) {
-    const ScheduleBlocks blocks = scheduleBlocks(graph, schedule);
+                     const PackOptions& options, const Signatures* signatures) {
+    const ScheduleBlocks blocks = scheduleBlocks(graph, schedule, {.signatures = signatures});
     return addressLayout(blocks, packBlocks(blocks.blocks, options));
 }
 
 Status verifyLayout(const AddressLayout& layout, const TrainingGraph& graph,
-                    const Schedule& schedule, Bytes alignment) {
-    const ScheduleBlocks made = scheduleBlocks(graph, schedule);
+                    const Schedule& schedule, Bytes alignment, const Signatures* signatures) {
+    const ScheduleBlocks made = scheduleBlocks(graph, schedule, {.signatures = signatures});
     const auto offsets = offsetsOf(layout, made);
     if (!offsets) return offsets.error();
     for (std::size_t b = 0; b < made.blocks.size(); ++b) {
@@ -104,12 +120,12 @@ Status verifyLayout(const AddressLayout& layout, const TrainingGraph& graph,
             made.blocks[b].size > layout.arena - offset ||
             offset.count() % std::max<std::int64_t>(alignment.count(), 1) != 0)
             return Error{ErrorCode::Verification,
-                         "the address layout puts " + blockNames(made)[b] + " at " +
+                         "the address layout puts " + describe(made, b, graph, schedule) + " at " +
                              std::to_string(offset.count()) +
                              ", which is not aligned or not inside the arena",
                          "lay the plan out again with 'highwater layout'"};
     }
-    return checkOverlaps(made, *offsets);
+    return checkOverlaps(made, *offsets, graph, schedule);
 }
 
 Fragmentation fragmentation(const std::vector<Block>& blocks, const Packing& packing) {

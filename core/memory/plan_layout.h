@@ -18,13 +18,14 @@ AddressLayout addressLayout(const ScheduleBlocks& blocks, const Packing& packing
 
 /// Blocks, packing and form in one.
 AddressLayout layOut(const TrainingGraph& graph, const Schedule& schedule,
-                     const PackOptions& options);
+                     const PackOptions& options, const Signatures* signatures = nullptr);
 
 /// No two blocks that live together overlap, all lie in the arena at multiples of `alignment`, and
-/// there is one offset an allocation. Errors: Verification naming the two blocks, or BadInput when
-/// the form does not match the schedule.
+/// there is one offset an allocation. Errors: Verification naming the two blocks and their ops, or
+/// BadInput when the form does not match the schedule.
 Status verifyLayout(const AddressLayout& layout, const TrainingGraph& graph,
-                    const Schedule& schedule, Bytes alignment);
+                    const Schedule& schedule, Bytes alignment,
+                    const Signatures* signatures = nullptr);
 
 struct Fragmentation {
     Bytes livePeak;           // highest sum of sizes that live at one instant, unaligned

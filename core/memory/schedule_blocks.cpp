@@ -29,8 +29,9 @@ bool isElementWise(std::string_view name) {
     return std::find(kElementWise.begin(), kElementWise.end(), name) != kElementWise.end();
 }
 
-// Walks a schedule. Action i runs during the instant 2i; what it leaves behind, and constants that
-// arrive after it, are there at 2i + 1. A free takes effect at once.
+// Walks a schedule. An action runs for one instant, an op with a signature for one more than the
+// events inside it; what it leaves behind, and constants that arrive after it, are there at the
+// instant that follows. A free takes effect at once.
 class BlockMaker {
 public:
     BlockMaker(const TrainingGraph& graph, const Schedule& schedule, const BlockOptions& options)
@@ -48,19 +49,20 @@ public:
         arrive();
         for (action_ = 0; action_ < schedule_.size(); ++action_) {
             made_.firstOfAction.push_back(made_.blocks.size());
+            done_ = now_ + 1;
             apply(schedule_[action_]);
+            now_ = done_ + 1;
         }
         made_.firstOfAction.push_back(made_.blocks.size());
-        for (const std::size_t block : blockOf_)
-            if (block != kNoBlock) made_.blocks[block].end = now();
+        for (Block& block : made_.blocks)
+            if (block.end == kOpen) block.end = now_;
         nameMerged();
         return std::move(made_);
     }
 
 private:
     static constexpr std::size_t kNoBlock = static_cast<std::size_t>(-1);
-
-    std::int64_t now() const { return 2 * static_cast<std::int64_t>(action_); }
+    static constexpr std::int64_t kOpen = INT64_MAX;
 
     void apply(const Action& action) {
         switch (action.kind) {
@@ -68,7 +70,7 @@ private:
             case ActionKind::Recompute:
                 return run(action);
             case ActionKind::Free:
-                return release(action.target, now());
+                return release(action.target, now_);
             case ActionKind::Encode:
                 return exchange(action.target, action.encodedBytes);
             case ActionKind::Decode:
@@ -78,30 +80,60 @@ private:
 
     void run(const Action& action) {
         const Op& op = graph_.ops[action.target];
-        for (std::size_t j = 0; j < op.outputs.size(); ++j) {
-            if (!op.outputs[j].makesStorage) continue;
-            const StorageIndex s = graph_.storageOf(op.outputs[j].tensor);
-            const std::size_t block = allocate(graph_.storages[s].bytes);
-            const bool wanted = action.kind == ActionKind::Compute ||
-                                std::find(action.outputs.begin(), action.outputs.end(),
-                                          static_cast<std::int32_t>(j)) != action.outputs.end();
-            if (wanted && blockOf_[s] == kNoBlock) hold(s, block, op);
-        }
-        if (op.workspace > Bytes(0)) allocate(op.workspace);
+        if (options_.signatures && !options_.signatures->empty())
+            runAsRecorded(action, op, (*options_.signatures)[action.target]);
+        else
+            runInOwnForm(action, op);
         if (action.kind == ActionKind::Compute && !op.viewOnly()) {
             ++fixedDone_;
             arrive();
         }
     }
 
+    void runInOwnForm(const Action& action, const Op& op) {
+        for (std::size_t j = 0; j < op.outputs.size(); ++j) {
+            if (!op.outputs[j].makesStorage) continue;
+            const StorageIndex s = graph_.storageOf(op.outputs[j].tensor);
+            const std::size_t block = allocate(graph_.storages[s].bytes);
+            if (keeps(action, j)) hold(s, block, op);
+        }
+        if (op.workspace > Bytes(0)) allocate(op.workspace);
+    }
+
+    // Every event inside the op has an instant of its own.
+    void runAsRecorded(const Action& action, const Op& op, const OpSignature& signature) {
+        done_ = now_ + signature.events + 1;
+        for (const Allocation& allocation : signature.allocations) {
+            const std::size_t block = made_.blocks.size();
+            made_.blocks.push_back({now_ + allocation.beginEvent, kOpen, allocation.bytes});
+            if (allocation.endEvent) {
+                made_.blocks[block].end = now_ + *allocation.endEvent;
+            } else if (allocation.output && op.outputs[*allocation.output].makesStorage) {
+                made_.blocks[block].end = done_;  // dropped right after the op, unless it is held
+                if (keeps(action, static_cast<std::size_t>(*allocation.output)))
+                    hold(graph_.storageOf(op.outputs[*allocation.output].tensor), block, op);
+            }
+        }
+    }
+
+    // Does result `j` of the action stay, by the accounting rules?
+    bool keeps(const Action& action, std::size_t j) const {
+        const StorageIndex s = graph_.storageOf(graph_.ops[action.target].outputs[j].tensor);
+        const bool wanted = action.kind == ActionKind::Compute ||
+                            std::find(action.outputs.begin(), action.outputs.end(),
+                                      static_cast<std::int32_t>(j)) != action.outputs.end();
+        return wanted && blockOf_[s] == kNoBlock;
+    }
+
     // A block that dies with the action unless something holds it.
     std::size_t allocate(Bytes bytes) {
-        made_.blocks.push_back({now(), now() + 1, bytes});
+        made_.blocks.push_back({now_, done_, bytes});
         return made_.blocks.size() - 1;
     }
 
     void hold(StorageIndex s, std::size_t block, const Op& op) {
         blockOf_[s] = block;
+        made_.blocks[block].end = kOpen;
         if (!options_.inPlace) return;
         const StorageIndex overwritten = inputToOverwrite(op, graph_.storages[s].bytes);
         if (overwritten == kNone) return;
@@ -139,16 +171,18 @@ private:
     // Encoding and decoding: the old form stays while the new one is made.
     void exchange(StorageIndex s, Bytes bytes) {
         const std::size_t block = allocate(bytes);
-        release(s, now() + 1);
+        release(s, done_);
         blockOf_[s] = block;
+        made_.blocks[block].end = kOpen;
     }
 
     void arrive() {
-        const std::int64_t begin = fixedDone_ == 0 ? -1 : now() + 1;
+        const std::int64_t begin = fixedDone_ == 0 ? -1 : done_;
         for (; arrived_ < arrivals_.size() && arrivals_[arrived_].fixedOpsBefore <= fixedDone_;
              ++arrived_) {
             blockOf_[arrivals_[arrived_].storage] = arrived_;
             made_.blocks[arrived_].begin = begin;
+            made_.blocks[arrived_].end = kOpen;
         }
     }
 
@@ -169,6 +203,7 @@ private:
     std::size_t arrived_ = 0;
     std::int32_t fixedDone_ = 0;
     std::size_t action_ = 0;
+    std::int64_t now_ = 0, done_ = 1;   // the action's first instant, and the first after it
     std::vector<std::size_t> blockOf_;  // of the resident form of each storage
     std::vector<std::pair<std::size_t, std::size_t>> merges_;
     ScheduleBlocks made_;

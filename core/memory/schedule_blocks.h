@@ -8,6 +8,7 @@
 
 #include "core/graph/training_graph.h"
 #include "core/memory/layout.h"
+#include "core/memory/signature.h"
 #include "core/plan/plan.h"
 
 namespace hw::core {
@@ -21,11 +22,11 @@ struct Arrival {
 /// In the order in which the constants come into being.
 std::vector<Arrival> constantArrivals(const TrainingGraph& graph);
 
-/// Blocks of a schedule in its own form: without a recorded allocation signature, each (re)computed
-/// op allocates all its new storages in result order (rule 4: those that are resident already, or
-/// not wanted, live for the op only), then its workspace where that is not 0; an encoding allocates
-/// the encoded form, a decoding the storage. Every new storage has a block, storages of no bytes
-/// too.
+/// Blocks of a schedule. With recorded signatures, each (re)computed op makes the allocations of
+/// its signature; those of results that are resident already, or not wanted, live for the op only
+/// (rule 4). In its own form, without signatures, it allocates all its new storages in result
+/// order, storages of no bytes too, then its workspace where that is not 0. An encoding allocates
+/// the encoded form, a decoding the storage.
 struct ScheduleBlocks {
     std::vector<Block> blocks;
     std::map<StorageIndex, std::size_t> constants;  // block of each
@@ -39,6 +40,8 @@ struct ScheduleBlocks {
 };
 
 struct BlockOptions {
+    /// One an op, or null or empty: the schedule's own form. Must outlive the call.
+    const Signatures* signatures = nullptr;
     /// An element-wise op writes its output over an input that dies with it (Chen et al. 2016,
     /// section 3, "inplace operation"): both become one block. A what-if figure: an executor
     /// replays ops as captured and does not do this. Merged are ops known by name to be
@@ -48,7 +51,7 @@ struct BlockOptions {
 };
 
 /// `schedule` must be valid for `graph` (see evaluate()). With no options the highest sum of live
-/// blocks is the judge's peak.
+/// blocks is the judge's peak; so it is with signatures and the workspaces measured with them.
 ScheduleBlocks scheduleBlocks(const TrainingGraph& graph, const Schedule& schedule,
                               const BlockOptions& options = {});
 

@@ -30,10 +30,11 @@ class RunTest(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp()
         cls.sessions = {}
-        for model in ("resnet", "transformer", "lstm"):
+        for model, size in (("resnet", ("--batch", "32")), ("transformer", ("--batch", "4", "--width", "64")),
+                            ("lstm", ("--batch", "96", "--width", "64")), ("unet", ("--batch", "2", "--size", "32"))):
             session = os.path.join(cls.folder, model + ".hws")
             code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "2", "--json", "--", sys.executable,
-                                  os.path.join(ROOT, "training", model + ".py"), "--steps", "3")
+                                  os.path.join(ROOT, "training", model + ".py"), "--steps", "3", *size)
             assert code == 0, errors
             cls.sessions[model] = session
 
@@ -42,7 +43,7 @@ class RunTest(unittest.TestCase):
         shutil.rmtree(cls.folder)
 
     def execute(self, *arguments):
-        code, out, errors = run(EXECUTOR, *arguments, "--json")
+        code, out, errors = run(EXECUTOR, *arguments, "--repeat", "1", "--json")
         self.assertEqual(code, 0, out + errors)
         return json.loads(out)
 
@@ -64,7 +65,8 @@ class RunTest(unittest.TestCase):
         return path, json.loads(out)
 
     def test_captured_order_then_plan(self):
-        for model, session in self.sessions.items():
+        for model in ("resnet", "transformer", "lstm"):
+            session = self.sessions[model]
             with self.subTest(model):
                 plan, planned = self.plan(model)
                 self.assertGreater(planned["recomputed_ops"], 0)
@@ -107,16 +109,106 @@ class RunTest(unittest.TestCase):
         self.assertEqual(code, 4, errors)
         self.assertIn("aten::bmm", errors)
 
-    def test_a_broken_schedule_is_refused(self):
-        plan, _ = self.plan("transformer")
-        with open(plan) as file:
+    def broken(self, path, change):
+        """The outcome of running a changed copy of a plan for the Transformer."""
+        with open(path) as file:
             document = json.load(file)
-        document["schedule"] = [entry for entry in document["schedule"] if entry[0] != "r"]
+        change(document)
         broken = os.path.join(self.folder, "broken.plan.json")
         with open(broken, "w") as file:
             json.dump(document, file)
-        code, _, errors = run(EXECUTOR, self.sessions["transformer"], broken)
-        self.assertEqual(code, 6, errors)
+        code, out, errors = run(EXECUTOR, self.sessions["transformer"], broken, "--json")
+        self.assertNotEqual(code, 0, out)
+        self.assertEqual(out, "")
+        return code, errors
+
+    def test_broken_plans_are_refused(self):
+        plan, _ = self.plan("transformer")
+        laid = os.path.join(self.folder, "laid.plan.json")
+        self.execute(self.sessions["transformer"])  # records what ops allocate
+        self.assertEqual(run(HIGHWATER, "layout", self.sessions["transformer"], plan, "-o", laid)[0], 0)
+
+        def without_recomputation(document):
+            document["schedule"] = [entry for entry in document["schedule"] if entry[0] != "r"]
+
+        def wrong_frees(document):  # before the op that they come after
+            schedule = document["schedule"]
+            for i in range(1, len(schedule)):
+                if schedule[i][0] == "f" and schedule[i - 1][0] == "c":
+                    schedule[i - 1:i + 1] = schedule[i], schedule[i - 1]
+
+        def unknown_codec(document):
+            last = next(entry for entry in reversed(document["schedule"]) if entry[0] == "f")
+            at = document["schedule"].index(last)
+            document["schedule"][at:at] = [["e", last[1], "zip", 8]]
+
+        def small_arena(document):
+            document["layout"]["arena_bytes"] //= 2
+
+        def overlap(document):
+            for offsets in document["layout"]["offsets"]:
+                offsets[:] = [0] * len(offsets)
+
+        def other_graph(document):
+            document["graph"]["fingerprint"] = "sha256:" + "0" * 64
+
+        for change, path, expected, named in ((without_recomputation, plan, 6, "op "), (wrong_frees, plan, 6, "op "),
+                                              (unknown_codec, plan, 4, "zip"), (other_graph, plan, 4, "graph"),
+                                              (small_arena, laid, 6, "inside the arena"), (overlap, laid, 6, "(op ")):
+            with self.subTest(change.__name__):
+                code, errors = self.broken(path, change)
+                self.assertEqual(code, expected, errors)
+                self.assertIn(named, errors)
+
+        truncated = os.path.join(self.folder, "truncated.plan.json")
+        with open(plan) as file, open(truncated, "w") as cut:
+            cut.write(file.read()[:-2000])
+        code, _, errors = run(EXECUTOR, self.sessions["transformer"], truncated)
+        self.assertEqual(code, 4, errors)
+
+    def encoded(self, model, encodings):
+        """The codecs of an echo plan, and the report of its run."""
+        plan = os.path.join(self.folder, "echo.plan.json")
+        code, _, errors = run(HIGHWATER, "plan", self.sessions[model], "--planner", "echo", "--ratio", "1",
+                              "--options", "encodings=" + encodings, "-o", plan)
+        self.assertEqual(code, 0, errors)
+        with open(plan) as file:
+            codecs = {entry[2] for entry in json.load(file)["schedule"] if entry[0] == "e"}
+        report = self.execute(self.sessions[model], plan)
+        self.assert_exact(report)
+        return codecs, report
+
+    def test_encoded_plans(self):
+        codecs, encoded = self.encoded("transformer", "on")
+        self.assertIn("mask1", codecs)
+        none, plain = self.encoded("transformer", "off")
+        self.assertEqual(none, set())
+        self.assertLess(encoded["measured_peak_bytes"], plain["measured_peak_bytes"])
+        self.assertIn("index32", self.encoded("unet", "on")[0])
+
+    def test_steps_in_a_row(self):
+        plan, _ = self.plan("lstm")
+        report = self.execute(self.sessions["lstm"], plan, "--steps", "4")
+        training = report["training"]
+        self.assertEqual(len(set(training["losses"])), 4, "parameters are carried on")
+        self.assertEqual(training["losses"], training["unplanned_losses"])
+        self.assertEqual(training["losses_different"], 0)
+        self.assertGreater(training["final_compared"], 20)
+        self.assertEqual(training["final_different"], 0)
+
+    def test_a_budget_for_the_arena(self):
+        session = self.sessions["lstm"]
+        self.execute(session)  # records what ops allocate
+        plan = os.path.join(self.folder, "arena.plan.json")
+        code, out, errors = run(HIGHWATER, "plan", session, "--planner", "dtr:eqclass", "--ratio", "0.6", "--fit",
+                                "arena", "-o", plan, "--json")
+        self.assertEqual(code, 0, errors)
+        planned = json.loads(out)
+        report = self.execute(session, plan)
+        self.assert_exact(report)
+        self.assertEqual(report["arena_bytes"], planned["arena_bytes"])
+        self.assertLessEqual(report["arena_bytes"], planned["budget_bytes"])
+        self.assertEqual(report["notes"], [])
 
 
 if __name__ == "__main__":

@@ -227,6 +227,28 @@ int checkCodecs(const TrainingGraph& graph, const Schedule& schedule) {
     return count;
 }
 
+TEST(EchoCodecs, NarrowTheIndicesOfAPooling) {
+    GraphBuilder b;
+    const auto input = b.constant(4 * kN);
+    b.phase(Phase::Forward);
+    const auto pooled = b.op("aten::max_pool2d_with_indices", {input}, {kN, 2 * kN});
+    const auto other = b.one("aten::exp", {pooled[0]}, kN);
+    b.phase(Phase::Backward);
+    const auto gradient =
+        b.one("aten::max_pool2d_with_indices_backward", {other, input, pooled[1]}, 4 * kN);
+    b.release(pooled[0]), b.release(pooled[1]), b.release(other), b.release(gradient);
+    b.final(input);
+    const TrainingGraph graph = b.build();
+    const auto sites = codecSites(graph);
+    ASSERT_EQ(sites.size(), 1U);
+    EXPECT_EQ(sites[0].storage, graph.storageOf(pooled[1]));
+    EXPECT_EQ(sites[0].codec, kIndexCodec);
+    EXPECT_EQ(sites[0].bytes, Bytes(kN));
+    const Schedule schedule = withCodecs(graph, baselineSchedule(graph), sites);
+    EXPECT_EQ(checkCodecs(graph, schedule), 1);
+    EXPECT_TRUE(evaluate(graph, schedule).valid);
+}
+
 TEST(EchoCodecs, ShrinkMasksWhileNobodyReadsThem) {
     std::vector<Block> blocks;
     const TrainingGraph graph = feedForward(8, blocks);

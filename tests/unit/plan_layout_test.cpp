@@ -110,6 +110,37 @@ TEST(PlanLayout, BothFormsOfAnEncodedStorageLiveWhileItsCodecRuns) {
                              kArenaAlignment));
 }
 
+TEST(PlanLayout, ARecordedSignatureSaysWhatAnOpAllocates) {
+    const Sample sample;
+    Signatures signatures(2);
+    // The second result first, then scratch that is gone before the first result is made.
+    signatures[0] = {{{Bytes(256), 1, 0, std::nullopt, nullptr},
+                      {Bytes(32), std::nullopt, 1, 2, nullptr},
+                      {Bytes(128), 0, 3, std::nullopt, nullptr}},
+                     4};
+    signatures[1] = {{{Bytes(64), 0, 0, std::nullopt, nullptr}}, 1};
+    const Schedule schedule{Action::compute(0), Action::free(sample.kept),
+                            Action::recompute(0, {0}), Action::compute(1)};
+    const ScheduleBlocks made = scheduleBlocks(sample.graph, schedule, {.signatures = &signatures});
+    ASSERT_EQ(made.allocations(2), 3u);
+    const Block* again = &made.blocks[made.firstOfAction[2]];
+    EXPECT_FALSE(again[1].livesWith(again[2])) << "the scratch is gone";
+    EXPECT_TRUE(again[0].livesWith(again[2]));
+    EXPECT_LT(again[0].end, again[2].end) << "a duplicate dies with the op";
+    const std::size_t last = made.firstOfAction[3];
+    EXPECT_TRUE(again[2].livesWith(made.blocks[last]));
+    EXPECT_FALSE(again[0].livesWith(made.blocks[last]));
+
+    const AddressLayout layout = layOut(sample.graph, schedule, quick(), &signatures);
+    EXPECT_TRUE(verifyLayout(layout, sample.graph, schedule, kArenaAlignment, &signatures));
+    AddressLayout shifted = layout;
+    shifted.offsets[2][0] = shifted.offsets[2][2];
+    const Status overlap =
+        verifyLayout(shifted, sample.graph, schedule, kArenaAlignment, &signatures);
+    ASSERT_FALSE(overlap);
+    EXPECT_NE(overlap.error().what.find("(op 0, make)"), std::string::npos) << overlap.error().what;
+}
+
 TEST(PlanLayout, ABrokenLayoutIsRefused) {
     const Sample sample;
     const Schedule schedule = baselineSchedule(sample.graph);

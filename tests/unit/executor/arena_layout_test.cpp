@@ -11,7 +11,7 @@ namespace {
 // constant 0 -> op 0 makes storage 1 -> op 1 makes storages 2 and 3 with 32 bytes of workspace.
 struct Sample {
     TrainingGraph graph;
-    std::vector<OpSignature> signatures;
+    Signatures signatures;
 
     Sample() {
         graph.storages.resize(4);
@@ -79,9 +79,33 @@ TEST(ArenaLayout, AForeignLayoutIsRefused) {
     broken.offsets[1].pop_back();
     EXPECT_FALSE(arenaFromLayout(broken, sample.graph, schedule, sample.signatures));
     broken = layout;
-    broken.offsets[0][0] = Bytes(4000);
-    EXPECT_FALSE(arenaFromLayout(broken, sample.graph, schedule, sample.signatures));
+    broken.offsets[0][0] = Bytes(4032);
+    const auto outside = arenaFromLayout(broken, sample.graph, schedule, sample.signatures);
+    ASSERT_FALSE(outside);
+    EXPECT_EQ(outside.error().code, ErrorCode::Verification);
+    EXPECT_NE(outside.error().what.find("op 0, first"), std::string::npos) << outside.error().what;
+    broken = layout;
+    broken.offsets[1][0] = Bytes(128);  // over the block of op 0
+    const auto overlap = arenaFromLayout(broken, sample.graph, schedule, sample.signatures);
+    ASSERT_FALSE(overlap);
+    EXPECT_EQ(overlap.error().code, ErrorCode::Verification);
+    EXPECT_NE(overlap.error().what.find("op 1, second"), std::string::npos) << overlap.error().what;
     broken = layout;
     broken.constants.clear();
     EXPECT_FALSE(arenaFromLayout(broken, sample.graph, schedule, sample.signatures));
+}
+
+TEST(ArenaLayout, EncodedFormsHaveTheirPlace) {
+    Sample sample;
+    ASSERT_EQ(sample.graph.finish(), "");
+    const Schedule schedule{Action::compute(0),
+                            {ActionKind::Encode, 1, {}, "mask1", Bytes(24)},
+                            {ActionKind::Decode, 1, {}, {}, {}},
+                            Action::compute(1)};
+    const Arena arena = packSchedule(sample.graph, schedule, sample.signatures);
+    ASSERT_EQ(arena.actions[1].size(), 1u);
+    EXPECT_EQ(arena.actions[1][0].bytes, Bytes(24));
+    ASSERT_EQ(arena.actions[2].size(), 1u);
+    EXPECT_EQ(arena.actions[2][0].bytes, Bytes(128));
+    EXPECT_GE(arena.bytes, Bytes(64 + 128 + 256 + 32 + 64));
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -69,4 +70,21 @@ TEST(Checksum, FindsWhatIsNotFinite) {
     EXPECT_FALSE(hasNonfinite(narrow));
     narrow.kind = ElementKind::Other;
     EXPECT_FALSE(hasNonfinite(narrow));
+}
+
+TEST(NumberOf, ReadsEveryFloatingType) {
+    const auto read = [](auto word, ElementKind kind) {
+        return numberOf(std::as_bytes(std::span(&word, 1)), kind);
+    };
+    EXPECT_EQ(read(2.5, ElementKind::Double), 2.5);
+    EXPECT_EQ(read(-0.375f, ElementKind::Float), -0.375);
+    EXPECT_EQ(read(std::uint16_t{0xc010}, ElementKind::BFloat16), -2.25);
+    EXPECT_EQ(read(std::uint16_t{0x3c00}, ElementKind::Half), 1.0);
+    EXPECT_EQ(read(std::uint16_t{0xc500}, ElementKind::Half), -5.0);
+    EXPECT_EQ(read(std::uint16_t{0x0001}, ElementKind::Half), 0x1p-24);
+    EXPECT_EQ(read(std::uint16_t{0x7bff}, ElementKind::Half), 65504.0);
+    EXPECT_TRUE(std::isinf(*read(std::uint16_t{0x7c00}, ElementKind::Half)));
+    EXPECT_TRUE(std::isnan(*read(std::uint16_t{0x7e00}, ElementKind::Half)));
+    EXPECT_FALSE(read(std::int64_t{1}, ElementKind::Other));
+    EXPECT_FALSE(read(2.5, ElementKind::Float)) << "a complex number";
 }

@@ -78,6 +78,21 @@ TEST(Verification, TheFirstDifferenceIsNamed) {
     EXPECT_EQ(comparison.figures().first->op, 0);
     EXPECT_EQ(comparison.figures().first->layer, "block.relu");
     EXPECT_TRUE(comparison.figures().first->recomputed);
+    EXPECT_EQ(comparison.figures().first->tensor, sample.graph.ops[0].outputs[0].tensor);
+    EXPECT_EQ(comparison.figures().first->storage, 1);
+}
+
+TEST(Verification, ADifferenceAtTheEndNamesItsStorage) {
+    Sample sample;
+    Reference reference(sample.graph);
+    sample.record(reference);
+    Comparison comparison(reference);
+    sample.output[0] = 9;
+    comparison.compare(sample.end());
+    ASSERT_TRUE(comparison.figures().first);
+    EXPECT_FALSE(comparison.figures().first->op);
+    EXPECT_EQ(comparison.figures().first->tensor, sample.graph.finalTensors[0]);
+    EXPECT_EQ(comparison.figures().first->storage, 1);
 }
 
 TEST(Verification, WhatIsNotFiniteIsCounted) {

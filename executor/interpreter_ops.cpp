@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "executor/interpreter_state.h"
+
+namespace hw::executor {
+namespace {
+
+void collectTensors(const c10::IValue& value, std::vector<at::Tensor>& into) {
+    if (value.isTensor()) {
+        if (value.toTensor().defined()) into.push_back(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const at::Tensor& tensor : value.toTensorVector())
+            if (tensor.defined()) into.push_back(tensor);
+    } else if (value.isList()) {
+        for (const c10::IValue& item : value.toListRef()) collectTensors(item, into);
+    } else if (value.isTuple()) {
+        for (const c10::IValue& item : value.toTupleRef().elements()) collectTensors(item, into);
+    }
+}
+
+}  // namespace
+
+Status Interpreter::State::callKernel(OpIndex index, bool again) {
+    const CallableOp& op = ops[index];
+    stack.clear();
+    for (const OpArgument& argument : op.arguments) {
+        for (const TensorIndex t : argument.tensors)
+            if (t != kNone && !tensors[t].defined())
+                return disagreement(index, "misses tensor " + std::to_string(t));
+        const auto tensor = [&](TensorIndex t) { return t == kNone ? at::Tensor() : tensors[t]; };
+        switch (argument.kind) {
+            case OpArgument::Kind::Value:
+                stack.emplace_back(argument.value);
+                break;
+            case OpArgument::Kind::Tensor:
+                // In-place ops may change sizes and strides: of a tensor of their own, so that
+                // others that share the recorded one keep theirs.
+                stack.emplace_back(argument.written ? torch::alias(tensors[argument.tensors[0]])
+                                                    : tensors[argument.tensors[0]]);
+                break;
+            case OpArgument::Kind::TensorList: {
+                c10::List<at::Tensor> list;
+                for (const TensorIndex t : argument.tensors) list.push_back(tensor(t));
+                stack.emplace_back(std::move(list));
+                break;
+            }
+            case OpArgument::Kind::OptionalTensorList: {
+                c10::List<c10::optional<at::Tensor>> list;
+                for (const TensorIndex t : argument.tensors)
+                    list.push_back(t == kNone ? c10::optional<at::Tensor>()
+                                              : c10::optional<at::Tensor>(tensors[t]));
+                stack.emplace_back(std::move(list));
+                break;
+            }
+        }
+    }
+    if (again)
+        for (const std::size_t position : op.leftOutOnRecompute) stack[position] = c10::IValue();
+    const auto begin = Clock::now();
+    const Status ok = torch::call(op.handle, stack);
+    kernelTime = since(begin);
+    result.kernels += kernelTime;
+    if (!ok) return disagreement(index, "failed: " + ok.error().what);
+    outputs.clear();
+    for (const c10::IValue& value : stack) collectTensors(value, outputs);
+    stack.clear();
+    return {};
+}
+
+// Gives the results their places by the accounting rules: a first computation keeps all, a
+// recomputation the wanted ones that are not there already.
+Status Interpreter::State::adopt(OpIndex index, const Action& action) {
+    const core::Op& op = graph.ops[index];
+    const auto wanted = [&](std::size_t j) {
+        return action.kind == ActionKind::Compute ||
+               std::find(action.outputs.begin(), action.outputs.end(),
+                         static_cast<std::int32_t>(j)) != action.outputs.end();
+    };
+    for (std::size_t j = 0; j < op.outputs.size(); ++j) {
+        const TensorIndex t = op.outputs[j].tensor;
+        const StorageIndex s = graph.storageOf(t);
+        if (op.outputs[j].makesStorage) {
+            if (resident(s) || !wanted(j)) continue;
+            for (const core::Use& use : op.inputs)
+                if (resident(graph.storageOf(use.tensor)) &&
+                    storages[graph.storageOf(use.tensor)].is_alias_of(outputs[j].storage()))
+                    return disagreement(index,
+                                        "returned a view where the capture saw a new storage");
+            storages[s] = outputs[j].storage();
+            tensors[t] = outputs[j];
+        } else if (resident(s) && wanted(j)) {
+            if (storages[s].is_alias_of(outputs[j].storage())) {
+                tensors[t] = outputs[j];
+            } else if (action.kind == ActionKind::Compute) {
+                return disagreement(index, "returned a new storage where the capture saw a view");
+            } else {  // a view of a duplicate: the resident sibling has the same bytes
+                tensors[t] =
+                    torch::makeView(storages[s], outputs[j].scalar_type(), outputs[j].sizes(),
+                                    outputs[j].strides(), outputs[j].storage_offset());
+            }
+        }
+    }
+    return {};
+}
+
+StorageBytes Interpreter::State::inputsOf(OpIndex index) const {
+    StorageBytes inputs;
+    for (const core::Use& use : graph.ops[index].inputs) {
+        const StorageIndex s = graph.storageOf(use.tensor);
+        if (resident(s)) inputs.emplace_back(s, bytesOf(storages[s]));
+    }
+    return inputs;
+}
+
+void Interpreter::State::observe(std::size_t at, OpIndex index, bool first) {
+    OpResults results;
+    results.action = at;
+    results.op = index;
+    results.first = first;
+    for (const at::Tensor& tensor : outputs) results.outputs.push_back(torch::bytesOf(tensor));
+    results.inputs = inputsOf(index);
+    for (const core::Write& write : graph.ops[index].writes)
+        if (resident(write.storage))
+            results.written.emplace_back(write.storage, bytesOf(storages[write.storage]));
+    options.observer->afterOp(results);
+}
+
+void Interpreter::State::profile(OpIndex index, const OpSignature& signature, Bytes risen) {
+    OpSignature& kept = result.signatures[index] = signature;
+    Bytes fresh;
+    for (Allocation& allocation : kept.allocations) {
+        if (allocation.endEvent) continue;
+        for (std::size_t j = 0; j < outputs.size(); ++j)
+            if (graph.ops[index].outputs[j].makesStorage &&
+                outputs[j].storage().data() == allocation.address)
+                allocation.output = static_cast<int>(j);
+        if (allocation.output) fresh += allocation.bytes;
+    }
+    result.times[index] = kernelTime;
+    result.workspaces[index] = std::max(risen - fresh, Bytes(0));
+}
+
+Status Interpreter::State::runOp(std::size_t at, const Action& action) {
+    const OpIndex index = action.target;
+    const CallableOp& op = ops[index];
+    const bool again = action.kind == ActionKind::Recompute;
+    if (op.skipped) return {};
+    // A random op draws the same numbers again, and leaves the generator where it found it.
+    std::vector<std::vector<std::byte>> before;
+    for (std::size_t g = 0; g < op.generators.size(); ++g) {
+        if (!again && !runAgain[index]) break;
+        at::Generator& generator = generators[op.generators[g]];
+        (again ? before : savedGenerators[index]).push_back(torch::stateOf(generator));
+        if (!again) continue;
+        if (Status ok = torch::setState(generator, savedGenerators[index][g]); !ok) return ok;
+    }
+    if (options.observer) options.observer->beforeOp(index, inputsOf(index));
+    const Bytes live = tracker.live();
+    tracker.beginWindow(&labels[index], options.arena ? &options.arena->actions[at] : nullptr,
+                        options.profile);
+    Status ok = callKernel(index, again);
+    const Bytes highest = tracker.windowPeak();
+    const OpSignature signature = tracker.endWindow();
+    if (!ok) return ok;
+    if (outputs.size() != graph.ops[index].outputs.size())
+        return disagreement(index,
+                            "returned " + std::to_string(outputs.size()) + " tensors where " +
+                                std::to_string(graph.ops[index].outputs.size()) + " were captured");
+    for (const at::Tensor& tensor : outputs)
+        if (!tensor.has_storage())
+            return disagreement(index, "returned a tensor without a storage");
+    if (options.profile) profile(index, signature, highest - live);
+    if (options.observer) observe(at, index, !again);
+    if (index == options.watched && !again && !outputs.empty() && outputs[0].is_contiguous()) {
+        const auto* data = static_cast<const std::byte*>(outputs[0].data_ptr());
+        result.watched.assign(data, data + outputs[0].nbytes());
+    }
+    if (ok = adopt(index, action); !ok) return ok;
+    outputs.clear();
+    for (std::size_t g = 0; g < before.size(); ++g)
+        if (ok = torch::setState(generators[op.generators[g]], before[g]); !ok) return ok;
+    return {};
+}
+
+}  // namespace hw::executor

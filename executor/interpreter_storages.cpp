@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "executor/codec.h"
+#include "executor/interpreter_state.h"
+
+namespace hw::executor {
+
+// A tensor as it was recorded, on its resident storage.
+Status Interpreter::State::defineFromRecord(TensorIndex t) {
+    if (graph.tensors[t].sessionId == kNone) return {};
+    const TensorShape& shape = step.shapes[t];
+    const auto dtype = torch::dtypeFromName(shape.dtype);
+    if (!dtype)
+        return core::badInput("a tensor of the session has the unknown type '" + shape.dtype + "'",
+                              "this executor cannot run it");
+    tensors[t] = torch::makeView(storages[graph.storageOf(t)], *dtype, shape.sizes, shape.strides,
+                                 shape.offset);
+    return {};
+}
+
+// What the tensor that came with a storage says of it.
+ElementType Interpreter::State::elementsOf(StorageIndex s) const {
+    const std::string& dtype = step.shapes[graph.storages[s].tensors.front()].dtype;
+    const auto type = torch::dtypeFromName(dtype);
+    return {type ? c10::elementSize(*type) : 1, elementKind(dtype)};
+}
+
+Error Interpreter::State::codecFailed(StorageIndex s, const Error& error) const {
+    const OpIndex creator = graph.storages[s].creator;
+    return {error.code,
+            "storage " + std::to_string(s) +
+                (creator == kNone ? " (a constant)" : ", made by " + labels[creator] + ",") +
+                " cannot be encoded as planned: " + error.what,
+            error.hint};
+}
+
+// Constants come into being where they did in the capture, with their first contents.
+Status Interpreter::State::arrive() {
+    const auto begin = Clock::now();
+    static const std::vector<ArenaSlot> noSlots;
+    for (; arrived < arrivals.size() && arrivals[arrived].fixedOpsBefore <= fixedDone; ++arrived) {
+        const StorageIndex s = arrivals[arrived].storage;
+        const std::string name = "constant " + std::to_string(s);
+        std::vector<ArenaSlot> slot;
+        if (options.arena)
+            if (const auto at = options.arena->constants.find(s);
+                at != options.arena->constants.end())
+                slot.push_back(at->second);
+        tracker.beginWindow(&name, options.arena ? &slot : nullptr, false);
+        storages[s] = torch::makeStorage(static_cast<std::size_t>(graph.storages[s].bytes.count()));
+        tracker.endWindow();
+        if (storages[s].nbytes() > 0) fill(s);
+        for (const TensorIndex t : graph.storages[s].tensors) {
+            if (graph.tensors[t].creator != kNone) continue;
+            if (Status ok = defineFromRecord(t); !ok) return ok;
+        }
+    }
+    arrivalTime += since(begin);
+    return {};
+}
+
+void Interpreter::State::fill(StorageIndex s) {
+    const std::span<std::byte> bytes = bytesOf(storages[s]);
+    if (options.from)
+        if (const auto at = options.from->contents.find(s); at != options.from->contents.end()) {
+            std::copy_n(at->second.begin(), std::min(bytes.size(), at->second.size()),
+                        bytes.begin());
+            return;
+        }
+    fillConstant(step, s, bytes);
+}
+
+// The other form of a storage, from the place that the arena has for it.
+core::Result<c10::Storage> Interpreter::State::makeForm(std::size_t at, StorageIndex s,
+                                                        Bytes bytes) {
+    const std::string label =
+        "action " + std::to_string(at) + " (a codec of storage " + std::to_string(s) + ")";
+    tracker.beginWindow(&label, options.arena ? &options.arena->actions[at] : nullptr, false);
+    c10::Storage form = torch::makeStorage(static_cast<std::size_t>(bytes.count()));
+    tracker.endWindow();
+    return form;
+}
+
+Status Interpreter::State::encode(std::size_t at, const Action& action) {
+    const StorageIndex s = action.target;
+    auto form = makeForm(at, s, action.encodedBytes);
+    if (!form) return form.error();
+    if (Status ok =
+            executor::encode(action.codec, elementsOf(s), bytesOf(storages[s]), bytesOf(*form));
+        !ok)
+        return codecFailed(s, ok.error());
+    free(s);
+    encoded[s] = {std::move(*form), action.codec};
+    return {};
+}
+
+// Views do not survive an encoding: the tensor that came with the storage is all that comes back,
+// and, of a constant, those that no op makes.
+Status Interpreter::State::decode(std::size_t at, const Action& action) {
+    const StorageIndex s = action.target;
+    auto plain = makeForm(at, s, graph.storages[s].bytes);
+    if (!plain) return plain.error();
+    const EncodedForm& form = encoded[s];
+    if (Status ok =
+            executor::decode(form.codec, elementsOf(s), bytesOf(form.bytes), bytesOf(*plain));
+        !ok)
+        return codecFailed(s, ok.error());
+    encoded.erase(s);
+    storages[s] = std::move(*plain);
+    for (const TensorIndex t : graph.storages[s].tensors)
+        if (t == graph.storages[s].tensors.front() || graph.tensors[t].creator == kNone)
+            if (Status ok = defineFromRecord(t); !ok) return ok;
+    return {};
+}
+
+void Interpreter::State::free(StorageIndex s) {
+    if (encoded.erase(s) > 0) return;
+    for (const TensorIndex t : graph.storages[s].tensors) tensors[t].reset();
+    if (resident(s) && storages[s].use_count() > 1)
+        result.held.push_back("storage " + std::to_string(s) + " is kept alive past its release");
+    storages[s] = c10::Storage();
+}
+
+FinalState Interpreter::State::finalState() {
+    FinalState state;
+    for (const TensorIndex t : graph.finalTensors) {
+        const StorageIndex s = graph.storageOf(t);
+        state.tensors.push_back(tensors[t].defined() ? torch::bytesOf(tensors[t])
+                                                     : TensorBytes{nullptr, 1, {}, {0}, {1}});
+        if (std::none_of(state.storages.begin(), state.storages.end(),
+                         [&](auto& pair) { return pair.first == s; }))
+            state.storages.emplace_back(s, bytesOf(storages[s]));
+    }
+    for (auto& [id, generator] : generators) state.generators.push_back(torch::stateOf(generator));
+    return state;
+}
+
+}  // namespace hw::executor

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "executor/training.h"
+
+namespace hw::executor {
+namespace {
+
+using core::kNone;
+using core::OpIndex;
+using core::StorageIndex;
+
+struct Trained {
+    std::vector<std::vector<std::byte>> losses;
+    StepState left;                                           // for the next step
+    std::map<StorageIndex, std::vector<std::byte>> storages;  // all that the last step left
+};
+
+core::Result<Trained> train(Interpreter& interpreter, const Step& step, int steps,
+                            const Course& course, OpIndex loss) {
+    Trained trained;
+    for (int i = 0; i < steps; ++i) {
+        RunOptions options;
+        options.arena = course.arena;
+        options.checking = true;
+        options.watched = loss;
+        options.from = i == 0 ? nullptr : &trained.left;
+        StepState next;
+        const bool last = i + 1 == steps;
+        auto result = interpreter.run(*course.schedule, options, [&](const FinalState& state) {
+            for (const auto& [s, bytes] : state.storages) {
+                if (step.graph.storages[s].isConstant())
+                    next.contents[s].assign(bytes.begin(), bytes.end());
+                if (last) trained.storages[s].assign(bytes.begin(), bytes.end());
+            }
+            next.generators = state.generators;
+        });
+        if (!result) return result.error();
+        trained.left = std::move(next);
+        trained.losses.push_back(std::move(result->watched));
+    }
+    return trained;
+}
+
+std::vector<double> numbers(const std::vector<std::vector<std::byte>>& losses, ElementKind kind) {
+    std::vector<double> values;
+    for (const auto& bytes : losses)
+        if (const auto value = numberOf(bytes, kind)) values.push_back(*value);
+    return values;
+}
+
+// State that the step replaces by new storages instead of writing it: the link is not recorded.
+std::string replacedState(const core::TrainingGraph& graph) {
+    std::size_t count = 0;
+    for (const core::Storage& storage : graph.storages)
+        if (storage.isConstant() && !storage.aliveAtEnd && storage.bytes > core::Bytes(0) &&
+            (storage.category == core::Category::Parameter ||
+             storage.category == core::Category::OptimizerState))
+            ++count;
+    return count == 0 ? std::string()
+                      : std::to_string(count) +
+                            " parameters or optimizer states are replaced in the step, not "
+                            "written: every step starts with them as recorded";
+}
+
+}  // namespace
+
+OpIndex lossOp(const Step& step) {
+    OpIndex found = kNone;
+    bool inLoss = false;
+    for (OpIndex i = 0; i < static_cast<OpIndex>(step.graph.ops.size()); ++i) {
+        const core::Op& op = step.graph.ops[i];
+        // The gradient of the loss by itself comes right behind it, and may count as forward.
+        if (op.phase != core::Phase::Forward || op.outputs.empty() ||
+            !op.outputs.front().makesStorage || op.name.starts_with("aten::ones_like"))
+            continue;
+        const TensorShape& shape = step.shapes[op.outputs.front().tensor];
+        if (!shape.sizes.empty() || elementKind(shape.dtype) == ElementKind::Other) continue;
+        const bool loss = layerOf(step.graph, i) == "(loss)";
+        if (inLoss && !loss) continue;
+        inLoss = loss;
+        found = i;
+    }
+    return found;
+}
+
+core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, int steps,
+                                  const Course& unplanned, const Course* planned) {
+    const OpIndex loss = lossOp(step);
+    auto reference = train(interpreter, step, steps, unplanned, loss);
+    if (!reference) return reference.error();
+    Training training;
+    training.steps = steps;
+    const ElementKind kind =
+        loss == kNone ? ElementKind::Other
+                      : elementKind(step.shapes[step.graph.ops[loss].outputs.front().tensor].dtype);
+    training.unplannedLosses = numbers(reference->losses, kind);
+    training.note = replacedState(step.graph);
+    if (!planned) return training;
+
+    auto trained = train(interpreter, step, steps, *planned, loss);
+    if (!trained) return trained.error();
+    training.losses = numbers(trained->losses, kind);
+    for (std::size_t i = 0; i < reference->losses.size(); ++i)
+        if (trained->losses[i] != reference->losses[i]) ++training.lossesDifferent;
+    for (const auto& [s, bytes] : reference->storages) {
+        const auto at = trained->storages.find(s);
+        ++training.finalCompared;
+        if (at == trained->storages.end() || at->second != bytes) ++training.finalDifferent;
+    }
+    ++training.finalCompared;
+    if (trained->left.generators != reference->left.generators) ++training.finalDifferent;
+    return training;
+}
+
+}  // namespace hw::executor

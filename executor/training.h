@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Several steps in a row: what one leaves in parameters, buffers, optimizer state and generators is
+// what the next one starts from. Inputs are those of the recorded step, every time.
+#pragma once
+
+#include "core/base/result.h"
+#include "executor/interpreter.h"
+#include "executor/report.h"
+
+namespace hw::executor {
+
+/// One way through a step. Both must outlive its use.
+struct Course {
+    const core::Schedule* schedule = nullptr;
+    const Arena* arena = nullptr;
+};
+
+/// The op whose first result is the loss: the last of the forward pass that makes a floating scalar
+/// first, one of a layer "(loss)" before others. kNone when there is none.
+core::OpIndex lossOp(const Step& step);
+
+/// Trains `steps` steps unplanned and, with `planned`, as many under the plan, and compares every
+/// loss and the bytes of what the last step leaves. Errors: those of Interpreter::run().
+core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, int steps,
+                                  const Course& unplanned, const Course* planned);
+
+}  // namespace hw::executor
