@@ -57,9 +57,9 @@ class RunTest(unittest.TestCase):
         self.assertGreaterEqual(report["arena_bytes"], report["arena_lower_bound_bytes"])
 
     def plan(self, model):
-        """A dtr:eqclass plan at 60 % of the recorded peak."""
+        """A dtr:eqclass plan at 70 % of the recorded peak."""
         path = os.path.join(self.folder, model + ".plan.json")
-        code, out, errors = run(HIGHWATER, "plan", self.sessions[model], "--planner", "dtr:eqclass", "--ratio", "0.6",
+        code, out, errors = run(HIGHWATER, "plan", self.sessions[model], "--planner", "dtr:eqclass", "--ratio", "0.7",
                                 "-o", path, "--json")
         self.assertEqual(code, 0, model + ": " + errors)
         return path, json.loads(out)
