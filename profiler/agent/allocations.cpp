@@ -28,9 +28,15 @@ struct Shard {
     std::size_t used = 0;
 };
 
+constexpr std::int64_t kWatched = INT64_MIN;  // bytes of a block that is not counted
+constexpr std::size_t kMostFreed = 8192;      // between two calls of takeFreed()
 constexpr const char* kLibrary = "libc10.so";
 constexpr std::size_t kShards = 64;
 Shard gShards[kShards];
+
+std::atomic_flag gFreedLock = ATOMIC_FLAG_INIT;
+std::uintptr_t gFreed[kMostFreed];
+std::size_t gFreedCount = 0;  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
 std::atomic<std::int64_t> gLive{0};
@@ -55,15 +61,15 @@ std::size_t slotOf(std::uintptr_t address, const Shard& shard) {
 
 class Guard {
 public:
-    explicit Guard(Shard& shard) : shard_(shard) {
-        while (shard_.lock.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause();
+    explicit Guard(std::atomic_flag& lock) : lock_(lock) {
+        while (lock_.test_and_set(std::memory_order_acquire)) __builtin_ia32_pause();
     }
-    ~Guard() { shard_.lock.clear(std::memory_order_release); }
+    ~Guard() { lock_.clear(std::memory_order_release); }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
 
 private:
-    Shard& shard_;
+    std::atomic_flag& lock_;
 };
 
 void place(Shard& shard, Entry entry) {
@@ -92,16 +98,17 @@ bool grow(Shard& shard) {
 
 bool insert(std::uintptr_t address, std::int64_t bytes) {
     Shard& shard = shardOf(address);
-    const Guard guard(shard);
+    const Guard guard(shard.lock);
     if (shard.used * 2 >= shard.capacity && !grow(shard)) return false;
     place(shard, {address, bytes});
     return true;
 }
 
-/// Bytes of the block, -1 when it is not counted; takes it out when asked.
+/// Bytes of the block, kWatched when it is only watched, -1 when it is unknown; takes it out when
+/// asked.
 std::int64_t find(std::uintptr_t address, bool remove) {
     Shard& shard = shardOf(address);
-    const Guard guard(shard);
+    const Guard guard(shard.lock);
     if (shard.capacity == 0) return -1;
     const std::size_t mask = shard.capacity - 1;
     std::size_t slot = slotOf(address, shard);
@@ -146,11 +153,18 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     return status;
 }
 
+void noteFreed(std::uintptr_t address) {
+    const Guard guard(gFreedLock);
+    if (gFreedCount < kMostFreed) gFreed[gFreedCount] = address;
+    if (gFreedCount <= kMostFreed) ++gFreedCount;
+}
+
 void countingFree(void* block) {
     // The entry goes before the block does: another thread may get the same address at once.
     if (block != nullptr && gEnabled.load(std::memory_order_relaxed)) {
         const std::int64_t bytes = find(reinterpret_cast<std::uintptr_t>(block), true);
         if (bytes > 0) gLive.fetch_sub(bytes, std::memory_order_relaxed);
+        if (bytes != -1) noteFreed(reinterpret_cast<std::uintptr_t>(block));
     }
     gFree(block);
 }
@@ -167,10 +181,14 @@ int redirect(const char* symbol, void* seen, void* to) {
 // What was counted in an earlier recording may have gone unseen since.
 void forgetBlocks() {
     for (Shard& shard : gShards) {
-        const Guard guard(shard);
+        const Guard guard(shard.lock);
         if (shard.entries != nullptr) munmap(shard.entries, shard.capacity * sizeof(Entry));
         shard.entries = nullptr;
         shard.capacity = shard.used = 0;
+    }
+    {
+        const Guard guard(gFreedLock);
+        gFreedCount = 0;
     }
     gLive.store(0);
     gOpPeak.store(0);
@@ -217,7 +235,22 @@ AllocationFigures restartStepWindow() {
 }
 
 std::int64_t blockBytes(std::uintptr_t address) {
-    return gEnabled.load(std::memory_order_relaxed) ? find(address, false) : -1;
+    const std::int64_t bytes = gEnabled.load(std::memory_order_relaxed) ? find(address, false) : -1;
+    return bytes == kWatched ? -1 : bytes;
+}
+
+bool watchBlock(std::uintptr_t address) {
+    if (!gEnabled.load(std::memory_order_relaxed) || find(address, false) != -1) return false;
+    return insert(address, kWatched);
+}
+
+std::int64_t takeFreed(std::int64_t* addresses) {
+    const Guard guard(gFreedLock);
+    const std::size_t count = gFreedCount;
+    gFreedCount = 0;
+    if (count > kMostFreed) return -1;
+    for (std::size_t i = 0; i < count; ++i) addresses[i] = static_cast<std::int64_t>(gFreed[i]);
+    return static_cast<std::int64_t>(count);
 }
 
 void pauseCounting(bool paused) {

@@ -25,6 +25,12 @@ AllocationFigures endOpWindow();
 AllocationFigures restartStepWindow();
 /// Requested size of a counted block, -1 for any other address.
 std::int64_t blockBytes(std::uintptr_t address);
+/// From now on takeFreed() tells when a block that was made unseen goes. False: it is known
+/// already.
+bool watchBlock(std::uintptr_t address);
+/// Addresses of counted and watched blocks that went since the last call, in order: up to 8,192 of
+/// them, their number; -1 when there were more.
+std::int64_t takeFreed(std::int64_t* addresses);
 /// Allocations of the calling thread are not counted while paused: the shim's own tensors.
 void pauseCounting(bool paused);
 /// In a forked child: never take a lock that another thread held at the fork.

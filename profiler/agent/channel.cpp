@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kQueueBytes = 64u << 20;  // reserved, touched as needed
 constexpr int kStallMilliseconds = 10000;
 constexpr int kWriterMilliseconds = 100;
+constexpr timespec kGathering{0, 1000000};
 constexpr std::size_t kWriteBytes = 256u << 10;
 
 std::atomic<int> gSocket{-1};
@@ -31,6 +32,7 @@ unsigned char* gRing = nullptr;
 std::size_t gHead = 0;  // next byte to write out
 std::size_t gCount = 0;
 bool gWriterRuns = false;
+int gFlushes = 0;  // that wait for the queue to be empty
 
 timespec deadlineIn(int milliseconds) {
     timespec now{};
@@ -73,6 +75,13 @@ void* writerMain(void*) {
     for (;;) {
         while (gCount == 0 && !gBroken.load()) pthread_cond_wait(&gFilled, &gLock);
         if (gBroken.load()) break;
+        if (gCount < kWriteBytes && gFlushes == 0) {
+            // More is about to come: a wake-up for every frame would cost more than the frame.
+            pthread_mutex_unlock(&gLock);
+            nanosleep(&kGathering, nullptr);
+            pthread_mutex_lock(&gLock);
+            if (gBroken.load()) break;
+        }
         std::size_t run = kQueueBytes - gHead;
         if (run > gCount) run = gCount;
         if (run > kWriteBytes) run = kWriteBytes;
@@ -209,11 +218,12 @@ Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const
         if (pthread_cond_timedwait(&gDrained, &gLock, &deadline) == ETIMEDOUT) gBroken.store(true);
     }
     const bool broken = gBroken.load();
+    const bool wasEmpty = gCount == 0;
     if (!broken) {
         append(&header, sizeof(header));
         append(first, firstBytes);
         append(second, secondBytes);
-        pthread_cond_signal(&gFilled);
+        if (wasEmpty) pthread_cond_signal(&gFilled);
     }
     pthread_mutex_unlock(&gLock);
     return broken ? Sent::Broken : Sent::Queued;
@@ -224,8 +234,10 @@ bool flushChannel(int timeoutMilliseconds) {
     const timespec deadline = deadlineIn(timeoutMilliseconds);
     pthread_mutex_lock(&gLock);
     int status = 0;
+    ++gFlushes;
     while (gCount > 0 && !gBroken.load() && status == 0)
         status = pthread_cond_timedwait(&gDrained, &gLock, &deadline);
+    --gFlushes;
     const bool empty = gCount == 0;
     pthread_mutex_unlock(&gLock);
     return empty;

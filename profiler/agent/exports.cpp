@@ -113,6 +113,12 @@ HW_EXPORT void hw_pause(int paused) {
 HW_EXPORT std::int64_t hw_block(std::uint64_t address) {
     return blockBytes(static_cast<std::uintptr_t>(address));
 }
+HW_EXPORT int hw_watch(std::uint64_t address) {
+    return watchBlock(static_cast<std::uintptr_t>(address)) ? 1 : 0;
+}
+HW_EXPORT std::int64_t hw_freed(std::int64_t* addresses) {
+    return takeFreed(addresses);
+}
 HW_EXPORT std::int64_t hw_now() {
     return now();
 }

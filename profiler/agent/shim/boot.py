@@ -32,6 +32,8 @@ def declare(library):
             ("hw_unpatch", None),
             ("hw_pause", None, ctypes.c_int),
             ("hw_block", ctypes.c_int64, ctypes.c_uint64),
+            ("hw_watch", ctypes.c_int, ctypes.c_uint64),
+            ("hw_freed", ctypes.c_int64, longs),
             ("hw_now", ctypes.c_int64),
             ("hw_begin", None, longs),
             ("hw_end", None, longs),

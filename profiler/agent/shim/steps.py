@@ -105,7 +105,7 @@ class Steps:
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
-        registry.poll()
+        registry.sweep()
         # Attached to a running program, no module has run yet: whose a parameter is, the step tells.
         self.census(ignore, registry, self.capture.layers.main is not None)
         self.start()
@@ -113,7 +113,7 @@ class Steps:
     def start(self):
         """The step begins here; nothing before it counts."""
         registry = self.capture.registry
-        registry.poll()
+        registry.sweep()
         registry.epoch += 1
         library.hw_window(self.window)
         self.carried_peak = registry.op_peak = 0
@@ -124,7 +124,7 @@ class Steps:
     def end(self, ignore):
         now = library.hw_now()
         registry = self.capture.registry
-        registry.poll()
+        registry.sweep()
         finals = self.census(ignore, registry)
         library.hw_window(self.window)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.

@@ -17,19 +17,24 @@ _expired = _Untyped._expired
 _free_weak = _Untyped._free_weak_ref
 
 PLAIN = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
+MOST_FREED = 8192  # see takeFreed() of the agent
+ALIGNMENT = 64     # of the framework's allocator
 SMALL_BYTES = 64  # floating constants up to here are scalars in tensor form: always stored
 LARGE_BYTES = 64 << 20
 
 
 class Storage:
     __slots__ = ("id", "weak", "bytes", "version", "epoch", "op", "phase", "tensors", "first",
-                 "stored", "category", "counted", "layer")
+                 "stored", "category", "counted", "layer", "address")
 
 
 class Registry:
     def __init__(self, contents):
         self.contents = contents  # floating constants too
         self.live = {}            # weak address -> Storage
+        self.watched = {}         # address of its block -> weak address
+        self.unwatched = set()    # weak addresses: no release of a block tells that they go
+        self.freed = (ctypes.c_int64 * MOST_FREED)()
         self.epoch = 0            # goes up with every possible start of a step
         self.seq = 0
         self.storages = 0
@@ -45,13 +50,49 @@ class Registry:
 
     def poll(self):
         """Notes the storages that have gone since the last call."""
-        live = self.live
-        for weak in [weak for weak in live if _expired(weak)]:
-            storage = live.pop(weak)
-            _free_weak(weak)
-            if not storage.counted:
-                self.foreign -= storage.bytes
-            encode.send_free(storage.id, self.next_seq())
+        count = library.hw_freed(self.freed)
+        if count < 0:
+            self.sweep()
+            return
+        for address in self.freed[:count]:
+            weak = self.watched.get(address)
+            if weak is not None and _expired(weak):  # it may only have got another block
+                del self.watched[address]
+                self.gone(weak)
+        if self.unwatched:
+            for weak in [weak for weak in self.unwatched if _expired(weak)]:
+                self.unwatched.discard(weak)
+                self.gone(weak)
+
+    def sweep(self):
+        """The same, by looking at every storage."""
+        for weak in [weak for weak in self.live if _expired(weak)]:
+            storage = self.live[weak]
+            if self.watched.get(storage.address) == weak:
+                del self.watched[storage.address]
+            self.unwatched.discard(weak)
+            self.gone(weak)
+
+    def gone(self, weak):
+        storage = self.live.pop(weak)
+        _free_weak(weak)
+        if not storage.counted:
+            self.foreign -= storage.bytes
+        encode.send_free(storage.id, self.next_seq())
+
+    def watch(self, storage, untyped, address):
+        """Chooses how the end of the storage is noticed."""
+        known = self.watched.get(address)
+        storage.address = address
+        if address and (known is None or _expired(known)) and (
+                storage.counted or address % ALIGNMENT == 0 and untyped.device.type == "cpu" and
+                not untyped.is_shared() and library.hw_watch(address)):
+            if known is not None:
+                self.unwatched.add(known)
+            self.watched[address] = storage.weak
+            self.unwatched.discard(storage.weak)
+        else:
+            self.unwatched.add(storage.weak)
 
     def lookup(self, tensor):
         """The storage of a tensor, None when it is not known or has none (a sparse tensor)."""
@@ -83,6 +124,7 @@ class Registry:
         if not storage.counted:
             self.foreign += storage.bytes
         self.live[storage.weak] = storage
+        self.watch(storage, untyped, address)
         encode.send_storage(storage.id, seq, storage.bytes, op, owner, address, category,
                             str(tensor.device))
         return storage
@@ -127,6 +169,9 @@ class Registry:
         if not storage.counted:
             self.foreign += untyped.nbytes() - storage.bytes
         storage.bytes = untyped.nbytes()
+        if self.watched.get(storage.address) == storage.weak:
+            del self.watched[storage.address]
+        self.watch(storage, untyped, untyped.data_ptr())
         encode.send_resize(storage.id, storage.bytes)
 
     def store_contents(self, storage, tensor):
@@ -151,6 +196,8 @@ class Registry:
         for weak in self.live:
             _free_weak(weak)
         self.live = {}
+        self.watched = {}
+        self.unwatched = set()
 
 
 def state_bytes(state):
