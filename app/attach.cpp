@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <iostream>
 
-#include "app/cli.h"
+#include "app/recording.h"
 #include "profiler/attach/attach.h"
 #include "profiler/attach/preflight.h"
 
@@ -9,20 +9,9 @@ namespace hw::app {
 namespace {
 
 int runAttach(const profiler::AttachOptions& options, const Common& common) {
-    const auto summary = profiler::attach(
-        options, [](const std::string& line) { std::cerr << "highwater: " << line << '\n'; });
+    const auto summary = profiler::attach(options, toTerminal);
     if (!summary) return fail(summary.error());
-    for (const std::string& note : summary->notes) std::cerr << "note: " << note << '\n';
-    if (common.json)
-        printJson({{"session", summary->session},
-                   {"steps", summary->steps},
-                   {"ops", summary->ops},
-                   {"dropped", summary->dropped},
-                   {"stopped_ns", summary->stopped.count()}});
-    else
-        std::cerr << "highwater: " << summary->session << ": " << summary->steps << " steps, "
-                  << summary->ops << " ops in the last one\n";
-    return 0;
+    return tell(*summary, {{"stopped_ns", summary->stopped.count()}}, common);
 }
 
 int runDetach(pid_t pid, const Common& common) {
@@ -65,16 +54,9 @@ void addAttach(CLI::App& app, Common& common) {
     auto duration = std::make_shared<double>(0);
     auto patience = std::make_shared<double>(60);
     command->add_option("PID", options->pid, "The process; see 'highwater ps'")->required();
-    command->add_option("-o,--output", options->output,
-                        "The session to write (default: named after the program)");
-    auto* steps = command->add_option("--steps", options->steps, "Steps to record (default: 3)");
+    auto* steps = addCaptureOptions(*command, *options);
     auto* seconds = command->add_option("--duration", *duration,
                                         "Seconds to record; without --steps, all steps in them");
-    command->add_option("--every", options->every, "Record every N-th step");
-    command->add_flag("--contents", options->contents,
-                      "Store the contents of floating-point tensors too");
-    command->add_flag("--on-oom", options->onOom,
-                      "Keep only the step that runs out of memory, up to the op that does");
     command->add_option("--patience", *patience,
                         "Seconds to wait for a safe point in the process (default: 60)");
     command->callback([=, &common] {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "profiler/attach/record.h"
+
 #include <iostream>
 
-#include "app/cli.h"
-#include "profiler/attach/record.h"
+#include "app/recording.h"
 
 namespace hw::app {
 namespace {
@@ -16,38 +17,51 @@ int run(const profiler::RecordOptions& wanted, const Common& common) {
                      "see 'highwater record --help'"});
     profiler::RecordOptions options = wanted;
     options.childStdoutToStderr = common.json;
-    const auto summary = profiler::record(
-        options, [](const std::string& line) { std::cerr << "highwater: " << line << '\n'; });
+    const auto summary = profiler::record(options, toTerminal);
     if (!summary) return fail(summary.error());
-    for (const std::string& note : summary->notes) std::cerr << "note: " << note << '\n';
-    if (common.json)
-        printJson({{"session", summary->session},
-                   {"steps", summary->steps},
-                   {"ops", summary->ops},
-                   {"dropped", summary->dropped},
-                   {"exit_status", summary->exitStatus}});
-    else
-        std::cerr << "highwater: " << summary->session << ": " << summary->steps << " steps, "
-                  << summary->ops << " ops in the last one\n";
-    return 0;
+    return tell(*summary, {{"exit_status", summary->exitStatus}}, common);
 }
 
 }  // namespace
+
+void toTerminal(const std::string& line) {
+    std::cerr << "highwater: " << line << '\n';
+}
+
+int tell(const profiler::RecordSummary& summary, const Json& own, const Common& common) {
+    for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
+    if (common.json) {
+        Json told{{"session", summary.session},
+                  {"steps", summary.steps},
+                  {"ops", summary.ops},
+                  {"dropped", summary.dropped}};
+        told.update(own);
+        printJson(told);
+    } else {
+        toTerminal(summary.session + ": " + std::to_string(summary.steps) + " steps, " +
+                   std::to_string(summary.ops) + " ops in the last one");
+    }
+    return 0;
+}
+
+CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& options) {
+    command.add_option("-o,--output", options.output,
+                       "The session to write (default: named after the program)");
+    command.add_option("--every", options.every, "Record every N-th step");
+    command.add_flag("--contents", options.contents,
+                     "Store the contents of floating-point tensors too");
+    command.add_flag("--on-oom", options.onOom,
+                     "Keep only the step that runs out of memory, up to the op that does");
+    return command.add_option("--steps", options.steps, "Steps to record (default: 3)");
+}
 
 void addRecord(CLI::App& app, Common& common) {
     auto* command =
         addCommand(app, common, "record", "Start a training script and record whole steps of it");
     auto options = std::make_shared<profiler::RecordOptions>();
-    command->add_option("-o,--output", options->output,
-                        "The session to write (default: named after the program)");
-    command->add_option("--steps", options->steps, "Steps to record");
+    addCaptureOptions(*command, *options);
     command->add_option("--warmup", options->warmup,
                         "Steps to let pass before the first recorded one");
-    command->add_option("--every", options->every, "Record every N-th step");
-    command->add_flag("--contents", options->contents,
-                      "Store the contents of floating-point tensors too");
-    command->add_flag("--on-oom", options->onOom,
-                      "Keep only the step that runs out of memory, up to the op that does");
     command->add_option("PROG", options->command, "After --: the program and its arguments");
     command->callback([options, &common] { common.exitCode = run(*options, common); });
 }

@@ -25,10 +25,6 @@ constexpr auto kLoadAfter = std::chrono::milliseconds(1200);
 constexpr auto kLeaveLimit = std::chrono::seconds(20);  // for the hooks to be taken out
 constexpr auto kDetachLimit = std::chrono::seconds(30);
 
-std::string named(pid_t pid) {
-    return "process " + std::to_string(pid);
-}
-
 bool hasEnded(pid_t pid) {
     const auto status = statusOf(pid);
     return !status || status->state == 'Z' || status->state == 'X';
@@ -82,6 +78,9 @@ core::Status join(Server& server, Injector& injector, const AttachOptions& optio
                          "start it with 'highwater record -- …' instead"};
         if (server.everConnected()) break;
         if (hasEnded(options.pid)) return ended(options.pid, "before it could be attached to");
+        if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM))
+            return Error{ErrorCode::Target,
+                         "interrupted before " + named(options.pid) + " took the agent in", ""};
         const auto waited = Clock::now() - begin;
         if (const core::Status way = nextWay(injector, waited, woken, loaded); !way)
             return way.error();

@@ -21,10 +21,6 @@ using core::ErrorCode;
 constexpr std::uint64_t kPtraceCapability = 1ull << 19;  // CAP_SYS_PTRACE
 constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
 
-std::string named(pid_t pid) {
-    return "process " + std::to_string(pid);
-}
-
 Error refuse(const std::string& what, const std::string& hint) {
     return {ErrorCode::Target, what, hint};
 }

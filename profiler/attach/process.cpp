@@ -23,6 +23,10 @@ std::optional<std::string> contents(const std::string& path) {
 
 }  // namespace
 
+std::string named(pid_t pid) {
+    return "process " + std::to_string(pid);
+}
+
 std::string procRoot() {
     const char* root = std::getenv("HIGHWATER_PROC_ROOT");
     return root == nullptr ? "/proc" : root;
@@ -77,10 +81,10 @@ core::Result<std::vector<MappedFile>> mappedFiles(pid_t pid) {
     errno = 0;
     const auto text = contents(procPath(pid, "maps"));
     if (!text)
-        return core::Error{core::ErrorCode::Target,
-                           "cannot look into process " + std::to_string(pid) + ": " +
-                               std::strerror(errno == 0 ? EACCES : errno),
-                           ""};
+        return core::Error{
+            core::ErrorCode::Target,
+            "cannot look into " + named(pid) + ": " + std::strerror(errno == 0 ? EACCES : errno),
+            ""};
     std::vector<MappedFile> files;
     std::istringstream lines(*text);
     for (std::string line; std::getline(lines, line);) {

@@ -28,6 +28,8 @@ struct ProcessStatus {
     std::uint64_t capabilities = 0;  // effective
 };
 
+/// "process 4711", as messages name it.
+std::string named(pid_t pid);
 std::string procRoot();
 /// "/proc/PID/NAME" under the root.
 std::string procPath(pid_t pid, const std::string& name);

@@ -14,6 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "profiler/attach/process.h"
+
 namespace hw::profiler {
 namespace {
 
@@ -32,13 +34,12 @@ constexpr std::uint64_t kReturnAddress = 1;       // nothing is mapped there: re
 constexpr long kRestartFirst = -516, kRestartLast = -512;
 
 Error failed(pid_t thread, const std::string& what) {
-    return {ErrorCode::Target, "process " + std::to_string(thread) + " " + what, ""};
+    return {ErrorCode::Target, named(thread) + " " + what, ""};
 }
 
 Error notTraceable(pid_t thread, int error) {
     if (error == ESRCH) return failed(thread, "has ended");
-    return {ErrorCode::Target,
-            "process " + std::to_string(thread) + " cannot be traced: " + std::strerror(error),
+    return {ErrorCode::Target, named(thread) + " cannot be traced: " + std::strerror(error),
             "attach as root, or start it with 'highwater record -- …' instead"};
 }
 

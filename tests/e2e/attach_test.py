@@ -335,6 +335,12 @@ class Refusals(Attaching):
         done = self.attach(process.pid, "--patience", "1")
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn("has been inside of one operation for 1 s", done.stderr)
+        waiting = subprocess.Popen([HIGHWATER, "attach", str(process.pid), "-o", self.path()],
+                                   stderr=subprocess.PIPE, text=True)
+        time.sleep(1)
+        waiting.send_signal(signal.SIGINT)
+        self.assertIn("interrupted before", waiting.communicate(timeout=10)[1])
+        self.assertEqual(waiting.returncode, 5)
         self.assertIsNone(process.poll())
 
     def test_no_step_ran_out_of_memory(self):
