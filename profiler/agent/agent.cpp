@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What lives inside the training process. Loaded with LD_PRELOAD (the constructor starts it) or by
-// hand (agent_start). It never raises into the program: whatever fails, it gives up and stays
-// quiet.
+// an injector (agent_attach). It never raises into the program: whatever fails, it gives up and
+// stays quiet.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

@@ -10,7 +10,6 @@
 namespace hw::profiler::agent {
 
 extern Config gConfig;
-int start(const char* socketPath);
 int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes);
 void leaveInterpreter();
 
@@ -29,10 +28,6 @@ using namespace hw::profiler;
 using namespace hw::profiler::agent;
 
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
-
-HW_EXPORT int agent_start(const char* socketPath) {
-    return start(socketPath);
-}
 
 HW_EXPORT int agent_attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
     return attach(socketPath, scratch, bytes);
