@@ -200,14 +200,18 @@ bool startWriter() {
     return started;
 }
 
-Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
-               std::size_t secondBytes, bool wait) {
+namespace {
+
+struct Part {
+    const void* data;
+    std::size_t bytes;
+};
+
+template <std::size_t count>
+Sent queue(const Part (&parts)[count], bool wait) {
     if (gBroken.load()) return Sent::Broken;
-    const std::size_t payload = firstBytes + secondBytes;
-    if (payload > wire::kMaxPayload) return Sent::Broken;
-    const Header header{wire::kMagic, wire::kVersion, static_cast<std::uint16_t>(type),
-                        static_cast<std::uint32_t>(payload)};
-    const std::size_t total = sizeof(header) + payload;
+    std::size_t total = 0;
+    for (const Part& part : parts) total += part.bytes;
     pthread_mutex_lock(&gLock);
     while (gCount + total > kQueueBytes && !gBroken.load()) {
         if (!wait) {
@@ -220,13 +224,26 @@ Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const
     const bool broken = gBroken.load();
     const bool wasEmpty = gCount == 0;
     if (!broken) {
-        append(&header, sizeof(header));
-        append(first, firstBytes);
-        append(second, secondBytes);
+        for (const Part& part : parts) append(part.data, part.bytes);
         if (wasEmpty) pthread_cond_signal(&gFilled);
     }
     pthread_mutex_unlock(&gLock);
     return broken ? Sent::Broken : Sent::Queued;
+}
+
+}  // namespace
+
+Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
+               std::size_t secondBytes, bool wait) {
+    const std::size_t payload = firstBytes + secondBytes;
+    if (payload > wire::kMaxPayload) return Sent::Broken;
+    const Header header{wire::kMagic, wire::kVersion, static_cast<std::uint16_t>(type),
+                        static_cast<std::uint32_t>(payload)};
+    return queue({{&header, sizeof(header)}, {first, firstBytes}, {second, secondBytes}}, wait);
+}
+
+Sent sendFrames(const void* data, std::size_t bytes) {
+    return queue({{data, bytes}}, true);
 }
 
 bool flushChannel(int timeoutMilliseconds) {

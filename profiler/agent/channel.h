@@ -12,6 +12,7 @@ namespace hw::profiler::agent {
 struct Config {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
+    char nativeCapture[wire::kPathBytes] = "";
 };
 
 enum class Sent : int { Queued = 0, Full = 1, Broken = -1 };
@@ -28,6 +29,8 @@ bool startWriter();
 /// (10 s without any progress break the channel); without, says Full.
 Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
                std::size_t secondBytes, bool wait);
+/// Queues whole frames, headers included; waits for room.
+Sent sendFrames(const void* data, std::size_t bytes);
 /// Waits until everything that is queued has been handed to the kernel.
 bool flushChannel(int timeoutMilliseconds);
 bool channelBroken();

@@ -5,6 +5,7 @@
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
+#include "profiler/agent/native/agent_api.h"
 #include "profiler/agent/shim_sources.h"
 
 namespace hw::profiler::agent {
@@ -36,6 +37,10 @@ HW_EXPORT void hw_leave_interpreter() {
     leaveInterpreter();
 }
 
+/// Path of the native capture library; empty: there is none for this framework.
+HW_EXPORT const char* hw_native() {
+    return gConfig.nativeCapture;
+}
 HW_EXPORT const char* hw_shim_name(int index) {
     return kShimSources[index].name;
 }
@@ -59,6 +64,11 @@ HW_EXPORT int hw_send(int type, const void* data, std::int64_t bytes) {
 HW_EXPORT int hw_send_wait(int type, const void* data, std::int64_t bytes) {
     return static_cast<int>(sendFrame(static_cast<wire::Type>(type), data,
                                       static_cast<std::size_t>(bytes), nullptr, 0, true));
+}
+
+/// Frames with their headers, one after the other.
+HW_EXPORT int hw_send_frames(const void* data, std::int64_t bytes) {
+    return static_cast<int>(sendFrames(data, static_cast<std::size_t>(bytes)));
 }
 
 /// The bytes of a storage straight from its memory, in chunks.
@@ -135,4 +145,12 @@ HW_EXPORT void hw_window(std::int64_t* out) {
     const AllocationFigures figures = restartStepWindow();
     out[0] = figures.live;
     out[1] = figures.peak;
+}
+
+/// What the native capture library calls of us.
+HW_EXPORT const void* hw_api() {
+    static const native::AgentApi api{
+        wire::kMagic, wire::kVersion, &hw_send_frames, &hw_block,
+        &hw_watch,    &hw_freed,      &hw_begin,       &hw_end,           &hw_pause};
+    return &api;
 }

@@ -59,6 +59,14 @@ core::Status nextWay(Injector& injector, Clock::duration waited, bool& woken, bo
     return {};
 }
 
+core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
+    const auto mapped = mappedFiles(pid);
+    if (!mapped) return mapped.error();
+    std::vector<std::string> paths;
+    for (const MappedFile& file : *mapped) paths.push_back(file.path);
+    return frameworkOf(paths);
+}
+
 Error ended(pid_t pid, const std::string& when) {
     return {ErrorCode::Target, named(pid) + " ended " + when,
             "check the program's own output; list training processes with 'highwater ps'"};
@@ -160,7 +168,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     summary.session = *output;
     const auto claim = Claim::take(options.pid);
     if (!claim) return claim.error();
-    wire::ConfigRecord config = configOf(options);
+    wire::ConfigRecord config = configOf(options, frameworkOfProcess(options.pid), progress);
     config.flags |= wire::kConfigRunning;
     if (options.onOom) config.steps = 1;
     if (options.endless) config.steps = std::numeric_limits<std::int32_t>::max();
@@ -176,6 +184,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
         return joined.error();
     summary.stopped = injector.longestStop();
     progress("attached to " + named(options.pid));
+    yieldToProgram();
     const std::string why = receive(**server, options, progress);
     const bool left = leave(**server, options.pid);
     const core::Status written = (*server)->finish();

@@ -80,7 +80,8 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     summary.session = *output;
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
-    auto server = Server::open(summary.session, configOf(options));
+    auto server = Server::open(
+        summary.session, configOf(options, frameworkOfPython(options.command.front()), progress));
     if (!server) return server.error();
 
     // While the program runs, an interrupt is for it; highwater ends when the program does.
@@ -88,6 +89,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     auto child =
         launch({options.command, *agent, (*server)->socketPath(), options.childStdoutToStderr});
     if (!child) return child.error();
+    yieldToProgram();
     const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, progress);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/recording.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 
@@ -15,6 +18,7 @@ using core::ErrorCode;
 using wire::Milestone;
 
 constexpr int kPollMilliseconds = 50;
+constexpr int kNiceness = 10;
 
 std::string defaultOutput(const std::vector<std::string>& command) {
     std::string name = fs::path(command.front()).filename().string();
@@ -83,10 +87,25 @@ core::Result<std::string> findAgent(const std::string& given) {
         "it belongs beside the executable or into ../lib; build the target highwater_agent"};
 }
 
-wire::ConfigRecord configOf(const CaptureOptions& options) {
-    return {
+wire::ConfigRecord configOf(const CaptureOptions& options,
+                            const core::Result<FrameworkFiles>& framework,
+                            const Progress& progress) {
+    wire::ConfigRecord record{
         options.steps, options.warmup, options.every,
         (options.contents ? wire::kConfigContents : 0) | (options.onOom ? wire::kConfigOnOom : 0)};
+    const char* way = std::getenv("HIGHWATER_CAPTURE");
+    if (way != nullptr && std::string(way) == "python") return record;
+    if (!framework || options.onOom) return record;
+    const auto library = nativeCapture(*framework, progress);
+    if (!library)
+        progress("ops are seen through Python, which takes longer: " + library.error().what);
+    else if (library->size() < sizeof(record.nativeCapture))
+        std::strcpy(record.nativeCapture, library->c_str());
+    return record;
+}
+
+void yieldToProgram() {
+    setpriority(PRIO_PROCESS, 0, kNiceness);
 }
 
 bool Receiver::poll() {

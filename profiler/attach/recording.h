@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "profiler/attach/native_capture.h"
 #include "profiler/recorder/server.h"
 
 namespace hw::profiler {
@@ -43,7 +44,14 @@ core::Result<std::string> chooseOutput(const CaptureOptions& options,
                                        const std::vector<std::string>& command);
 /// Errors: Internal (not installed).
 core::Result<std::string> findAgent(const std::string& given);
-wire::ConfigRecord configOf(const CaptureOptions& options);
+/// `framework`: where the program has it, for the capture in C++; without it, or with
+/// HIGHWATER_CAPTURE=python, ops are seen through Python, which takes longer. Progress is told why.
+wire::ConfigRecord configOf(const CaptureOptions& options,
+                            const core::Result<FrameworkFiles>& framework,
+                            const Progress& progress);
+
+/// Records wait in the agent's queue: the program's own work goes first.
+void yieldToProgram();
 
 /// Takes records in and reports progress.
 class Receiver {

@@ -27,7 +27,8 @@
 //   Gap            i64 begin_ns, end_ns; str what, why
 //   Fault          str what
 //   Done           nothing
-//   Config         i32 steps, warmup, every; u32 flags     (from the recorder to the agent)
+//   Config         i32 steps, warmup, every; u32 flags; char nativeCapture[kPathBytes]
+//                  (from the recorder to the agent)
 //
 // A step ends provisionally with every Optimizer.step; the last StepEnd before a StepConfirmed, or
 // before the end of the stream, is the one that counts.
@@ -80,6 +81,9 @@ enum class Milestone : std::uint32_t {
 inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
 inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to a running program
 inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the step that fails so
+
+/// Of the path of the native capture library, with its final 0.
+inline constexpr std::uint32_t kPathBytes = 1024;
 
 /// Where the agent finds the recorder's socket, and what LD_PRELOAD was before.
 inline constexpr char kSocketVariable[] = "HIGHWATER_SOCKET";

@@ -185,7 +185,7 @@ bool decode(Payload payload, FaultRecord& record) {
 
 std::vector<std::byte> encode(const ConfigRecord& record) {
     std::vector<std::byte> bytes(sizeof(record));
-    static_assert(sizeof(ConfigRecord) == 16);
+    static_assert(sizeof(ConfigRecord) == 16 + kPathBytes);
     std::memcpy(bytes.data(), &record, sizeof(record));
     return bytes;
 }

@@ -98,6 +98,7 @@ struct FaultRecord {
 struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
+    char nativeCapture[kPathBytes] = "";  // library for the framework; empty: capture in Python
 };
 
 bool decode(Payload payload, HelloRecord& record);

@@ -18,6 +18,8 @@ def declare(library):
             ("hw_shim_name", ctypes.c_char_p, ctypes.c_int),
             ("hw_shim_source", ctypes.c_char_p, ctypes.c_int),
             ("hw_config", None, longs),
+            ("hw_native", ctypes.c_char_p),
+            ("hw_api", ctypes.c_void_p),
             ("hw_send", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),
             ("hw_send_wait", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),
             ("hw_send_contents", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The dispatch mode that sees every op, and what is recorded of each."""
 import _thread
+import contextlib
 import ctypes
 import re
 import traceback
 
 import torch
-from _highwater import blocking, encode, library
-from _highwater.encode import (ACTIVATION, BACKWARD, FORWARD, GRADIENT, OPTIMIZER, TEMPORARY,
-                               UNKNOWN, Broken)
+from _highwater import blocking, encode, library, native
+from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
+from _highwater.native import NativeRegistry
 from _highwater.steps import CAPTURING, FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
 from _highwater.timing import Timing
@@ -100,7 +101,9 @@ class Capture:
         self.mode = None
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
-        self.registry = Registry(bool(config[3] & 1))
+        self.contents = bool(config[3] & 1)
+        self.registry = Registry(self.contents)
+        self.entered = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
         self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2),
@@ -116,11 +119,23 @@ class Capture:
 
     # Entering and leaving.
 
-    def enter(self):
+    def enter(self, compiled):
+        """Begins to see ops. A dispatch mode makes compiled code run op by op; so does what only
+        the mode can tell: why an op failed."""
         if _python_dispatch._get_current_dispatch_mode() is not None:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         self.thread = _thread.get_ident()
+        library_of_ours = None if self.entered or compiled or self.steps.until_failure \
+            else native.load()
+        if library_of_ours is not None:
+            self.registry = NativeRegistry(library_of_ours, self.contents)
+        self.entered = True
+        if self.registry.native:
+            self.registry.library.hwn_enter()
+            self.mode = self.registry
+            self.moved()
+            return True
         if not self.timing.fresh_ns:
             self.timing.calibrate()
         self.mode = Mode(self)
@@ -132,8 +147,13 @@ class Capture:
         mode = self.mode
         if mode is None:
             return True
-        if _thread.get_ident() != self.thread or \
-                _python_dispatch._get_current_dispatch_mode() is not mode:
+        if _thread.get_ident() != self.thread:
+            return False
+        if mode is self.registry:
+            mode.library.hwn_leave()
+            self.mode = None
+            return True
+        if _python_dispatch._get_current_dispatch_mode() is not mode:
             return False
         mode.__exit__(None, None, None)
         self.mode = None
@@ -169,6 +189,13 @@ class Capture:
                 self.on_finish(True)
         except Exception:
             pass
+
+    def check(self):
+        """The capture in C++ cannot tell by itself that it has ended."""
+        if self.registry.native and not self.failed:
+            fault = self.registry.fault()
+            if fault is not None:
+                self.give_up(RuntimeError(fault) if fault else Broken())
 
     def concerns(self):
         """Whether the calling thread is the one whose training is captured."""
@@ -326,25 +353,40 @@ class Capture:
             return self.layers.optimizer_layer
         return self.layers.loss_layer
 
+    @contextlib.contextmanager
+    def paused(self):
+        """What a profiler's own scopes do is no part of the step."""
+        registry = self.registry
+        if registry.native and self.mode is not None:
+            registry.library.hwn_pause(1)
+        try:
+            yield
+        finally:
+            if registry.native:
+                registry.library.hwn_pause(0)
+
+    def moved(self):
+        """The program has gone to another layer or phase."""
+        if self.registry.native:
+            layer = self.current_layer()
+            if self.gradients.depth and not self.layers.stack:
+                layer = native.BACKWARD_LAYER
+            if self.registry.library.hwn_context(layer, self.phase()):
+                self.check()
+
     def before_backward(self, roots, gradients):
         """Outermost only. What forward left alive is what it saved for now."""
         self.steps.backward()
         if self.mode is None:
             return []
-        registry = self.registry
-        registry.poll()
         for gradient in gradients or ():
             if gradient is not None:
                 self.categorize(gradient, GRADIENT, self.layers.loss_layer)
-        saved = {}
-        for storage in registry.live.values():
-            if storage.op >= 0 and storage.epoch == registry.epoch and \
-                    storage.phase == FORWARD and storage.category == UNKNOWN:
-                storage.category = ACTIVATION
-                saved.setdefault(storage.layer, []).append(storage.id)
-        for layer, storages in saved.items():
-            encode.send_category(ACTIVATION, layer, storages)
+        self.registry.save_activations()
         self.gradients.current = self.layers.loss_layer
+        if self.registry.native:
+            self.registry.library.hwn_backward_layer(self.layers.loss_layer)
+            return []
         return self.gradients.watch(roots)
 
     def after_backward(self):
@@ -356,9 +398,5 @@ class Capture:
                 self.categorize(parameter.grad, GRADIENT, layer)
 
     def categorize(self, tensor, category, layer):
-        if not isinstance(tensor, Tensor):
-            return
-        storage = self.registry.lookup(tensor)
-        if storage is not None and storage.category in (UNKNOWN, TEMPORARY):
-            storage.category = category
-            encode.send_category(category, -1 if layer is None else layer, [storage.id])
+        if isinstance(tensor, Tensor):
+            self.registry.categorize(tensor, category, layer)

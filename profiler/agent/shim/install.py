@@ -53,12 +53,14 @@ class Hooks:
         hooks = self
 
         def enter(scope):
-            result = hooks.enter_record(scope)
+            with hooks.capture.paused():
+                result = hooks.enter_record(scope)
             hooks.guard(hooks.enter_scope, scope)
             return result
 
         def leave(scope, *exception):
-            result = hooks.exit_record(scope, *exception)
+            with hooks.capture.paused():
+                result = hooks.exit_record(scope, *exception)
             hooks.guard(hooks.leave_scope, scope, exception)
             return result
 
@@ -106,11 +108,13 @@ class Hooks:
     def after_forward(self, module, _, __):
         if self.installed and self.capture.concerns():
             self.capture.layers.leave(module)
+            self.capture.moved()
 
     def enter_module(self, module):
         capture = self.capture
         if capture.steps.state != JOINING:
             capture.layers.enter(module, capture.registry)
+            capture.moved()
         if not capture.steps.active and torch.is_grad_enabled():
             capture.steps.forward()
 
@@ -125,6 +129,7 @@ class Hooks:
             capture.layers.stack = []
             handles = self.guard(capture.before_backward, tensors, args[0] if args else ()) or []
         capture.gradients.depth += 1
+        self.guard(capture.moved)
         return handles
 
     def leave_backward(self, handles):
@@ -137,10 +142,12 @@ class Hooks:
         if capture.gradients.depth == 0:
             capture.layers.stack = self.stacks
             self.guard(capture.after_backward)
+        self.guard(capture.moved)
 
     def enter_scope(self, scope):
         if scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
             self.capture.optimizer_depth += 1
+            self.capture.moved()
 
     def leave_scope(self, scope, exception):
         capture = self.capture
@@ -148,6 +155,7 @@ class Hooks:
                 not scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
             return
         capture.optimizer_depth -= 1
+        capture.moved()
         if capture.optimizer_depth == 0 and scope.name.startswith("Optimizer.step#") and \
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left

@@ -113,11 +113,7 @@ class Layers:
         if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:
             weak = weakref.ref(tensor)
             self.parameters[id(tensor)] = (weak, layer)
-            registry.owners[id(tensor)] = (weak, PARAMETER, layer)
-            storage = registry.lookup(tensor)
-            if storage is not None and storage.category == encode.UNKNOWN:
-                storage.category = PARAMETER
-                encode.send_category(PARAMETER, layer, [storage.id])
+        registry.categorize(tensor, PARAMETER, layer)
 
     def layer_of_parameter(self, tensor):
         known = self.parameters.get(id(tensor))

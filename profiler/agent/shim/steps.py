@@ -10,6 +10,7 @@ import gc
 import json
 import struct
 import sys
+import weakref
 
 import torch
 from _highwater import blocking, encode, library
@@ -43,6 +44,7 @@ class Steps:
         self.compiled = False   # told that it is
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
+        self.optimizers = []    # weak references to those of the last census
 
     def saw(self, milestone):
         if milestone not in self.milestones:
@@ -99,7 +101,7 @@ class Steps:
 
     def begin(self, ignore):
         """Enters the mode; whatever lives now is a constant."""
-        if not self.capture.enter():
+        if not self.capture.enter(compiles()):
             return
         self.saw(SAW_CAPTURE)
         self.state = CAPTURING
@@ -114,9 +116,9 @@ class Steps:
         """The step begins here; nothing before it counts."""
         registry = self.capture.registry
         registry.sweep()
-        registry.epoch += 1
+        registry.next_epoch()
         library.hw_window(self.window)
-        self.carried_peak = registry.op_peak = 0
+        self.carried_peak = 0
         self.foreign = registry.foreign
         encode.send(encode.STEP_START, struct.pack(
             "<3q", registry.seq, library.hw_now(), self.window[0] + registry.foreign))
@@ -125,7 +127,7 @@ class Steps:
         now = library.hw_now()
         registry = self.capture.registry
         registry.sweep()
-        finals = self.census(ignore, registry)
+        finals = self.finals(ignore, registry)
         library.hw_window(self.window)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
         always = min(self.foreign, registry.foreign)
@@ -137,8 +139,7 @@ class Steps:
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")
-        registry.epoch += 1
-        registry.op_peak = 0
+        registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
         # A program that is killed now has still ended this step. A recorder that hangs is waited
@@ -173,6 +174,7 @@ class Steps:
         optimizers' tensors are.
         """
         found, optimizers = find_objects(ignore)
+        self.optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
         if owners:
             self.learn_optimizers(optimizers)
         alive = {}
@@ -180,20 +182,23 @@ class Steps:
             self.note(tensor, registry, alive)
             if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
                 self.note(tensor.grad, registry, alive)
-        finals = []
-        for storage in registry.live.values():
-            finals.extend(sorted(alive.get(storage.id, ())) or [storage.first])
-        return finals
+        return registry.finals(alive)
+
+    def finals(self, ignore, registry):
+        """The tensors alive at the end of a step; the native registry knows them by itself."""
+        if not registry.native or not self.optimizers:
+            return self.census(ignore, registry)
+        self.learn_optimizers(filter(None, (weak() for weak in self.optimizers)))
+        return registry.finals({})
 
     def note(self, tensor, registry, alive):
-        try:
-            known = registry.lookup(tensor)
-            if known is not None and known.op >= 0 and not registry.has(known, tensor):
-                return  # a view made out of sight: its storage counts, it cannot be remade
-            storage, id = registry.constant(tensor)
-            alive.setdefault(storage.id, set()).add(id)
-        except (NotImplementedError, RuntimeError, AttributeError):
-            pass  # sparse and other tensors without a storage
+        known = registry.note(tensor)
+        if known is None:
+            return
+        alive.setdefault(known[0], set()).add(known[1])
+        layer = self.capture.layers.layer_of_parameter(tensor)
+        if layer is not None:
+            registry.categorize(tensor, encode.PARAMETER, layer)
 
     def learn_optimizers(self, optimizers):
         capture = self.capture

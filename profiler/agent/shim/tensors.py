@@ -9,7 +9,7 @@ import ctypes
 
 import torch
 from _highwater import encode, library
-from _highwater.encode import UNKNOWN
+from _highwater.encode import ACTIVATION, FORWARD, TEMPORARY, UNKNOWN
 
 _storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 _Untyped = torch.UntypedStorage
@@ -29,6 +29,8 @@ class Storage:
 
 
 class Registry:
+    native = False
+
     def __init__(self, contents):
         self.contents = contents  # floating constants too
         self.live = {}            # weak address -> Storage
@@ -41,7 +43,10 @@ class Registry:
         self.tensors = 0
         self.foreign = 0          # live bytes that the framework's allocator did not make
         self.op_peak = 0          # highest counted + foreign bytes during an op of this step
-        self.owners = {}          # id(parameter or buffer) -> (weak reference, category, layer)
+
+    def next_epoch(self):
+        self.epoch += 1
+        self.op_peak = 0
 
     def next_seq(self):
         seq = self.seq
@@ -102,9 +107,6 @@ class Registry:
             return None
 
     def add_storage(self, tensor, untyped, op, phase, layer, seq):
-        weak, category, owner = self.owners.get(id(tensor), (None, UNKNOWN, layer))
-        if weak is not None and weak() is not tensor:
-            category, owner = UNKNOWN, layer
         storage = Storage()
         storage.id = self.storages
         self.storages += 1
@@ -118,14 +120,14 @@ class Registry:
         storage.tensors = {}
         storage.first = None
         storage.stored = -1
-        storage.category = category
+        storage.category = UNKNOWN
         address = untyped.data_ptr()
         storage.counted = storage.bytes == 0 or library.hw_block(address) >= 0
         if not storage.counted:
             self.foreign += storage.bytes
         self.live[storage.weak] = storage
         self.watch(storage, untyped, address)
-        encode.send_storage(storage.id, seq, storage.bytes, op, owner, address, category,
+        encode.send_storage(storage.id, seq, storage.bytes, op, layer, address, UNKNOWN,
                             str(tensor.device))
         return storage
 
@@ -153,6 +155,42 @@ class Registry:
         if storage is None:
             storage = self.add_storage(tensor, untyped, -1, 0, layer, self.next_seq())
         return storage, self.tensor_id(storage, tensor, -1)
+
+    def note(self, tensor):
+        """A tensor that a census found: (ids of its storage and of itself), None without any."""
+        try:
+            known = self.lookup(tensor)
+            if known is not None and known.op >= 0 and not self.has(known, tensor):
+                return None  # a view made out of sight: its storage counts, it cannot be remade
+            storage, id = self.constant(tensor)
+            return storage.id, id
+        except (NotImplementedError, RuntimeError, AttributeError):
+            return None  # sparse and other tensors without a storage
+
+    def finals(self, alive):
+        """Tensors that live, at least one a storage; `alive`: storage -> ids that a census found."""
+        finals = []
+        for storage in self.live.values():
+            finals.extend(sorted(alive.get(storage.id, ())) or [storage.first])
+        return finals
+
+    def categorize(self, tensor, category, layer):
+        storage = self.lookup(tensor)
+        if storage is not None and storage.category in (UNKNOWN, TEMPORARY):
+            storage.category = category
+            encode.send_category(category, -1 if layer is None else layer, [storage.id])
+
+    def save_activations(self):
+        """What forward left alive is what it saved for now."""
+        self.poll()
+        saved = {}
+        for storage in self.live.values():
+            if storage.op >= 0 and storage.epoch == self.epoch and \
+                    storage.phase == FORWARD and storage.category == UNKNOWN:
+                storage.category = ACTIVATION
+                saved.setdefault(storage.layer, []).append(storage.id)
+        for layer, storages in saved.items():
+            encode.send_category(ACTIVATION, layer, storages)
 
     def result(self, tensor, op, phase, layer, seq):
         """An output of an op: (storage, tensor id, whether the op made the storage)."""

@@ -1,0 +1,10 @@
+# Writes the C++ files of agent/native as string literals: cmake -DFILES=a;b -DOUTPUT=f -P embed_native.cmake
+set(text "// Generated from profiler/agent/native.\n#include \"profiler/attach/native_capture.h\"\n\n")
+string(APPEND text "namespace hw::profiler {\nconst NativeSource kNativeSources[] = {\n")
+foreach(file IN LISTS FILES)
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} source)
+    string(APPEND text "    {\"${name}\", R\"NATIVE(${source})NATIVE\"},\n")
+endforeach()
+string(APPEND text "    {nullptr, nullptr},\n};\n}  // namespace hw::profiler\n")
+file(WRITE ${OUTPUT} "${text}")

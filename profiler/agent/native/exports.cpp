@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// What the shim calls through ctypes; see observer.h. Tensors travel as addresses of their impl.
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/SequenceNumber.h>
+
+#include "observer.h"
+
+namespace hw::profiler::native {
+namespace {
+
+at::Tensor borrowed(std::int64_t impl) {
+    auto* target = reinterpret_cast<c10::TensorImpl*>(impl);
+    return at::Tensor(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target));
+}
+
+}  // namespace
+}  // namespace hw::profiler::native
+
+using namespace hw::profiler::native;
+
+#define HW_EXPORT extern "C" __attribute__((visibility("default")))
+
+HW_EXPORT void hwn_open(const AgentApi* api, int contents) {
+    delete gSession;
+    gSession = new Session(*api, contents != 0);
+    gSession->generators.emplace_back(at::detail::getDefaultCPUGenerator(), -1);
+}
+
+HW_EXPORT void hwn_enter() {
+    observe(*gSession);
+}
+HW_EXPORT void hwn_leave() {
+    leave(*gSession);
+}
+/// Forgets every tensor; weak references go with them.
+HW_EXPORT void hwn_release() {
+    Session& session = *gSession;
+    const std::lock_guard<std::mutex> guard(session.lock);
+    session.failed = true;
+    session.registry.clear();
+}
+
+/// 0: all is well, 1: the recorder is gone, 2: a fault, see hwn_fault.
+HW_EXPORT int hwn_failed() {
+    return !gSession->failed ? 0 : gSession->fault.empty() ? 1 : 2;
+}
+HW_EXPORT const char* hwn_fault() {
+    return gSession->fault.c_str();
+}
+
+HW_EXPORT void hwn_pause(int paused) {
+    pause(paused != 0);
+}
+
+/// As hwn_failed().
+HW_EXPORT int hwn_context(std::int64_t layer, int phase) {
+    Session& session = *gSession;
+    const std::lock_guard<std::mutex> guard(session.lock);
+    session.layer = layer;
+    session.phase = static_cast<Phase>(phase);
+    if (layer >= 0) session.nodes.mark(at::sequence_number::peek(), layer);
+    return session.failed ? 1 : 0;
+}
+HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
+    const std::lock_guard<std::mutex> guard(gSession->lock);
+    gSession->backwardLayer = layer;
+}
+
+/// out[2]: storage, tensor. 0: registered; 1: a view made out of sight, or no plain storage.
+HW_EXPORT int hwn_note(std::int64_t impl, std::int64_t* out) {
+    Session& session = *gSession;
+    int status = 1;
+    guarded(session, [&] {
+        const at::Tensor tensor = borrowed(impl);
+        const Storage* known = session.registry.lookup(tensor);
+        if (known != nullptr && known->op >= 0 &&
+            std::none_of(known->views.begin(), known->views.end(),
+                         [&](const View& view) { return view.shows(tensor); }))
+            return;
+        const Storage* storage = session.registry.constant(tensor, -1, out[1]);
+        if (storage == nullptr) return;
+        out[0] = storage->id;
+        status = 0;
+    });
+    return status;
+}
+/// Where the storage is known and has no better category yet.
+HW_EXPORT void hwn_categorize(std::int64_t impl, int category, std::int64_t layer) {
+    Session& session = *gSession;
+    guarded(session, [&] {
+        Storage* storage = session.registry.lookup(borrowed(impl));
+        if (storage != nullptr &&
+            (storage->category == Category::Unknown || storage->category == Category::Temporary))
+            session.registry.setCategory(*storage, static_cast<Category>(category), layer);
+    });
+}
+HW_EXPORT void hwn_save_activations() {
+    guarded(*gSession, [] {
+        gSession->registry.poll();
+        gSession->registry.saveActivations();
+        gSession->stream.flush();
+    });
+}
+HW_EXPORT void hwn_sweep() {
+    guarded(*gSession, [] {
+        gSession->registry.sweep();
+        gSession->stream.flush();
+    });
+}
+HW_EXPORT void hwn_next_epoch() {
+    guarded(*gSession, [] { gSession->registry.nextEpoch(); });
+}
+/// out[4]: next sequence number, foreign bytes, highest bytes during an op of this step, ops.
+HW_EXPORT void hwn_figures(std::int64_t* out) {
+    guarded(*gSession, [] { gSession->stream.flush(); });
+    const std::lock_guard<std::mutex> guard(gSession->lock);
+    out[0] = gSession->registry.seq();
+    out[1] = gSession->registry.foreign();
+    out[2] = gSession->registry.opPeak();
+    out[3] = gSession->ops;
+}
+/// Ids of live tensors, at most `capacity`; how many there are.
+HW_EXPORT std::int64_t hwn_finals(std::int64_t* out, std::int64_t capacity) {
+    const std::lock_guard<std::mutex> guard(gSession->lock);
+    const std::vector<std::int64_t> ids = gSession->registry.finals();
+    const auto count = static_cast<std::int64_t>(ids.size());
+    std::copy_n(ids.begin(), std::min(count, capacity), out);
+    return count;
+}

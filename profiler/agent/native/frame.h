@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Frames of the wire format (profiler/wire/format.h), gathered before they go to the agent.
+#pragma once
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent_api.h"
+
+namespace hw::profiler::native {
+
+enum class FrameType : std::uint16_t {
+    Contents = 11,
+    Storage = 5,
+    Tensor = 6,
+    Op = 7,
+    Free = 8,
+    Category = 9,
+    Resize = 10,
+    Generator = 12,
+    Gap = 16
+};
+
+/// The recorder is gone: stop capturing, quietly.
+struct Broken : std::runtime_error {
+    Broken() : std::runtime_error("the recorder is gone") {}
+};
+
+/// One frame at a time: begin, put what it holds, end.
+class Stream {
+public:
+    explicit Stream(const AgentApi& agent) : agent_(agent) {}
+
+    Stream& begin(FrameType type) {
+        start_ = bytes_.size();
+        return put(agent_.magic)
+            .put(agent_.version)
+            .put(static_cast<std::uint16_t>(type))
+            .put(std::uint32_t{0});
+    }
+    template <typename Number>
+    Stream& put(Number value) {
+        bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+        return *this;
+    }
+    Stream& text(std::string_view value) {
+        put(static_cast<std::uint32_t>(value.size()));
+        bytes_.append(value);
+        return *this;
+    }
+    Stream& raw(std::string_view value) {
+        bytes_.append(value);
+        return *this;
+    }
+    void end() {
+        const auto length = static_cast<std::uint32_t>(bytes_.size() - start_ - kHeaderBytes);
+        std::memcpy(&bytes_[start_ + kHeaderBytes - sizeof(length)], &length, sizeof(length));
+        if (bytes_.size() > kGathered) flush();
+    }
+    /// Hands over what has been gathered. Throws Broken.
+    void flush() {
+        if (bytes_.empty() || !held_.empty()) return;
+        const int status =
+            agent_.sendFrames(bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
+        bytes_.clear();
+        if (status != 0) throw Broken();
+    }
+    /// What comes from here on follows what is put after release().
+    void hold() {
+        held_.push_back(std::move(bytes_));
+        bytes_.clear();
+    }
+    /// Frames go before those of the last hold() again; returns the latter, for append().
+    std::string release() {
+        std::string later = std::move(bytes_);
+        bytes_ = std::move(held_.back());
+        held_.pop_back();
+        return later;
+    }
+    void append(const std::string& frames) {
+        bytes_.append(frames);
+        if (bytes_.size() > kGathered) flush();
+    }
+    void gap(std::string_view what, std::string_view why) {
+        begin(FrameType::Gap).put(std::int64_t{0}).put(std::int64_t{0}).text(what).text(why).end();
+    }
+
+private:
+    static constexpr std::size_t kHeaderBytes = 12;
+    static constexpr std::size_t kGathered = 32u << 10;
+
+    const AgentApi& agent_;
+    std::string bytes_;
+    std::vector<std::string> held_;
+    std::size_t start_ = 0;
+};
+
+}  // namespace hw::profiler::native

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// Sees every op that the training thread dispatches, the threads of its backward included, and
+// records what the dispatch mode of capture.py would: which storages it reads, makes and writes,
+// how long it takes, what it allocates.
+#pragma once
+
+#include "session.h"
+
+namespace hw::profiler::native {
+
+/// On the thread that is to be recorded, outside of any op.
+void observe(Session& session);
+/// On the same thread.
+void leave(Session& session);
+/// What this thread does until it is told otherwise is no part of the step.
+void pause(bool paused);
+
+}  // namespace hw::profiler::native

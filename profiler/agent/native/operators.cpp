@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "operators.h"
+
+#include <ATen/core/enum_tag.h>
+#include <ATen/core/jit_type.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace hw::profiler::native {
+namespace {
+
+// Change the tensor's metadata, not the bytes of its storage.
+const std::unordered_set<std::string> kMetadataOps{
+    "t_",      "transpose_", "squeeze_",   "unsqueeze_", "swapdims_",  "swapaxes_", "as_strided_",
+    "detach_", "resize_",    "resize_as_", "set_",       "swap_dims_", "movedim_",  "rename_"};
+// Consume a generator without a tag or an argument that says so in some versions.
+const std::unordered_set<std::string> kRandomOps{
+    "_fused_dropout", "native_dropout", "rrelu_with_noise", "rrelu_with_noise_", "_standard_gamma",
+    "poisson",        "binomial",       "multinomial",      "_sample_dirichlet", "randperm"};
+
+c10::TypeKind kindOf(const c10::Type& type) {
+    if (const auto optional = type.castRaw<c10::OptionalType>())
+        return kindOf(*optional->getElementType());
+    return type.kind();
+}
+
+bool excluded(c10::DispatchKey key) {
+    return c10::impl::tls_is_dispatch_key_excluded(key);
+}
+
+}  // namespace
+
+std::string quoted(const std::string& text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            result += '\\';
+            result += c;
+        } else if (byte < 0x20) {
+            char escape[8];
+            std::snprintf(escape, sizeof(escape), "\\u%04x", byte);
+            result += escape;
+        } else {
+            result += c;
+        }
+    }
+    return result + '"';
+}
+
+Operator::Operator(const c10::OperatorHandle& op) {
+    const c10::FunctionSchema& schema = op.schema();
+    name = schema.name();
+    overload = schema.overload_name();
+    const std::string plain = name.substr(name.rfind(':') + 1);
+    const bool metadata = kMetadataOps.count(plain) != 0 || op.hasTag(at::Tag::inplace_view);
+    // Writes its noise without saying so in its schema.
+    const bool noisy = plain.rfind("rrelu_with_noise", 0) == 0;
+    const bool backward = plain.size() > 8 && plain.compare(plain.size() - 8, 8, "backward") == 0;
+    random = kRandomOps.count(plain) != 0 || op.hasTag(at::Tag::nondeterministic_seeded);
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+        const c10::Argument& argument = schema.arguments()[i];
+        const auto& standard = argument.default_value();
+        arguments.push_back({quoted(argument.name()) + ':', kindOf(*argument.real_type()),
+                             argument.kwarg_only(), standard ? &*standard : nullptr});
+        const bool writes_ = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+        if ((writes_ && !metadata) || (noisy && !backward && argument.name() == "noise"))
+            writes.push_back(i);
+        if (argument.type()->str().find("Generator") != std::string::npos) random = true;
+    }
+    const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };
+    profiler = name.rfind("profiler::", 0) == 0;
+    composite = has(c10::DispatchKey::CompositeImplicitAutograd);
+    onCpu = has(c10::DispatchKey::CPU);
+    onCuda = has(c10::DispatchKey::CUDA);
+    autograd = has(c10::DispatchKey::AutogradCPU) || has(c10::DispatchKey::AutogradCUDA) ||
+               has(c10::DispatchKey::Autograd);
+    autocastCpu = has(c10::DispatchKey::AutocastCPU);
+    autocastCuda = has(c10::DispatchKey::AutocastCUDA);
+}
+
+bool Operator::worksOn(bool cuda) const {
+    // Autocast calls the op again, with other arguments.
+    if (autocastCpu && !excluded(c10::DispatchKey::AutocastCPU) && !cuda) return false;
+    if (autocastCuda && !excluded(c10::DispatchKey::AutocastCUDA) && cuda) return false;
+    return !composite || (cuda ? onCuda : onCpu);
+}
+
+namespace {
+
+constexpr std::size_t kRecentOps = 512;
+
+/// An op's name lies in its schema, which stays where it is.
+const Operator* lookUp(const at::RecordFunction& function, const char* key) {
+    static std::mutex lock;
+    static std::unordered_map<const char*, std::unique_ptr<Operator>> known;
+    const std::lock_guard<std::mutex> guard(lock);
+    const auto found = known.find(key);
+    if (found != known.end()) return found->second.get();
+    const auto name = function.operator_name();
+    if (!name) return nullptr;
+    const auto handle = c10::Dispatcher::singleton().findSchema(*name);
+    if (!handle || handle->schema().name().c_str() != key) return nullptr;
+    return known.emplace(key, std::make_unique<Operator>(*handle)).first->second.get();
+}
+
+}  // namespace
+
+const Operator* operatorOf(const at::RecordFunction& function) {
+    thread_local std::array<std::pair<const char*, const Operator*>, kRecentOps> recent{};
+    const char* const key = function.name();
+    auto& slot = recent[(reinterpret_cast<std::uintptr_t>(key) >> 4) % kRecentOps];
+    if (slot.first == key) return slot.second;
+    const Operator* op = lookUp(function, key);
+    if (op != nullptr) slot = {key, op};
+    return op;
+}
+
+}  // namespace hw::profiler::native

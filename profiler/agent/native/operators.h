@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What the schema of an op says, and how the dispatcher treats it; looked at once an op.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/record_function.h>
+
+#include <string>
+#include <vector>
+
+namespace hw::profiler::native {
+
+struct OperatorArgument {
+    std::string key;                        // its name as in JSON, with the colon
+    c10::TypeKind kind;                     // of what it holds: enumerations arrive as integers
+    bool keyword = false;                   // cannot be given by position
+    const c10::IValue* standard = nullptr;  // its default
+};
+
+struct Operator {
+    std::vector<OperatorArgument> arguments;
+    std::string name;
+    std::string overload;
+    std::vector<std::size_t> writes;  // arguments whose bytes it changes
+    bool random = false;
+    bool profiler = false;   // part of a profiler, not of the step
+    bool composite = false;  // only calls other ops, unless a device has a kernel of its own
+    bool onCpu = false, onCuda = false;
+    bool autograd = false;  // its autograd kernel may call other ops
+    bool autocastCpu = false, autocastCuda = false;
+
+    explicit Operator(const c10::OperatorHandle& op);
+
+    /// Whether the call does the work itself, on the device, given what the thread has switched on.
+    bool worksOn(bool cuda) const;
+};
+
+/// Text as a JSON string.
+std::string quoted(const std::string& text);
+
+/// Null when the function is no op of the dispatcher.
+const Operator* operatorOf(const at::RecordFunction& function);
+
+}  // namespace hw::profiler::native

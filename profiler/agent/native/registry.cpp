@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: MIT
+#include "registry.h"
+
+#include <algorithm>
+
+namespace hw::profiler::native {
+namespace {
+
+constexpr std::size_t kMostFreed = 8192;   // see takeFreed() of the agent
+constexpr std::uintptr_t kAlignment = 64;  // of the framework's allocator
+constexpr std::int64_t kSmallBytes = 64;   // floating constants up to here are always stored
+constexpr std::int64_t kLargeBytes = 64ll << 20;
+constexpr std::int64_t kChunkBytes = 1ll << 20;  // of contents, a frame
+
+std::int64_t bytesOf(const at::Tensor& tensor) {
+    return static_cast<std::int64_t>(tensor.storage().nbytes());
+}
+std::uintptr_t addressOf(const at::Tensor& tensor) {
+    return reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl()->data());
+}
+
+}  // namespace
+
+const char* dtypeName(at::ScalarType type) {
+    switch (type) {
+        case at::kByte:
+            return "uint8";
+        case at::kChar:
+            return "int8";
+        case at::kShort:
+            return "int16";
+        case at::kInt:
+            return "int32";
+        case at::kLong:
+            return "int64";
+        case at::kHalf:
+            return "float16";
+        case at::kFloat:
+            return "float32";
+        case at::kDouble:
+            return "float64";
+        case at::kComplexHalf:
+            return "complex32";
+        case at::kComplexFloat:
+            return "complex64";
+        case at::kComplexDouble:
+            return "complex128";
+        case at::kBool:
+            return "bool";
+        case at::kBFloat16:
+            return "bfloat16";
+        case at::kQInt8:
+            return "qint8";
+        case at::kQUInt8:
+            return "quint8";
+        case at::kQInt32:
+            return "qint32";
+        default:
+            return nullptr;
+    }
+}
+
+void Registry::clear() {
+    live_.clear();
+    watched_.clear();
+    unwatched_.clear();
+}
+
+void Registry::poll() {
+    static std::int64_t freed[kMostFreed];
+    const std::int64_t count = agent_.freed(freed);
+    if (count < 0) {
+        sweep();
+        return;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+        const auto known = watched_.find(static_cast<std::uintptr_t>(freed[i]));
+        if (known == watched_.end()) continue;
+        const Key key = known->second;
+        if (!live_.at(key).weak.expired()) continue;  // it only got another block
+        watched_.erase(known);
+        gone(key);
+    }
+    if (unwatched_.empty()) return;
+    std::vector<Key> expired;
+    for (const Key key : unwatched_)
+        if (live_.at(key).weak.expired()) expired.push_back(key);
+    for (const Key key : expired) {
+        unwatched_.erase(key);
+        gone(key);
+    }
+}
+
+void Registry::sweep() {
+    std::vector<Key> expired;
+    for (const auto& [key, storage] : live_)
+        if (storage.weak.expired()) expired.push_back(key);
+    std::sort(expired.begin(), expired.end(),
+              [this](Key a, Key b) { return live_.at(a).id < live_.at(b).id; });
+    for (const Key key : expired) {
+        const auto known = watched_.find(live_.at(key).address);
+        if (known != watched_.end() && known->second == key) watched_.erase(known);
+        unwatched_.erase(key);
+        gone(key);
+    }
+}
+
+void Registry::gone(Key key) {
+    const auto found = live_.find(key);
+    if (!found->second.counted) foreign_ -= found->second.bytes;
+    const std::int64_t id = found->second.id;
+    live_.erase(found);
+    stream_.begin(FrameType::Free).put(id).put(nextSeq()).end();
+}
+
+void Registry::watch(Storage& storage, const at::Tensor& tensor) {
+    const Key key = tensor.storage().unsafeGetStorageImpl();
+    const std::uintptr_t address = addressOf(tensor);
+    storage.address = address;
+    const auto known = watched_.find(address);
+    const bool taken =
+        known != watched_.end() && known->second != key && !live_.at(known->second).weak.expired();
+    if (address != 0 && !taken &&
+        (storage.counted ||
+         (address % kAlignment == 0 && tensor.device().is_cpu() && agent_.watch(address) != 0))) {
+        if (known != watched_.end() && known->second != key) unwatched_.insert(known->second);
+        watched_[address] = key;
+        unwatched_.erase(key);
+    } else {
+        unwatched_.insert(key);
+    }
+}
+
+Storage* Registry::lookup(const at::Tensor& tensor) {
+    if (!hasPlainStorage(tensor)) return nullptr;
+    const auto found = live_.find(tensor.storage().unsafeGetStorageImpl());
+    return found == live_.end() ? nullptr : &found->second;
+}
+
+Storage& Registry::add(const at::Tensor& tensor, const Place& place, std::int64_t seq) {
+    const Key key = tensor.storage().unsafeGetStorageImpl();
+    Storage& storage =
+        live_.emplace(key, Storage(tensor.storage().getWeakStorageImpl())).first->second;
+    storage.id = storages_++;
+    storage.bytes = bytesOf(tensor);
+    storage.epoch = epoch_;
+    storage.op = place.op;
+    storage.phase = place.phase;
+    storage.layer = place.layer;
+    const std::uintptr_t address = addressOf(tensor);
+    storage.counted = storage.bytes == 0 || agent_.block(address) >= 0;
+    if (!storage.counted) foreign_ += storage.bytes;
+    watch(storage, tensor);
+    stream_.begin(FrameType::Storage)
+        .put(storage.id)
+        .put(seq)
+        .put(storage.bytes)
+        .put(place.op)
+        .put(place.layer)
+        .put(static_cast<std::int64_t>(address))
+        .put(static_cast<std::uint8_t>(storage.category))
+        .text(tensor.device().is_cpu() ? "cpu" : tensor.device().str())
+        .end();
+    return storage;
+}
+
+std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op) {
+    c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    for (View& view : storage.views) {
+        if (!view.shows(tensor)) continue;
+        auto& holders = view.holders;
+        for (const auto& holder : holders)
+            if (holder._unsafe_get_target() == impl) return view.id;
+        holders.erase(std::remove_if(holders.begin(), holders.end(),
+                                     [](const auto& holder) { return holder.expired(); }),
+                      holders.end());
+        holders.emplace_back(tensor.getIntrusivePtr());
+        return view.id;
+    }
+    storage.views.emplace_back();
+    View& view = storage.views.back();
+    view.id = tensors_++;
+    view.offset = tensor.storage_offset();
+    view.sizes.append(tensor.sizes().begin(), tensor.sizes().end());
+    view.strides.append(tensor.strides().begin(), tensor.strides().end());
+    view.dtype = tensor.scalar_type();
+    view.holders.emplace_back(tensor.getIntrusivePtr());
+    const char* dtype = dtypeName(view.dtype);
+    stream_.begin(FrameType::Tensor)
+        .put(view.id)
+        .put(storage.id)
+        .put(op)
+        .put(view.offset)
+        .text(dtype != nullptr ? dtype : "unknown")
+        .put(static_cast<std::uint16_t>(view.sizes.size()));
+    for (const std::int64_t size : view.sizes) stream_.put(size);
+    for (const std::int64_t stride : view.strides) stream_.put(stride);
+    stream_.end();
+    return view.id;
+}
+
+Storage* Registry::constant(const at::Tensor& tensor, std::int64_t layer, std::int64_t& id) {
+    if (!hasPlainStorage(tensor)) return nullptr;
+    Storage* storage = lookup(tensor);
+    if (storage == nullptr) storage = &add(tensor, {-1, Phase::Unknown, layer}, nextSeq());
+    id = tensorId(*storage, tensor, -1);
+    return storage;
+}
+
+Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int64_t seq,
+                          std::int64_t& id, bool& fresh) {
+    if (!hasPlainStorage(tensor)) return nullptr;
+    Storage* storage = lookup(tensor);
+    fresh = storage == nullptr;
+    if (fresh)
+        storage = &add(tensor, place, seq);
+    else if (bytesOf(tensor) != storage->bytes)
+        resized(*storage, tensor);
+    id = tensorId(*storage, tensor, place.op);
+    return storage;
+}
+
+void Registry::resized(Storage& storage, const at::Tensor& tensor) {
+    const std::int64_t bytes = bytesOf(tensor);
+    if (!storage.counted) foreign_ += bytes - storage.bytes;
+    storage.bytes = bytes;
+    const auto known = watched_.find(storage.address);
+    if (known != watched_.end() && known->second == tensor.storage().unsafeGetStorageImpl())
+        watched_.erase(known);
+    watch(storage, tensor);
+    stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
+}
+
+void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
+    if (storage.stored == epoch_ || (storage.op >= 0 && storage.epoch == epoch_)) return;
+    storage.stored = epoch_;
+    const bool plain = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
+    if (storage.bytes == 0 || !(contents_ || storage.bytes <= kSmallBytes || plain)) return;
+    const std::string what = "contents of storage " + std::to_string(storage.id);
+    if (!tensor.device().is_cpu()) {
+        stream_.gap(what, "it is not in host memory");
+    } else if (storage.bytes > kLargeBytes && !contents_) {
+        stream_.gap(what, std::to_string(storage.bytes) +
+                              " bytes are more than is stored without --contents");
+    } else {
+        const auto* data = reinterpret_cast<const char*>(addressOf(tensor));
+        for (std::int64_t offset = 0; offset < storage.bytes; offset += kChunkBytes) {
+            const std::int64_t run = std::min(kChunkBytes, storage.bytes - offset);
+            stream_.begin(FrameType::Contents)
+                .put(seq_)
+                .put(storage.id)
+                .put(storage.bytes)
+                .put(offset)
+                .raw({data + offset, static_cast<std::size_t>(run)})
+                .end();
+        }
+    }
+}
+
+void Registry::setCategory(Storage& storage, Category category, std::int64_t layer) {
+    storage.category = category;
+    stream_.begin(FrameType::Category)
+        .put(static_cast<std::uint8_t>(category))
+        .put(layer)
+        .put(std::uint32_t{1})
+        .put(storage.id)
+        .end();
+}
+
+void Registry::saveActivations() {
+    std::vector<Storage*> saved;
+    for (auto& [key, storage] : live_)
+        if (storage.op >= 0 && storage.epoch == epoch_ && storage.phase == Phase::Forward &&
+            storage.category == Category::Unknown)
+            saved.push_back(&storage);
+    std::sort(saved.begin(), saved.end(),
+              [](const Storage* a, const Storage* b) { return a->id < b->id; });
+    for (Storage* storage : saved) setCategory(*storage, Category::Activation, storage->layer);
+}
+
+std::vector<std::int64_t> Registry::finals() const {
+    std::vector<const Storage*> storages;
+    for (const auto& [key, storage] : live_) storages.push_back(&storage);
+    std::sort(storages.begin(), storages.end(),
+              [](const Storage* a, const Storage* b) { return a->id < b->id; });
+    std::vector<std::int64_t> ids;
+    for (const Storage* storage : storages) {
+        const std::size_t before = ids.size();
+        for (const View& view : storage->views)
+            if (std::any_of(view.holders.begin(), view.holders.end(),
+                            [](const auto& holder) { return !holder.expired(); }))
+                ids.push_back(view.id);
+        if (ids.size() == before && !storage->views.empty())
+            ids.push_back(storage->views.front().id);
+    }
+    return ids;
+}
+
+}  // namespace hw::profiler::native

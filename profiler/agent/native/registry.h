@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// Which storages and tensors there are, their versions, and when storages go: tensors.py in C++.
+//
+// A storage is known by the address of its StorageImpl, which stays its own as long as we hold a
+// weak reference. Nothing here holds a strong one: reference counts decide in autograd whether a
+// gradient is cloned or stolen, so a held output would change the run that is being watched.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/SmallVector.h>
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frame.h"
+
+namespace hw::profiler::native {
+
+enum class Category : std::uint8_t {
+    Parameter,
+    Gradient,
+    OptimizerState,
+    Input,
+    Activation,
+    Temporary,
+    Workspace,
+    Unknown
+};
+enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
+
+/// One way to look at a storage, and the tensors that look at it so.
+struct View {
+    std::int64_t id;
+    std::int64_t offset;
+    c10::SmallVector<std::int64_t, 5> sizes;
+    c10::SmallVector<std::int64_t, 5> strides;
+    at::ScalarType dtype;
+    c10::SmallVector<c10::weak_intrusive_ptr<c10::TensorImpl>, 1> holders;
+
+    bool shows(const at::Tensor& tensor) const {
+        return offset == tensor.storage_offset() && dtype == tensor.scalar_type() &&
+               tensor.sizes() == at::IntArrayRef(sizes) &&
+               tensor.strides() == at::IntArrayRef(strides);
+    }
+};
+
+struct Storage {
+    std::int64_t id = 0;
+    c10::weak_intrusive_ptr<c10::StorageImpl> weak;
+    std::int64_t bytes = 0;
+    std::int64_t epoch = 0;
+    std::int64_t op = -1;
+    std::int64_t layer = -1;
+    std::int64_t stored = -1;  // epoch in which its contents were sent
+    std::uintptr_t address = 0;
+    std::int32_t version = 0;
+    Phase phase = Phase::Unknown;
+    Category category = Category::Unknown;
+    bool counted = false;
+    c10::SmallVector<View, 1> views;
+
+    explicit Storage(c10::weak_intrusive_ptr<c10::StorageImpl> reference)
+        : weak(std::move(reference)) {}
+};
+
+/// Where an op runs.
+struct Place {
+    std::int64_t op = -1;
+    Phase phase = Phase::Unknown;
+    std::int64_t layer = -1;
+};
+
+class Registry {
+public:
+    Registry(const AgentApi& agent, Stream& stream, bool contents)
+        : agent_(agent), stream_(stream), contents_(contents) {}
+
+    /// Forgets everything.
+    void clear();
+    /// Notes the storages that have gone since the last call.
+    void poll();
+    /// The same, by looking at every storage.
+    void sweep();
+
+    /// What was made out of sight, or anything; null when the tensor has no plain storage.
+    Storage* constant(const at::Tensor& tensor, std::int64_t layer, std::int64_t& id);
+    /// An output of an op; `fresh`: the op made the storage.
+    Storage* result(const at::Tensor& tensor, const Place& place, std::int64_t seq,
+                    std::int64_t& id, bool& fresh);
+    Storage* lookup(const at::Tensor& tensor);
+    /// Bytes of a constant of this step, before the first op that uses it.
+    void storeContents(Storage& storage, const at::Tensor& tensor);
+
+    void setCategory(Storage& storage, Category category, std::int64_t layer);
+    /// What forward left alive is what it saved for now.
+    void saveActivations();
+    /// The tensors that are alive, at least one a storage.
+    std::vector<std::int64_t> finals() const;
+
+    std::int64_t nextSeq() { return seq_++; }
+    std::int64_t seq() const { return seq_; }
+    void nextEpoch() {
+        ++epoch_;
+        opPeak_ = 0;
+    }
+    std::int64_t epoch() const { return epoch_; }
+    std::int64_t foreign() const { return foreign_; }
+    std::int64_t opPeak() const { return opPeak_; }
+    void raiseOpPeak(std::int64_t bytes) { opPeak_ = std::max(opPeak_, bytes); }
+
+private:
+    using Key = c10::StorageImpl*;
+
+    Storage& add(const at::Tensor& tensor, const Place& place, std::int64_t seq);
+    void watch(Storage& storage, const at::Tensor& tensor);
+    void gone(Key key);
+    void resized(Storage& storage, const at::Tensor& tensor);
+    std::int64_t tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op);
+
+    const AgentApi& agent_;
+    Stream& stream_;
+    bool contents_;
+    std::unordered_map<Key, Storage> live_;
+    std::unordered_map<std::uintptr_t, Key> watched_;  // by the address of the block
+    std::unordered_set<Key> unwatched_;                // no release of a block tells that they go
+    std::int64_t epoch_ = 0;  // goes up with every possible start of a step
+    std::int64_t seq_ = 0;
+    std::int64_t storages_ = 0;
+    std::int64_t tensors_ = 0;
+    std::int64_t foreign_ = 0;  // live bytes that the framework's allocator did not make
+    std::int64_t opPeak_ = 0;   // highest counted + foreign bytes during an op of this step
+};
+
+inline bool hasPlainStorage(const at::Tensor& tensor) {
+    return tensor.defined() && tensor.has_storage() && tensor.layout() == at::kStrided &&
+           tensor.storage().unsafeGetStorageImpl() != nullptr;
+}
+
+/// "float32" and the like; null for a type that Python has no name for.
+const char* dtypeName(at::ScalarType type);
+
+}  // namespace hw::profiler::native

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The capture in C++ (agent/native): sees ops without Python, where its library fits this torch."""
+import ctypes
+
+from _highwater import encode, library
+
+BACKWARD_LAYER = -2  # the layer of the node of autograd that runs
+
+
+def load():
+    """The library; None where the recorder has none for this framework."""
+    path = library.hw_native()
+    if not path:
+        return None
+    try:
+        native = ctypes.PyDLL(path.decode("utf-8", "surrogateescape"))
+    except OSError as error:
+        encode.send_gap("the quick capture", "its library could not be loaded: %s" % error)
+        return None
+    longs = ctypes.POINTER(ctypes.c_int64)
+    for name, result, *arguments in (
+            ("open", None, ctypes.c_void_p, ctypes.c_int),
+            ("enter", None),
+            ("leave", None),
+            ("release", None),
+            ("failed", ctypes.c_int),
+            ("fault", ctypes.c_char_p),
+            ("pause", None, ctypes.c_int),
+            ("context", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
+            ("backward_layer", None, ctypes.c_int64),
+            ("note", ctypes.c_int, ctypes.c_int64, longs),
+            ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+            ("save_activations", None),
+            ("sweep", None),
+            ("next_epoch", None),
+            ("figures", None, longs),
+            ("finals", ctypes.c_int64, longs, ctypes.c_int64)):
+        function = getattr(native, "hwn_" + name)
+        function.restype = result
+        function.argtypes = arguments
+    return native
+
+
+class NativeRegistry:
+    """tensors.Registry, as far as the shim needs it, over the one in C++."""
+
+    native = True
+
+    def __init__(self, native, contents):
+        self.library = native
+        native.hwn_open(library.hw_api(), contents)
+        self.epoch = 0
+        self.values = (ctypes.c_int64 * 4)()
+        self.pair = (ctypes.c_int64 * 2)()
+        self.sweep = native.hwn_sweep
+        self.save_activations = native.hwn_save_activations
+        self.release = native.hwn_release
+
+    def figure(self, index):
+        self.library.hwn_figures(self.values)
+        return self.values[index]
+
+    @property
+    def seq(self):
+        return self.figure(0)
+
+    @property
+    def foreign(self):
+        return self.figure(1)
+
+    @property
+    def op_peak(self):
+        return self.figure(2)
+
+    def next_epoch(self):
+        self.epoch += 1
+        self.library.hwn_next_epoch()
+
+    def note(self, tensor):
+        if self.library.hwn_note(tensor._cdata, self.pair):
+            return None
+        return self.pair[0], self.pair[1]
+
+    def finals(self, _):
+        ids = (ctypes.c_int64 * 4096)()
+        count = self.library.hwn_finals(ids, len(ids))
+        if count > len(ids):
+            ids = (ctypes.c_int64 * count)()
+            self.library.hwn_finals(ids, count)
+        return ids[:count]
+
+    def categorize(self, tensor, category, layer):
+        self.library.hwn_categorize(tensor._cdata, category, -1 if layer is None else layer)
+
+    def fault(self):
+        """What went wrong in there: None, "" where the recorder is gone."""
+        return self.library.hwn_fault().decode() if self.library.hwn_failed() else None

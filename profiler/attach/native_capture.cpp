@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/attach/native_capture.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/digest.h"
+
+extern char** environ;
+
+namespace hw::profiler {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+
+const char kProbe[] =
+    "import importlib.util as u; s = u.find_spec('torch'); "
+    "print(s.submodule_search_locations[0] if s else '')";
+
+Error none(const std::string& why) {
+    return {ErrorCode::Target, why, ""};
+}
+
+/// Starts a program with its output going to a file; -1 when it cannot be started.
+pid_t start(const std::vector<std::string>& command, const fs::path& output) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    pid_t pid = -1;
+    const int status =
+        posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+    posix_spawn_file_actions_destroy(&actions);
+    return status == 0 ? pid : -1;
+}
+
+bool succeeded(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::string contentsOf(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A private folder that goes with us.
+class Scratch {
+public:
+    explicit Scratch(const fs::path& parent) {
+        std::string name = (parent / "build-XXXXXX").string();
+        if (mkdtemp(name.data()) != nullptr) path_ = name;
+    }
+    ~Scratch() {
+        std::error_code ignored;
+        if (!path_.empty()) fs::remove_all(path_, ignored);
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    const fs::path& path() const { return path_; }
+
+private:
+    fs::path path_;
+};
+
+/// Held by one process at a time; where it cannot be had, nobody waits.
+class FileLock {
+public:
+    explicit FileLock(const std::string& path)
+        : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600)) {
+        while (file_ >= 0 && flock(file_, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    ~FileLock() {
+        if (file_ >= 0) close(file_);
+    }
+    FileLock(const FileLock&) = delete;
+    FileLock& operator=(const FileLock&) = delete;
+
+private:
+    int file_;
+};
+
+core::Result<fs::path> cacheFolder() {
+    fs::path folder;
+    if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
+        folder = cache;
+    else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
+        folder = fs::path(home) / ".cache";
+    else
+        return none("there is no cache folder (HOME is not set)");
+    folder /= "highwater/capture";
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (access(folder.c_str(), W_OK) != 0) return none(folder.string() + " is not writable");
+    return folder;
+}
+
+/// Names this build of the framework together with our sources.
+std::string keyOf(const FrameworkFiles& files) {
+    core::Digest digest;
+    for (const NativeSource* source = kNativeSources; source->name != nullptr; ++source)
+        digest.add(source->text);
+    for (const std::string& path : {files.libtorch, files.libc10}) {
+        struct stat status {};
+        stat(path.c_str(), &status);
+        digest.add(path);
+        digest.add(status.st_size);
+        digest.add(status.st_mtim.tv_sec);
+    }
+    return digest.hex().substr(0, 16);
+}
+
+/// Whether names of the standard library in the framework are those of the current C++ ABI.
+bool hasNewAbi(const std::string& libc10) {
+    return contentsOf(libc10).find("__cxx1112basic_string") != std::string::npos;
+}
+
+std::string compiler() {
+    const char* chosen = std::getenv("CXX");
+    return chosen != nullptr && *chosen != '\0' ? chosen : "c++";
+}
+
+/// NDEBUG as in released frameworks, whose classes have other members without it. One unit with
+/// everything: nearly all of the time goes into the framework's headers.
+core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
+    std::ofstream all(folder / "capture.cpp");
+    for (const NativeSource* source = kNativeSources; source->name != nullptr; ++source) {
+        const fs::path file = folder / source->name;
+        std::ofstream(file) << source->text;
+        if (file.extension() == ".cpp") all << "#include \"" << source->name << "\"\n";
+    }
+    all.close();
+    const fs::path log = folder / "log";
+    const pid_t pid =
+        start({compiler(), "-std=c++17", "-O2", "-DNDEBUG", "-fPIC", "-shared", "-w",
+               "-fvisibility=hidden",
+               std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
+               "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",
+               (folder / "capture.cpp").string(), files.libtorch, files.libc10, "-o",
+               (folder / "capture.so").string()},
+              log);
+    if (pid < 0) return none("there is no C++ compiler ('" + compiler() + "')");
+    if (succeeded(pid)) return {};
+    std::istringstream lines(contentsOf(log));
+    for (std::string line; std::getline(lines, line);)
+        if (line.find("error") != std::string::npos) return none(line);
+    return none("the compiler failed");
+}
+
+bool ownedByUs(const fs::path& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && status.st_uid == geteuid() &&
+           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+std::string resolved(const fs::path& path) {
+    std::error_code error;
+    const fs::path real = fs::canonical(path, error);
+    return error ? std::string() : real.string();
+}
+
+/// Headers of a library: beside it as in a wheel, or in the system's folder of headers.
+core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
+    if (files.libtorch.empty() || files.libc10.empty()) return none("its libraries were not found");
+    for (const fs::path& folder : {fs::path(files.libtorch).parent_path().parent_path() / "include",
+                                   fs::path("/usr/include")})
+        if (fs::exists(folder / "ATen/record_function.h")) {
+            files.headers = folder.string();
+            return files;
+        }
+    return none("the framework's headers are not installed");
+}
+
+}  // namespace
+
+core::Result<FrameworkFiles> frameworkOf(const std::vector<std::string>& mappedFiles) {
+    FrameworkFiles files;
+    for (const std::string& path : mappedFiles) {
+        const std::string name = fs::path(path).filename().string();
+        if (name.starts_with("libtorch_cpu.so")) files.libtorch = resolved(path);
+        if (name.starts_with("libc10.so")) files.libc10 = resolved(path);
+    }
+    return withHeaders(files);
+}
+
+core::Result<FrameworkFiles> frameworkOfPython(const std::string& python) {
+    if (!fs::path(python).filename().string().starts_with("python"))
+        return none("'" + python + "' is not a Python interpreter");
+    const Scratch scratch(fs::temp_directory_path());
+    const fs::path output = scratch.path() / "output";
+    const pid_t probe = start({python, "-c", kProbe}, output);
+    if (probe < 0 || !succeeded(probe)) return none("'" + python + "' could not be asked");
+    std::istringstream lines(contentsOf(output));
+    std::string root;
+    std::getline(lines, root);
+    if (root.empty()) return none("'" + python + "' has no torch");
+    FrameworkFiles files;
+    files.libtorch = resolved(fs::path(root) / "lib/libtorch_cpu.so");
+    files.libc10 = resolved(fs::path(root) / "lib/libc10.so");
+    return withHeaders(files);
+}
+
+core::Result<std::string> nativeCapture(const FrameworkFiles& files,
+                                        const std::function<void(const std::string&)>& progress) {
+    auto cache = cacheFolder();
+    if (!cache) return cache.error();
+    const fs::path library = *cache / (keyOf(files) + ".so");
+    if (fs::exists(library)) {
+        if (ownedByUs(library)) return library.string();
+        return none(library.string() + " belongs to somebody else");
+    }
+    const FileLock lock(library.string() + ".lock");  // somebody else may be building it
+    if (fs::exists(library)) return library.string();
+    progress("building the native capture for this torch, once (about a minute)");
+    const Scratch scratch(*cache);
+    if (core::Status built = compile(files, scratch.path()); !built) return built.error();
+    std::error_code error;
+    fs::rename(scratch.path() / "capture.so", library, error);
+    if (error) return none("it could not be moved to " + library.string());
+    return library.string();
+}
+
+}  // namespace hw::profiler

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The capture in C++ (agent/native) is compiled for each build of the framework, once, on the
+// user's machine: its ABI is the framework's own, which no library that we could ship would fit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace hw::profiler {
+
+/// A file of agent/native, embedded at build time.
+struct NativeSource {
+    const char* name;
+    const char* text;
+};
+/// The list ends with a null name.
+extern const NativeSource kNativeSources[];
+
+/// Where a framework lies.
+struct FrameworkFiles {
+    std::string libtorch;  // libtorch_cpu.so, resolved
+    std::string libc10;    // libc10.so, resolved
+    std::string headers;   // the folder with ATen/
+};
+
+/// Of a process that has mapped the framework. Errors: Target, saying what is missing.
+core::Result<FrameworkFiles> frameworkOf(const std::vector<std::string>& mappedFiles);
+/// Of what `python` would import. Errors: Target when it is no Python or has no framework.
+core::Result<FrameworkFiles> frameworkOfPython(const std::string& python);
+
+/// The library for this build of the framework, from the cache or built into it (about a minute;
+/// `progress` is told). The cache: $XDG_CACHE_HOME/highwater or ~/.cache/highwater.
+/// Errors: Target, saying why there is none; the capture through Python needs none.
+core::Result<std::string> nativeCapture(const FrameworkFiles& files,
+                                        const std::function<void(const std::string&)>& progress);
+
+}  // namespace hw::profiler
