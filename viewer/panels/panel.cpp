@@ -17,6 +17,7 @@ Panel::Panel(Workspace& workspace, const QString& title) : workspace_(workspace)
     auto* row = new QHBoxLayout(header_);
     row->setContentsMargins(14, 0, 14, 0);
     row->setSpacing(16);
+    header_->setMinimumHeight(kHeaderHeight);
     auto* label = new QLabel(title);
     label->setObjectName(QStringLiteral("panelTitle"));
     row->addWidget(label, 0);
@@ -28,6 +29,15 @@ void Panel::addToHeader(QWidget* widget) {
     header_->layout()->addWidget(widget);
 }
 
+QLabel* Panel::makeNote() {
+    auto* note = new QLabel;
+    note->setObjectName(QStringLiteral("muted"));
+    note->setAlignment(Qt::AlignCenter);
+    note->setWordWrap(true);
+    note->setContentsMargins(40, 0, 40, 0);
+    return note;
+}
+
 core::Status Panel::prepareShot(const std::vector<std::string>&) {
     return {};
 }
@@ -35,7 +45,7 @@ core::Status Panel::prepareShot(const std::vector<std::string>&) {
 core::Status Panel::chooseAxes(TraceAxes axes) {
     if (!axes.steps && !axes.bytes) return {};
     return core::Error{core::ErrorCode::Usage, "the axes of this view are fixed",
-                       "--by-steps and --by-bytes belong to --view trace"};
+                       "--by-steps belongs to --view trace and map, --by-bytes to --view trace"};
 }
 
 }  // namespace hw::viewer

@@ -17,6 +17,7 @@ public:
 
     TracePlot& plot() const { return *plot_; }
     const Legend& legend() const { return *legend_; }
+    bool needsStep() const override { return true; }
     void applyTheme() override;
     core::Status chooseAxes(TraceAxes axes) override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;

@@ -20,6 +20,7 @@ public:
     BudgetSlider& slider() const { return *slider_; }
     FrontierPlot& plot() const { return *plot_; }
     PlannerMenu& planners() const { return *planners_; }
+    bool needsStep() const override { return true; }
     void applyTheme() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
@@ -34,6 +35,7 @@ private:
 
     QLabel* figure_;
     QLabel* note_;
+    QLabel* empty_;  // instead of the plot, where nothing can be planned
     PlannerMenu* planners_;
     BudgetSlider* slider_;
     QWidget* sliderRow_;

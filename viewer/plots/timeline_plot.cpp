@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
+#include "viewer/models/live_set.h"
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/theme.h"
 
@@ -21,7 +23,8 @@ constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
 constexpr int kLaneHeight = 20;
 constexpr int kRightMargin = 118;  // room for the budget's label
 constexpr double kHeadroom = 1.16;
-constexpr double kNarrowest = 1e-3;  // milliseconds
+constexpr double kNarrowest = 1e-3;     // milliseconds
+constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
 
 }  // namespace
 
@@ -83,6 +86,13 @@ void TimelinePlot::applyTheme() {
         graph->setBrush(fill);
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
+    if (heldGraph_) {
+        const QColor ink = theme().light ? QColor("#14171c") : QColor("#ffffff");
+        QColor fill = ink;
+        fill.setAlphaF(0.16F);
+        heldGraph_->setPen(QPen(ink, 1.2, Qt::DotLine));
+        heldGraph_->setBrush(fill);
+    }
     replot(rpQueuedReplot);
 }
 
@@ -102,7 +112,9 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
     document_ = document;
     plan_ = nullptr;
     budget_.reset();
-    selected_ = core::kNone;
+    selection_ = {};
+    range_.reset();
+    held_.clear();
     if (document_ && document_->curve.moments.empty()) document_ = nullptr;
     readout_->show(std::nullopt);
     buildGraphs();
@@ -111,7 +123,7 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
 
 void TimelinePlot::buildGraphs() {
     stack_.clear();
-    planGraph_ = nullptr;
+    planGraph_ = heldGraph_ = nullptr;
     lanes_ = nullptr;
     clearPlottables();
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
@@ -126,6 +138,9 @@ void TimelinePlot::buildGraphs() {
         stack_.emplace_back(category, graph);
         below = graph;
     }
+    heldGraph_ = addGraph(time, size);
+    heldGraph_->setLineStyle(QCPGraph::lsStepLeft);
+    heldGraph_->setAdaptiveSampling(false);
     planGraph_ = addGraph(time, size);
     planGraph_->setLineStyle(QCPGraph::lsStepLeft);
     planGraph_->setAdaptiveSampling(false);
@@ -153,22 +168,80 @@ void TimelinePlot::setBudget(std::optional<core::Bytes> budget) {
     replot(rpQueuedReplot);
 }
 
-void TimelinePlot::setSelectedOp(core::OpIndex op) {
-    selected_ = op;
-    if (lanes_) lanes_->setSelectedOp(op);
-    if (document_ && op != core::kNone) {
-        for (const LaneSpan& span : document_->lanes.ops) {
-            if (span.id != op) continue;
-            const double middle = (milliseconds(span.begin) + milliseconds(span.end)) / 2;
-            const QCPRange seen = visibleTime();
-            if (!seen.contains(middle))
-                area_->axis(QCPAxis::atBottom)
-                    ->setRange(middle - seen.size() / 2, middle + seen.size() / 2);
-            showReadout(middle);
-            break;
-        }
-    }
+void TimelinePlot::setSelection(const Selection& selection) {
+    selection_ = selection;
+    if (lanes_) lanes_->setSelectedOp(selection.op);
+    measureHeld();
+    if (selection.kind == Selection::Kind::Op || selection.kind == Selection::Kind::None)
+        showOp(selection.op);
+    else
+        readout_->show(std::nullopt);
+    rebuild();
+}
+
+void TimelinePlot::setRange(std::optional<TimeRange> range) {
+    range_ = range;
     replot(rpQueuedReplot);
+}
+
+void TimelinePlot::showOp(core::OpIndex op) {
+    if (!document_ || op == core::kNone) return;
+    for (const LaneSpan& span : document_->lanes.ops) {
+        if (span.id != op) continue;
+        const double middle = (milliseconds(span.begin) + milliseconds(span.end)) / 2;
+        const QCPRange seen = visibleTime();
+        if (!seen.contains(middle))
+            area_->axis(QCPAxis::atBottom)
+                ->setRange(middle - seen.size() / 2, middle + seen.size() / 2);
+        showReadout(middle);
+        return;
+    }
+}
+
+void TimelinePlot::measureHeld() {
+    held_.clear();
+    if (!document_ || selection_.kind != Selection::Kind::Layer) return;
+    const core::TrainingGraph& graph = document_->graph;
+    const std::vector<Moment>& moments = document_->curve.moments;
+    std::vector<core::Bytes> change(moments.size() + 1);
+    for (const Residence& residence : document_->curve.residences) {
+        const core::Storage& storage = graph.storages[residence.storage];
+        if (!withinLayer(graph, storage.layer, selection_.layer)) continue;
+        change[static_cast<std::size_t>(residence.first)] += storage.bytes;
+        change[static_cast<std::size_t>(residence.last) + 1] -= storage.bytes;
+    }
+    core::Bytes now;
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        now += change[i];
+        const core::OpIndex op = moments[i].op;
+        const bool own =
+            op != core::kNone && withinLayer(graph, graph.ops[op].layer, selection_.layer);
+        held_.push_back(now + (own ? graph.ops[op].workspace : core::Bytes(0)));
+    }
+}
+
+// The highest of each column, so that none is lost.
+void TimelinePlot::rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns) {
+    QVector<QCPGraphData> data;
+    if (!held_.empty()) {
+        const StepCurve& curve = document_->curve;
+        const double width = std::max(1.0, static_cast<double>((to - from).count()) / columns);
+        const std::size_t last = curve.momentAt(to);
+        double column = -1;
+        for (std::size_t i = curve.momentAt(from); i <= last; ++i) {
+            const core::Nanoseconds begin = std::max(curve.moments[i].begin, from);
+            const double size = document_->size.value(held_[i]);
+            if (const double own = std::floor(static_cast<double>((begin - from).count()) / width);
+                own != column || data.isEmpty()) {
+                data.push_back({milliseconds(begin), size});
+                column = own;
+            } else {
+                data.back().value = std::max(data.back().value, size);
+            }
+        }
+        data.push_back({milliseconds(std::min(curve.moments[last].end, to)), data.back().value});
+    }
+    heldGraph_->data()->set(data, true);
 }
 
 double TimelinePlot::endMilliseconds() const {
@@ -186,6 +259,8 @@ void TimelinePlot::rescale() {
     core::Bytes highest = document_->peak();
     if (plan_) highest = std::max(highest, plan_->peak);
     if (budget_) highest = std::max(highest, *budget_);
+    if (document_->capacity && ratio(*document_->capacity, highest) < kCapacityShown)
+        highest = std::max(highest, *document_->capacity);
     area_->axis(QCPAxis::atLeft)
         ->setRange(0, std::max(1e-9, document_->size.value(highest) * kHeadroom));
 }
@@ -257,6 +332,7 @@ void TimelinePlot::rebuild() {
             line.push_back({key(plan_->curve.moments[points.back()].end), line.back().value});
     }
     planGraph_->data()->set(line, true);
+    rebuildHeld(from, to, columns);
     replot(rpQueuedReplot);
 }
 
@@ -290,12 +366,24 @@ void TimelinePlot::leaveEvent(QEvent* event) {
     layer(QStringLiteral("overlay"))->replot();
 }
 
+// With Shift a drag chooses a stretch of time instead of moving the view.
 void TimelinePlot::mousePressEvent(QMouseEvent* event) {
     pressed_ = event->pos();
-    QCustomPlot::mousePressEvent(event);
+    if (!(event->modifiers() & Qt::ShiftModifier)) QCustomPlot::mousePressEvent(event);
+}
+
+std::optional<TimeRange> TimelinePlot::dragged(const QPointF& to) const {
+    const QCPAxis* time = area_->axis(QCPAxis::atBottom);
+    const double end = milliseconds(document_->curve.time);
+    const double a = std::clamp(time->pixelToCoord(pressed_.x()), 0.0, end);
+    const double b = std::clamp(time->pixelToCoord(to.x()), 0.0, end);
+    if (std::fabs(to.x() - pressed_.x()) <= 3 || a == b) return std::nullopt;
+    return TimeRange{nanoseconds(std::min(a, b)), nanoseconds(std::max(a, b))};
 }
 
 void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
+    if (document_ && (event->modifiers() & Qt::ShiftModifier))
+        return emit rangePicked(dragged(event->position()));
     QCustomPlot::mouseReleaseEvent(event);
     if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
     const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
@@ -327,6 +415,105 @@ void TimelineMarks::drawBudget(QCPPainter* painter) {
     painter->setPen(theme().text);
     painter->drawText(QRectF(area.right() + 8, y - 10, kRightMargin - 8, 20),
                       Qt::AlignVCenter | Qt::AlignLeft, TimelinePlot::tr("budget %1").arg(size));
+}
+
+// The device's capacity: faint, because it lies above everything else.
+void TimelineMarks::drawCapacity(QCPPainter* painter) {
+    const Document& document = *timeline_.document_;
+    const QRectF area = timeline_.area_->rect();
+    const QCPAxis* axis = timeline_.area_->axis(QCPAxis::atLeft);
+    const double size = document.size.value(*document.capacity);
+    const bool shown = size <= axis->range().upper;
+    const double y = shown ? axis->coordToPixel(size) : area.top() + 6;
+    QColor ink = theme().alert;
+    ink.setAlphaF(0.6F);
+    painter->setPen(QPen(ink, 1.2, Qt::DotLine));
+    if (shown) painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
+    painter->setFont(uiFont(kAxisPixels));
+    painter->setPen(theme().muted);
+    painter->drawText(
+        QRectF(area.right() + 8, y - 10, kRightMargin - 8, 20), Qt::AlignVCenter | Qt::AlignLeft,
+        TimelinePlot::tr("%1device %2")
+            .arg(shown ? QString() : QStringLiteral("↑ "), document.size.text(*document.capacity)));
+}
+
+// Hatched, never a colour; a gap between two ops is as wide as can be seen.
+void TimelineMarks::drawGaps(QCPPainter* painter) {
+    constexpr double kLeast = 7, kStripe = 6;
+    const QRectF area = timeline_.area_->rect();
+    const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
+    painter->setPen(QPen(theme().muted, 1));
+    for (const GapSpan& gap : timeline_.document_->gapSpans) {
+        const double begin = time->coordToPixel(milliseconds(gap.begin));
+        const double end = std::max(begin + kLeast, time->coordToPixel(milliseconds(gap.end)));
+        const QRectF box =
+            QRectF(QPointF(begin, area.top()), QPointF(end, area.bottom())).intersected(area);
+        if (box.isEmpty()) continue;
+        painter->drawLine(box.topLeft(), box.bottomLeft());
+        painter->drawLine(box.topRight(), box.bottomRight());
+        for (double y = box.top(); y + box.width() < box.bottom(); y += kStripe)
+            painter->drawLine(QPointF(box.left(), y + box.width()), QPointF(box.right(), y));
+    }
+}
+
+void TimelineMarks::drawRange(QCPPainter* painter) {
+    const QRectF area = timeline_.area_->rect();
+    const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
+    const QRectF box =
+        QRectF(QPointF(time->coordToPixel(milliseconds(timeline_.range_->begin)), area.top()),
+               QPointF(time->coordToPixel(milliseconds(timeline_.range_->end)), area.bottom()))
+            .intersected(area);
+    QColor fill = theme().text;
+    fill.setAlphaF(0.10F);
+    painter->setPen(QPen(theme().text, 1));
+    painter->setBrush(fill);
+    painter->drawRect(box);
+}
+
+// When the selected tensor is in memory: a bar above the curve, and its shade; of a layer, the most
+// that it holds.
+void TimelineMarks::drawLife(QCPPainter* painter) {
+    const Document& document = *timeline_.document_;
+    const Selection& selection = timeline_.selection_;
+    const QRectF area = timeline_.area_->rect();
+    const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
+    const auto name = [&](const QString& what, core::Bytes size, const QPointF& at) {
+        const QString text = QStringLiteral("%1 · %2").arg(what, document.size.text(size));
+        const double width = QFontMetricsF(uiFont(kAxisPixels, true)).horizontalAdvance(text) + 16;
+        const double left =
+            std::clamp(at.x(), area.left(), std::max(area.left(), area.right() - width));
+        drawBadge(painter, QPointF(left, at.y()), text, theme().text, theme().raised);
+    };
+    if (selection.kind == Selection::Kind::Layer && !timeline_.held_.empty()) {
+        const auto most = std::max_element(timeline_.held_.begin(), timeline_.held_.end());
+        if (*most <= core::Bytes(0)) return;
+        const Moment& moment =
+            document.curve.moments[static_cast<std::size_t>(most - timeline_.held_.begin())];
+        const double y =
+            timeline_.area_->axis(QCPAxis::atLeft)->coordToPixel(document.size.value(*most));
+        name(layerText(document.graph, selection.layer), *most,
+             {time->coordToPixel(milliseconds(moment.begin)) + 6, y - 26});
+    }
+    if (selection.kind != Selection::Kind::Tensor) return;
+    bool named = false;
+    for (const Residence& residence : document.curve.residences) {
+        if (residence.storage != selection.storage) continue;
+        const Moment &first = document.curve.moments[static_cast<std::size_t>(residence.first)],
+                     &last = document.curve.moments[static_cast<std::size_t>(residence.last)];
+        const QRectF box =
+            QRectF(QPointF(time->coordToPixel(milliseconds(first.begin)), area.top()),
+                   QPointF(time->coordToPixel(milliseconds(last.end)), area.bottom()))
+                .intersected(area);
+        if (box.isEmpty()) continue;
+        QColor shade = theme().text;
+        shade.setAlphaF(0.13F);
+        painter->fillRect(box, shade);
+        painter->fillRect(QRectF(box.topLeft(), QSizeF(box.width(), 4)), theme().accent);
+        if (!std::exchange(named, true))
+            name(storageName(document.graph, selection.storage),
+                 document.graph.storages[selection.storage].bytes,
+                 {box.left() + 4, area.top() + 34});
+    }
 }
 
 QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
@@ -369,6 +556,10 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
 void TimelineMarks::draw(QCPPainter* painter) {
     if (!timeline_.document_) return;
     const Document& document = *timeline_.document_;
+    drawGaps(painter);
+    drawLife(painter);
+    if (timeline_.range_) drawRange(painter);
+    if (document.capacity) drawCapacity(painter);
     if (timeline_.budget_ && document.plannable) drawBudget(painter);
     // Call stacks are long: their inner end tells most.
     const QFontMetricsF metrics(uiFont(kAxisPixels, true));
