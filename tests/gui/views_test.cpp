@@ -115,6 +115,32 @@ TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
     EXPECT_GT(plot.map()->wasted(), 0.0);
 }
 
+TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
+    const char* const trace = "torch-snapshot/empty-cache.pickle.gz";
+    SKIP_WITHOUT_TEST_DATA(trace);
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(test::testData(trace), {}, std::nullopt));
+    const auto shows = [](Panel& panel, const char* text) {
+        panel.resize(800, 400);
+        panel.show();
+        const QList<QLabel*> labels = panel.findChildren<QLabel*>();
+        return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) {
+            return label->isVisible() && label->text().contains(QLatin1String(text));
+        });
+    };
+    WhatIfPanel whatIf(workspace);
+    EXPECT_TRUE(shows(whatIf, "holds no step"));
+    EXPECT_FALSE(whatIf.plot().isVisible());
+    ComparePanel compare(workspace);
+    EXPECT_TRUE(shows(compare, "holds no step"));
+    PlanPanel plan(workspace);
+    EXPECT_TRUE(shows(plan, "holds no step"));
+    HW_NEED_LOG("unet");
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    LayersPanel layers(workspace);
+    EXPECT_TRUE(shows(layers, "No layers were recorded"));
+}
+
 TEST_F(Views, TablesFilterCopyAndExport) {
     raise("plan", *window_.plan().table().viewport());
     TableView& table = window_.plan().table();

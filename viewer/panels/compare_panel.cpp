@@ -57,8 +57,12 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare"
     addToHeader(table_->filterBox());
     column->setContentsMargins(0, 10, 0, 0);
     column->setSpacing(8);
-    column->addWidget(makeFigures());
+    strip_ = makeFigures();
+    empty_ = makeNote();
+    empty_->setText(noStep());
+    column->addWidget(strip_);
     column->addWidget(table_, 1);
+    column->addWidget(empty_, 1);
     setFocusProxy(table_);
     const auto pick = [this](const QModelIndex& index) {
         this->workspace().choose(model_->planAt(table_->sourceOf(index).row()));
@@ -122,6 +126,10 @@ void ComparePanel::updateFigures() {
 void ComparePanel::writeFigures() {
     const DocumentPointer& document = workspace().document();
     const PlanPointer& plan = workspace().activePlan();
+    const bool plannable = !document || document->plannable;
+    strip_->setVisible(plannable);
+    table_->setVisible(plannable);
+    empty_->setVisible(!plannable);
     if (!document) {
         for (QLabel* figure : figures_) figure->setText(QStringLiteral("—"));
         return;
@@ -152,6 +160,7 @@ void ComparePanel::applyTheme() {
 
 int ComparePanel::naturalHeight() const {
     constexpr int kFigures = 90, kMargin = 24;
+    if (!empty_->isHidden()) return 240;
     return kFigures + table_->header()->sizeHint().height() + table_->shown().rowCount() * kRow +
            kMargin;
 }

@@ -37,6 +37,8 @@ private:
     std::array<QLabel*, 4> figures_{};
     CompareModel* model_;
     TableView* table_;
+    QWidget* strip_;  // of the figures
+    QLabel* empty_;   // instead of them, where nothing can be planned
 };
 
 }  // namespace hw::viewer

@@ -118,7 +118,7 @@ int LayersPanel::naturalHeight() const {
     for (QModelIndex row = table_->shown().index(0, 0); row.isValid();
          row = table_->indexBelow(row))
         ++rows;
-    return std::clamp(50 + rows * table_->rowHeightHint(), 300, 1100);
+    return empty_->isHidden() ? std::clamp(50 + rows * table_->rowHeightHint(), 300, 1100) : 240;
 }
 
 core::Status LayersPanel::prepareShot(const std::vector<std::string>&) {

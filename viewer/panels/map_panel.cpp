@@ -11,6 +11,20 @@
 
 namespace hw::viewer {
 
+namespace {
+
+// Kinds of ops, where blocks have their colours.
+std::vector<Legend::Item> families() {
+    return {{theme().family(OpFamily::Matrix), MapPanel::tr("made by matrix ops")},
+            {theme().family(OpFamily::Normalization), MapPanel::tr("normalization")},
+            {theme().family(OpFamily::Elementwise), MapPanel::tr("element-wise")},
+            {theme().family(OpFamily::Reduction), MapPanel::tr("reduction")},
+            {theme().family(OpFamily::Movement), MapPanel::tr("movement")},
+            {theme().family(OpFamily::Other), MapPanel::tr("others")}};
+}
+
+}  // namespace
+
 MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, tr("Address map")) {
     plot_ = new MapPlot;
     legend_ = new Legend;
@@ -111,6 +125,12 @@ void MapPanel::updateLegend() {
             {theme().category(category), category == core::Category::Unknown
                                              ? tr("uncategorised")
                                              : toQString(core::categoryName(category))});
+    }
+    if (map && map->recorded && !workspace().document()->plannable) {
+        if (workspace().document()->graph.ops.empty())
+            items.push_back({theme().category(core::Category::Parameter), tr("a shade a size")});
+        else
+            items = families();
     }
     if (map) items.push_back({theme().muted, tr("blank: free"), false, true});
     legend_->setItems(std::move(items));

@@ -38,6 +38,12 @@ QLabel* Panel::makeNote() {
     return note;
 }
 
+QString Panel::noStep() {
+    return tr(
+        "This trace holds no step, only what its allocator did: there is nothing to plan.\n"
+        "Record the process with `highwater record` to see what a budget would cost.");
+}
+
 core::Status Panel::prepareShot(const std::vector<std::string>&) {
     return {};
 }

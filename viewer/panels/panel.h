@@ -39,6 +39,8 @@ protected:
     Workspace& workspace() const { return workspace_; }
     /// What stands in the middle of a view that has nothing to show: why, and what to do.
     static QLabel* makeNote();
+    /// That a trace without a step has nothing to plan or compare.
+    static QString noStep();
 
 private:
     Workspace& workspace_;

@@ -59,12 +59,10 @@ void PlanPanel::showPlan() {
     empty_->setVisible(!any);
     summary_->clear();
     if (!document || !plan) {
-        empty_->setText(
-            document && !document->plannable
-                ? tr("This trace holds no step, so there is no plan to explain.\nRecord "
-                     "the process with `highwater record`.")
-                : tr("No plan is chosen.\nMove the budget in What if, click a plan in "
-                     "Compare, or give a plan file with --plan."));
+        empty_->setText(document && !document->plannable
+                            ? noStep()
+                            : tr("No plan is chosen.\nMove the budget in What if, click a plan in "
+                                 "Compare, or give a plan file with --plan."));
         return;
     }
     empty_->setText(
@@ -97,7 +95,7 @@ int PlanPanel::naturalHeight() const {
     int rows = 0;
     for (int row = 0; row < model_->rowCount(); ++row)
         rows += 1 + (row < kOpenAtFirst ? model_->rowCount(model_->index(row, 0)) : 0);
-    return std::clamp(60 + rows * table_->rowHeightHint(), 300, 900);
+    return empty_->isHidden() ? std::clamp(60 + rows * table_->rowHeightHint(), 300, 900) : 240;
 }
 
 core::Status PlanPanel::prepareShot(const std::vector<std::string>&) {

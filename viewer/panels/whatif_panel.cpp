@@ -36,10 +36,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     column->addWidget(progress_);
     column->addWidget(plot_, 1);
     empty_ = makeNote();
-    empty_->setText(
-        tr("This trace holds no step, only what its allocator did: there is nothing to "
-           "plan.\nRecord the process with `highwater record` to see what a budget would "
-           "cost."));
+    empty_->setText(noStep());
     column->addWidget(empty_, 1);
     setFocusProxy(slider_);
 

@@ -22,6 +22,7 @@ public:
     PlannerMenu& planners() const { return *planners_; }
     bool needsStep() const override { return true; }
     void applyTheme() override;
+    int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:

@@ -13,7 +13,8 @@
 namespace hw::viewer {
 namespace {
 constexpr int kLeft = 86, kRight = 24, kTop = 44, kBottom = 46;
-}
+constexpr double kNamed = 46;  // pixels from which on a block can have a name
+}  // namespace
 
 MapPlot::MapPlot(QWidget* parent) : Plot(parent) {
     axisRect()->setAutoMargins(QCP::msNone);
@@ -43,6 +44,9 @@ void MapPlot::show(const DocumentPointer& document, const PlanPointer& plan,
     plan_ = plan;
     map_ = map && !map->blocks.empty() ? std::move(map) : nullptr;
     note_.clear();
+    families_.clear();
+    for (const core::Op& op : document_->graph.ops)
+        families_.push_back(static_cast<std::uint8_t>(opFamily(op.name)));
     setBySteps(steps_);
 }
 
@@ -102,6 +106,16 @@ void MapPlot::clamp(QCPAxis* axis, const QCPRange& wanted) {
     clamping_ = false;
 }
 
+MapPlot::Scale MapPlot::scale() const {
+    Scale made;
+    const std::size_t moments = curve().moments.size();
+    for (std::size_t moment = 0; moment <= moments; ++moment)
+        made.xs.push_back(xAxis->coordToPixel(acrossOf(static_cast<std::int32_t>(moment))));
+    made.base = yAxis->coordToPixel(0);
+    made.perByte = (yAxis->coordToPixel(1) - made.base) / document_->size.bytes;
+    return made;
+}
+
 QRectF MapPlot::pixelsOf(const MapBlock& block) const {
     const double unit = document_->size.bytes;
     const double left = xAxis->coordToPixel(acrossOf(block.first));
@@ -111,20 +125,25 @@ QRectF MapPlot::pixelsOf(const MapBlock& block) const {
     return QRectF(QPointF(left, high), QPointF(right, low));
 }
 
-QColor MapPlot::colourOf(const MapBlock& block) const {
-    const core::Category category = block.category;
-    if (category != core::Category::Unknown || block.storage != core::kNone)
-        return theme().category(category);
-    // Events know no category: the op's colour, or shades that tell neighbours apart.
+// Slots: categories, then kinds of ops, then shades. Events know no category, so their blocks have
+// the colour of the op, or, without one, shades by size that tell neighbours apart.
+std::size_t MapPlot::slotOf(const MapBlock& block) const {
+    if (block.category != core::Category::Unknown || block.storage != core::kNone)
+        return static_cast<std::size_t>(block.category);
     if (block.op != core::kNone)
-        return theme().family(opFamily(document_->graph.ops[block.op].name));
-    constexpr std::array<core::Category, 4> kShades{
+        return kFirstFamily + families_[static_cast<std::size_t>(block.op)];
+    const auto mixed = static_cast<std::uint64_t>(block.bytes / 512) * 0x9e3779b97f4a7c15U;
+    return kFirstShade + (mixed >> 62U);
+}
+
+QColor MapPlot::colourOf(std::size_t slot) const {
+    if (slot < kFirstFamily) return theme().category(static_cast<core::Category>(slot));
+    if (slot < kFirstShade) return theme().family(static_cast<OpFamily>(slot - kFirstFamily));
+    constexpr std::array<core::Category, 4> kTints{
         core::Category::Parameter, core::Category::Activation, core::Category::Workspace,
         core::Category::Input};
-    // By size: what comes back each step keeps its shade.
-    const auto mixed = static_cast<std::uint64_t>(block.bytes / 512) * 0x9e3779b97f4a7c15U;
     return blend(theme().category(core::Category::Unknown),
-                 theme().category(kShades[(mixed >> 60U) % kShades.size()]), 0.45);
+                 theme().category(kTints[slot - kFirstShade]), 0.45);
 }
 
 QPointF MapPlot::pixelOf(const MapBlock& block) const {
@@ -133,10 +152,16 @@ QPointF MapPlot::pixelOf(const MapBlock& block) const {
 
 const MapBlock* MapPlot::blockAt(const QPointF& pixel) const {
     if (!map_ || !axisRect()->rect().contains(pixel.toPoint())) return nullptr;
-    const QPointF reach(0.5, 0.5);
+    // Half a pixel around the cursor, so that thin blocks can be hit.
+    const double unit = document_->size.bytes;
+    const double left = xAxis->pixelToCoord(pixel.x() - 0.5),
+                 right = xAxis->pixelToCoord(pixel.x() + 0.5);
+    const double low = yAxis->pixelToCoord(pixel.y() + 0.5) * unit,
+                 high = yAxis->pixelToCoord(pixel.y() - 0.5) * unit;
     for (const MapBlock& block : map_->blocks)
-        if (const QRectF box = pixelsOf(block);
-            QRectF(box.topLeft() - reach, box.bottomRight() + reach).contains(pixel))
+        if (static_cast<double>(block.offset) <= high &&
+            static_cast<double>(block.offset + block.bytes) >= low &&
+            acrossOf(block.first) <= right && acrossOf(block.end) >= left)
             return &block;
     return nullptr;
 }
@@ -234,7 +259,6 @@ void MapLayer::draw(QCPPainter* painter) {
         return;
     }
     if (part_ == Part::Blocks) return drawBlocks(painter);
-    drawNames(painter);
     drawSeams(painter);
     drawSelection(painter);
     drawPeak(painter);
@@ -247,60 +271,70 @@ void MapLayer::drawBlocks(QCPPainter* painter) {
     painter->setAntialiasing(false);
     const QRectF area = plot_.axisRect()->rect();
     const bool vectors = painter->modes().testFlag(QCPPainter::pmVectorized);
-    const int width = static_cast<int>(area.width()) + 2;
-    std::vector<bool> taken(static_cast<std::size_t>(width) *
-                            static_cast<std::size_t>(area.height() + 2));
-    QHash<QRgb, QVector<QRectF>> batches;
+    const auto width = static_cast<std::size_t>(area.width()) + 2;
+    std::vector<bool> taken(width * static_cast<std::size_t>(area.height() + 2));
+    std::array<QVector<QRectF>, MapPlot::kSlots> batches;
+    named_.clear();
     plot_.painted_ = 0;
-    const double unit = plot_.document_->size.bytes;
-    const double low = plot_.yAxis->range().lower * unit, high = plot_.yAxis->range().upper * unit;
-    const double from = plot_.xAxis->range().lower, to = plot_.xAxis->range().upper;
+    const MapPlot::Scale scale = plot_.scale();
     for (const MapBlock& block : plot_.map_->blocks) {
-        if (static_cast<double>(block.offset) > high ||
-            static_cast<double>(block.offset + block.bytes) < low ||
-            plot_.acrossOf(block.end) < from)
-            continue;
-        if (plot_.acrossOf(block.first) > to) break;  // by first
-        QRectF box = plot_.pixelsOf(block).intersected(area);
+        const double left = scale.x(block.first);
+        if (left > area.right()) break;  // by first
+        const double right = scale.x(block.end);
+        const double top = scale.y(block.offset + block.bytes), bottom = scale.y(block.offset);
+        if (right < area.left() || bottom < area.top() || top > area.bottom()) continue;
+        QRectF box = QRectF(QPointF(left, top), QPointF(right, bottom)).intersected(area);
         if (box.width() < 1 && box.height() < 1) {
             const auto x = static_cast<std::size_t>(std::max(0.0, box.left() - area.left()));
             const auto y = static_cast<std::size_t>(std::max(0.0, box.top() - area.top()));
-            const std::size_t pixel = y * static_cast<std::size_t>(width) + x;
+            const std::size_t pixel = y * width + x;
             if (pixel >= taken.size() || taken[pixel]) continue;
             taken[pixel] = true;
         }
+        if (box.width() >= kNamed && box.height() >= kAxisPixels) named_.emplace_back(&block, box);
         // A seam where there is room for one, a pixel where there is less.
         box.setWidth(std::max(1.0, box.width() - (box.width() > 4 ? 1 : 0)));
-        const double seam = box.height() > 5 ? 1 : 0;
-        box.setTop(box.top() + seam);
+        box.setTop(box.top() + (box.height() > 5 ? 1 : 0));
         box.setHeight(std::max(vectors ? 0.4 : 1.0, box.height()));
-        batches[plot_.colourOf(block).rgba()].push_back(box);
+        batches[plot_.slotOf(block)].push_back(box);
         ++plot_.painted_;
     }
     painter->setPen(Qt::NoPen);
-    for (auto batch = batches.cbegin(); batch != batches.cend(); ++batch) {
-        painter->setBrush(blend(theme().panel, QColor::fromRgba(batch.key()), 0.9));
-        painter->drawRects(batch.value());
+    QVector<QRect> pixels;
+    for (std::size_t slot = 0; slot < batches.size(); ++slot) {
+        if (batches[slot].isEmpty()) continue;
+        painter->setBrush(blend(theme().panel, plot_.colourOf(slot), 0.9));
+        if (vectors) {
+            painter->drawRects(batches[slot]);
+            continue;
+        }
+        pixels.clear();  // whole pixels are painted many times faster
+        for (const QRectF& box : batches[slot])
+            pixels.push_back(
+                QRect(static_cast<int>(box.left()), static_cast<int>(box.top()),
+                      std::max(1, static_cast<int>(box.right()) - static_cast<int>(box.left())),
+                      std::max(1, static_cast<int>(box.bottom()) - static_cast<int>(box.top()))));
+        painter->drawRects(pixels);
     }
+    drawNames(painter);
 }
 
 void MapLayer::drawNames(QCPPainter* painter) {
-    const QRectF area = plot_.axisRect()->rect();
     painter->setFont(uiFont(kAxisPixels));
     painter->setPen(QColor("#10151b"));
     const QFontMetricsF metrics(painter->font());
-    for (const MapBlock& block : plot_.map_->blocks) {
-        const QRectF box = plot_.pixelsOf(block).intersected(area).adjusted(5, 1, -5, -1);
-        if (box.height() < metrics.height() || box.width() < 40) continue;
-        const core::TrainingGraph& graph = plot_.document_->graph;
-        const QString name = block.storage != core::kNone ? storageName(graph, block.storage)
-                             : block.op != core::kNone    ? shortOpName(graph.ops[block.op].name)
-                                                          : QString();
-        const QString size = plot_.document_->size.text(core::Bytes(block.bytes));
+    const core::TrainingGraph& graph = plot_.document_->graph;
+    for (const auto& [block, whole] : named_) {
+        const QRectF box = whole.adjusted(5, 1, -5, -1);
+        if (box.height() < metrics.height()) continue;
+        const QString name = block->storage != core::kNone ? storageName(graph, block->storage)
+                             : block->op != core::kNone    ? shortOpName(graph.ops[block->op].name)
+                                                           : QString();
+        const QString size = plot_.document_->size.text(core::Bytes(block->bytes));
         QString text = name.isEmpty() ? size : name + QStringLiteral(" · ") + size;
-        const QString layer = block.storage == core::kNone
+        const QString layer = block->storage == core::kNone
                                   ? QString()
-                                  : layerText(graph, graph.storages[block.storage].layer);
+                                  : layerText(graph, graph.storages[block->storage].layer);
         if (const QString longer = text + QStringLiteral(" · ") + layer;
             !layer.isEmpty() && metrics.horizontalAdvance(longer) <= box.width())
             text = longer;
@@ -353,7 +387,7 @@ void MapLayer::drawSelection(QCPPainter* painter) {
         const bool chosen = selection.storage != core::kNone
                                 ? block.storage == selection.storage
                                 : selection.op != core::kNone && block.op == selection.op;
-        if (!chosen) continue;
+        if (!chosen) continue;  // few are left
         const QRectF box = plot_.pixelsOf(block).intersected(area);
         if (!box.isEmpty()) painter->drawRect(box.adjusted(-1, -1, 1, 1));
     }

@@ -2,8 +2,9 @@
 // The address map: a rectangle a block of memory, over time and address.
 #pragma once
 
-#include <QHash>
+#include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "viewer/models/address_map.h"
@@ -33,6 +34,7 @@ private:
     void drawTitle(QCPPainter* painter);
     MapPlot& plot_;
     Part part_;
+    std::vector<std::pair<const MapBlock*, QRectF>> named_;  // with room for a name
 };
 
 class MapPlot : public Plot {
@@ -74,7 +76,25 @@ private:
     const StepCurve& curve() const { return plan_ ? plan_->curve : document_->curve; }
     double acrossOf(std::int32_t moment) const;  // in the unit of the axis
     QRectF pixelsOf(const MapBlock& block) const;
-    QColor colourOf(const MapBlock& block) const;
+    /// Blocks of one slot share a colour.
+    static constexpr std::size_t kFirstFamily = core::kCategoryCount,
+                                 kFirstShade = kFirstFamily + 6, kSlots = kFirstShade + 4;
+    std::size_t slotOf(const MapBlock& block) const;
+    QColor colourOf(std::size_t slot) const;
+    /// Pixels of moments and addresses, worked out once a frame.
+    struct Scale {
+        std::vector<double> xs;  // by moment
+        double base = 0, perByte = 0;
+
+        double x(std::int32_t moment) const {
+            return moment < 0 ? xs.front()
+                              : xs[std::min(static_cast<std::size_t>(moment), xs.size() - 1)];
+        }
+        double y(std::int64_t address) const {
+            return base + perByte * static_cast<double>(address);
+        }
+    };
+    Scale scale() const;
     void clamp(QCPAxis* axis, const QCPRange& wanted);
     QCPRange whole(const QCPAxis* axis) const;
 
@@ -86,6 +106,7 @@ private:
     QString note_;
     QPoint pressed_;
     std::size_t painted_ = 0;
+    std::vector<std::uint8_t> families_;  // by op
 };
 
 }  // namespace hw::viewer
