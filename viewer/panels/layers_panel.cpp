@@ -13,6 +13,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kNarrow = 620;  // pixels below which only the first figures are shown
+constexpr int kTimed = 280;   // pixels below which the time gives way to the names
 constexpr int kBar = 72, kRowsOpen = 34;
 
 // A bar beside the figure: the layer's share of the peak.
@@ -105,6 +106,7 @@ void LayersPanel::chooseColumns() {
     table_->setColumnHidden(LayerModel::Forward, !wide || !tree.phases);
     table_->setColumnHidden(LayerModel::Backward, !wide || !tree.phases);
     table_->setColumnHidden(LayerModel::Ops, !wide);
+    table_->setColumnHidden(LayerModel::Time, tree.peaks && width() < kTimed);
     table_->fitColumns();
 }
 

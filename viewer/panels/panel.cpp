@@ -17,11 +17,12 @@ Panel::Panel(Workspace& workspace, const QString& title) : workspace_(workspace)
     auto* row = new QHBoxLayout(header_);
     row->setContentsMargins(14, 0, 14, 0);
     row->setSpacing(16);
-    header_->setMinimumHeight(kHeaderHeight);
+    // A dock goes by the hint of its title bar.
+    row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
     auto* label = new QLabel(title);
     label->setObjectName(QStringLiteral("panelTitle"));
     row->addWidget(label, 0);
-    label->setFixedHeight(kHeaderHeight);  // a dock goes by the hint of its title bar
+    label->setFixedHeight(kHeaderHeight);
     row->addStretch(1);
 }
 

@@ -134,15 +134,19 @@ void TableView::fitColumns() {
     // Where the room is short the widest columns give way; figures are never among them.
     const int room = viewport()->width();
     int cap = *std::max_element(widths.begin(), widths.end());
-    const auto capped = [&] {
+    const auto capped = [&](std::size_t i) {
+        const int swatch = leading_.value(columns[i]);
+        return std::min(widths[i] - swatch, cap) + swatch;
+    };
+    const auto total = [&] {
         int sum = 0;
-        for (const int width : widths) sum += std::min(width, cap);
+        for (std::size_t i = 0; i < columns.size(); ++i) sum += capped(i);
         return sum;
     };
-    while (capped() > room && cap > kNarrowest) cap -= 4;
-    const int spare = std::max(0, room - capped());
+    while (total() > room && cap > kNarrowest) cap -= 4;
+    const int spare = std::max(0, room - total());
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        int width = std::min(widths[i], cap);
+        int width = capped(i);
         if (columns[i] == wide_) width += spare;
         if (wide_ < 0) width += spare / static_cast<int>(columns.size());
         setColumnWidth(columns[i], width);

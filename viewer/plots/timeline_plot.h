@@ -37,6 +37,8 @@ private:
 class TimelinePlot : public Plot {
     Q_OBJECT
 public:
+    static constexpr int kLabelMargin = 118;  // pixels on the right: the budget's label
+
     explicit TimelinePlot(QWidget* parent = nullptr);
 
     void setDocument(const DocumentPointer& document);
