@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <QAbstractItemModelTester>
-#include <QSortFilterProxyModel>
+#include <QFile>
+#include <QTemporaryDir>
 #include <algorithm>
 #include <cmath>
 
+#include "core/session/database.h"
+#include "core/session/recorded_memory.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/address_map.h"
 #include "viewer/models/layer_model.h"
@@ -234,6 +237,8 @@ TEST(AddressMap, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
     SKIP_WITHOUT_TEST_DATA(trace);
     const auto document = loadDocument(test::testData(trace));
     ASSERT_TRUE(document) << document.error().what;
+    const StepCurve& curve = (*document)->curve;
+    EXPECT_EQ(sum(liveAt((*document)->graph, curve, curve.peakMoment).items), curve.peak);
     const AddressMap map = recordedMap(**document);
     ASSERT_GT(map.blocks.size(), 1000U);
     EXPECT_TRUE(map.recorded);
@@ -273,6 +278,41 @@ TEST(Selection, ATensorBringsItsLayerAndItsOp) {
     EXPECT_TRUE(workspace.range());
     ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
     EXPECT_FALSE(workspace.range()) << "another document";
+}
+
+TEST(Gaps, StandWhereTheStepWasInterrupted) {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("gap.hws"));
+    ASSERT_TRUE(QFile::copy(QStringLiteral(SAMPLE_SESSION), path));
+    ASSERT_TRUE(QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner));
+    const DocumentPointer whole = *loadDocument(path.toStdString());
+    EXPECT_TRUE(whole->gapSpans.empty());
+    const auto op = static_cast<core::OpIndex>(whole->graph.ops.size() / 2);
+    {
+        auto session = core::Session::open(path.toStdString(), core::Session::Mode::Write);
+        ASSERT_TRUE(session) << session.error().what;
+        const auto begins = core::opBegins(*session, whole->graph);
+        ASSERT_TRUE(begins);
+        core::GapRow gap{whole->step, (*begins)[op], (*begins)[op + 3], "events", "dropped"};
+        ASSERT_TRUE(session->insert(gap));
+        ASSERT_TRUE(session->insert(core::GapRow{whole->step, {}, {}, "streams", "no time"}));
+        core::Statement device(session->database(),
+                               "INSERT INTO devices(process, kind, capacity_bytes)"
+                               " SELECT min(id), 'cuda', 8000000000 FROM processes");
+        device.step();
+    }
+    const DocumentPointer document = *loadDocument(path.toStdString());
+    EXPECT_FALSE(whole->capacity);
+    EXPECT_EQ(document->capacity, Bytes(8'000'000'000));
+    EXPECT_EQ(document->gapRows.size(), 2U);
+    ASSERT_EQ(document->gapSpans.size(), 1U) << "one has no time";
+    const auto moment = [&](core::OpIndex wanted) {
+        return *std::find_if(document->curve.moments.begin(), document->curve.moments.end(),
+                             [&](const Moment& each) { return each.op == wanted; });
+    };
+    EXPECT_EQ(document->gapSpans[0].begin, moment(op).begin);
+    EXPECT_EQ(document->gapSpans[0].end, moment(op + 2).end);
+    EXPECT_EQ(document->gapSpans[0].text, QStringLiteral("events: dropped"));
 }
 
 TEST(TableText, FieldsAreQuotedAndTabsFlattened) {

@@ -53,6 +53,7 @@ TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
     setHorizontalScrollMode(ScrollPerPixel);
     setVerticalScrollMode(ScrollPerPixel);
     header()->setHighlightSections(false);
+    header()->setTextElideMode(Qt::ElideRight);
     header()->setStretchLastSection(false);
     header()->setMinimumSectionSize(30);
     header()->setSectionsMovable(true);
