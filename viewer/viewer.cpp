@@ -92,8 +92,11 @@ core::Status check(const ShotOptions& options) {
 // WA_DontShowOnScreen does both without a window appearing.
 core::Result<QSize> draw(QWidget& widget, const ShotOptions& options, int naturalHeight) {
     widget.setAttribute(Qt::WA_DontShowOnScreen);
-    widget.resize(options.width, options.height != 0 ? options.height : naturalHeight);
+    const QSize wanted(options.width, options.height != 0 ? options.height : naturalHeight);
+    widget.resize(wanted);
     widget.show();
+    QApplication::processEvents();
+    widget.resize(wanted);  // docks ask for more than they need until they are shown
     QApplication::processEvents();
     if (core::Status saved = savePictureOf(widget, options.output, options.scale); !saved)
         return saved.error();

@@ -153,6 +153,35 @@ private:
 
 }  // namespace
 
+Result<std::optional<Bytes>> deviceCapacity(Session& session) {
+    try {
+        Statement from(session.database(), "SELECT max(capacity_bytes) FROM devices");
+        std::optional<Bytes> capacity;
+        if (from.step() && from.optionalInteger(0).value_or(0) > 0)
+            capacity = Bytes(from.integer(0));
+        return capacity;
+    } catch (const DatabaseError& error) {
+        return badInput("session '" + session.path() + "': " + error.message,
+                        "the file may be damaged; record or import it again");
+    }
+}
+
+Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph& graph) {
+    try {
+        std::unordered_map<std::int64_t, std::size_t> opOf;
+        for (std::size_t i = 0; i < graph.ops.size(); ++i) opOf[graph.ops[i].sessionId] = i;
+        std::vector<std::int64_t> begins(graph.ops.size());
+        Statement from(session.database(), "SELECT id, begin_ns FROM ops WHERE begin_ns > 0");
+        while (from.step())
+            if (const auto op = opOf.find(from.integer(0)); op != opOf.end())
+                begins[op->second] = from.integer(1);
+        return begins;
+    } catch (const DatabaseError& error) {
+        return badInput("session '" + session.path() + "': " + error.message,
+                        "the file may be damaged; record or import it again");
+    }
+}
+
 Result<RecordedMemory> loadRecordedMemory(Session& session) {
     try {
         RecordedMemory found = Loader(session).load();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,14 @@ struct RecordedMemory {
     std::string device;         // whose curve it is: the one with the highest, not the host's
     bool timed = true;          // otherwise one event counts as one millisecond
 };
+
+/// Of the recorded device with the most memory; none where no source told it. Errors: BadInput when
+/// the session cannot be read.
+Result<std::optional<Bytes>> deviceCapacity(Session& session);
+
+/// When each op of a graph that came from `session` began, on the clock of the recorded process; 0
+/// where it was not recorded. Errors: as above.
+Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph& graph);
 
 /// Errors: BadInput when the session holds neither ops nor memory events.
 Result<RecordedMemory> loadRecordedMemory(Session& session);

@@ -3,12 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <QAbstractItemModelTester>
 #include <QTemporaryDir>
 
 #include "core/plan/plan.h"
 #include "tests/models/test_graphs.h"
-#include "viewer/models/layer_model.h"
 
 namespace hw::viewer {
 namespace {
@@ -61,35 +59,6 @@ TEST(Document, UnknownStepIsRefused) {
     const auto document = loadDocument(testing::logPath("resnet32"), 4711);
     ASSERT_FALSE(document);
     EXPECT_EQ(document.error().code, core::ErrorCode::BadInput);
-}
-
-TEST(Layers, SharesOfThePeakAddUp) {
-    auto document = std::make_shared<Document>();
-    document->graph = testing::smallGraph();
-    document->baseline = core::baselineSchedule(document->graph);
-    document->judged = core::evaluate(document->graph, document->baseline);
-    document->curve = stepCurve(document->graph, document->baseline);
-    document->size = SizeUnit::fitting(document->peak());
-    document->time = TimeFormat::fitting(document->judged.time);
-    core::Bytes total;
-    core::Nanoseconds time;
-    for (const LayerShare& share : layerShares(*document)) {
-        total += share.atPeak;
-        time += share.forward + share.backward;
-    }
-    EXPECT_EQ(total, document->peak());
-    EXPECT_EQ(time, document->judged.time);
-
-    LayerModel model;
-    QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
-    model.setDocument(document);
-    ASSERT_EQ(model.rowCount(), 2);
-    EXPECT_EQ(model.index(0, LayerModel::Layer).data().toString(), "conv");
-    EXPECT_EQ(model.index(0, LayerModel::AtPeak).data().toString(), "125 B");
-    EXPECT_EQ(model.rowOf(1), 0);
-    EXPECT_EQ(model.firstOp(0), 0);
-    model.setDocument(nullptr);
-    EXPECT_EQ(model.rowCount(), 0);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <QStringList>
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "core/import/import.h"
 #include "core/session/session.h"
@@ -79,13 +80,66 @@ core::Status loadStoredPlans(core::Session& session, Document& document) {
     return {};
 }
 
+// "[64,3,7,7]" → "64 × 3 × 7 × 7"
+QString shapeText(const std::string& sizes) {
+    QString text = toQString(sizes).remove(QLatin1Char('[')).remove(QLatin1Char(']'));
+    text.remove(QLatin1Char(' '));
+    if (text.isEmpty()) return sizes.empty() ? QString() : QStringLiteral("scalar");
+    return text.replace(QLatin1Char(','), QStringLiteral(" × "));
+}
+
+// A storage is described by the tensor that came with it.
+void loadTensorInfo(core::Session& session, Document& document) {
+    const core::Result<std::vector<core::TensorRow>> rows = session.tensors();
+    if (!rows) return;  // figures do without
+    std::unordered_map<std::int64_t, const core::TensorRow*> byId;
+    for (const core::TensorRow& row : *rows) byId[row.id] = &row;
+    for (const core::Storage& storage : document.graph.storages) {
+        TensorInfo info;
+        if (!storage.tensors.empty())
+            if (const auto row = byId.find(document.graph.tensors[storage.tensors[0]].sessionId);
+                row != byId.end())
+                info = {toQString(row->second->dtype), shapeText(row->second->sizes)};
+        document.tensors.push_back(std::move(info));
+    }
+}
+
+// Ops stand side by side on the step's axis, so a gap lies between those around it.
+void placeGaps(core::Session& session, Document& document) {
+    const auto begins = core::opBegins(session, document.graph);
+    if (!begins) return;
+    for (const core::GapRow& gap : document.gapRows) {
+        if (!gap.beginNs || (gap.step && *gap.step != document.step)) continue;
+        GapSpan span{{}, {}, toQString(gap.what + ": " + gap.why)};
+        bool within = false;
+        for (const Moment& moment : document.curve.moments) {
+            const std::int64_t begin =
+                moment.op == core::kNone ? 0 : (*begins)[static_cast<std::size_t>(moment.op)];
+            if (begin == 0) continue;
+            if (begin < *gap.beginNs) span.begin = span.end = moment.end;
+            if (begin >= *gap.beginNs && begin < gap.endNs.value_or(*gap.beginNs))
+                span.end = moment.end;
+            within = true;
+        }
+        if (within) document.gapSpans.push_back(std::move(span));
+    }
+}
+
+void loadSurroundings(core::Session& session, Document& document) {
+    if (core::Result<std::vector<core::GapRow>> gaps = session.gaps())
+        document.gapRows = std::move(*gaps);
+    document.gaps = static_cast<qsizetype>(document.gapRows.size());
+    if (const core::Result<std::optional<core::Bytes>> capacity = core::deviceCapacity(session))
+        document.capacity = *capacity;
+}
+
 // A trace without a step: its own curve, nothing to plan. False: there is nothing to show either.
 bool loadRecorded(core::Session& session, Document& document) {
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(session);
     if (!memory) return false;
-    if (core::Result<std::vector<core::GapRow>> gaps = session.gaps())
-        document.gaps = static_cast<qsizetype>(gaps->size());
+    loadSurroundings(session, document);
     document.plannable = false;
+    document.ordinal = memory->ordinal;
     document.curve = recordedCurve(*memory);
     document.lanes = recordedLanes(*memory, document.curve);
     document.graph = std::move(memory->graph);
@@ -114,6 +168,11 @@ QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
     return parts.join(QStringLiteral(" · "));
 }
 
+TensorInfo Document::tensorInfo(core::StorageIndex storage) const {
+    const auto at = static_cast<std::size_t>(storage);
+    return storage != core::kNone && at < tensors.size() ? tensors[at] : TensorInfo{};
+}
+
 QString Document::peakPlace() const {
     return curve.moments.empty() ? QString() : placeOf(graph, curve.moments[curve.peakMoment].op);
 }
@@ -136,17 +195,18 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     document->step = *step;
     if (core::Result<core::SessionCounts> counts = session->counts())
         document->steps = counts->steps;
-    if (core::Result<std::vector<core::GapRow>> gaps = session->gaps())
-        document->gaps = static_cast<qsizetype>(gaps->size());
+    loadSurroundings(*session, *document);
     core::Result<core::TrainingGraph> graph = core::loadGraph(*session, *step);
     if (!graph) return graph.error();
     document->graph = std::move(*graph);
+    loadTensorInfo(*session, *document);
     document->baseline = core::baselineSchedule(document->graph);
     document->judged = core::evaluate(document->graph, document->baseline);
     if (!document->judged.valid)
         return core::badInput("the recorded step contradicts itself: " + document->judged.why,
                               "record it again, or choose another step");
     document->curve = stepCurve(document->graph, document->baseline);
+    placeGaps(*session, *document);
     document->lanes = lanesOf(document->graph, document->curve);
     document->floor = document->graph.floorBytes();
     document->size = SizeUnit::fitting(document->judged.peak);

@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
+#include "core/session/session.h"
 #include "planners/planner.h"
 #include "viewer/models/format.h"
 #include "viewer/models/lanes.h"
@@ -44,23 +45,41 @@ struct PlanEntry {
 bool samePlan(const PlanEntry& a, const PlanEntry& b);
 using PlanPointer = std::shared_ptr<const PlanEntry>;
 
+/// What is recorded of a storage's own tensor; empty where it is not.
+struct TensorInfo {
+    QString dtype;  // "float32"
+    QString shape;  // "64 × 3 × 7 × 7"; "scalar"
+};
+
+/// A stretch of the step of which something was not recorded.
+struct GapSpan {
+    core::Nanoseconds begin, end;  // on the curve's axis; equal where nothing lies between
+    QString text;                  // what, and why
+};
+
 struct Document {
     std::string path;
     QString name;  // of the file
     std::int64_t step = 0, steps = 0;
     qsizetype gaps = 0;
+    std::int64_t ordinal = -1;  // of the device whose events an imported trace shows
     bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
     core::Schedule baseline;
     core::Evaluation judged;  // of the baseline
     StepCurve curve;          // of the baseline
     Lanes lanes;
-    core::Bytes floor;               // no schedule is below
-    std::vector<PlanPointer> plans;  // stored in the session, with their runs
+    core::Bytes floor;                // no schedule is below
+    std::vector<TensorInfo> tensors;  // by storage; may be empty
+    std::vector<core::GapRow> gapRows;
+    std::vector<GapSpan> gapSpans;        // of this step, those that have a time
+    std::optional<core::Bytes> capacity;  // of the device, where the session knows it
+    std::vector<PlanPointer> plans;       // stored in the session, with their runs
     SizeUnit size;
     TimeFormat time;
 
     core::Bytes peak() const { return judged.peak; }
+    TensorInfo tensorInfo(core::StorageIndex storage) const;
     QString peakPlace() const;  // "backward · layer1.0.conv2": phase and layer of the peak
 };
 using DocumentPointer = std::shared_ptr<const Document>;

@@ -78,6 +78,23 @@ QString layerText(const core::TrainingGraph& graph, core::LayerIndex layer) {
     return layer == core::kNone ? QString() : toQString(graph.layers[layer].path);
 }
 
+QString layerTail(const QString& path, const QString& above) {
+    if (above.isEmpty()) return path;
+    if (const QString frames = above + QStringLiteral(" > "); path.startsWith(frames))
+        return path.mid(frames.size());  // call stacks of imported traces
+    if (!path.startsWith(above + QLatin1Char('.'))) return path;
+    const QString tail = path.mid(above.size() + 1);
+    const bool number = !tail.isEmpty() && tail.front().isDigit();
+    return number ? above.section(QLatin1Char('.'), -1) + QLatin1Char('.') + tail : tail;
+}
+
+bool withinLayer(const core::TrainingGraph& graph, core::LayerIndex layer,
+                 core::LayerIndex ancestor) {
+    for (; layer != core::kNone; layer = graph.layers[layer].parent)
+        if (layer == ancestor) return true;
+    return false;
+}
+
 QString opText(const core::TrainingGraph& graph, core::OpIndex index) {
     const core::Op& op = graph.ops[index];
     const QString layer = layerText(graph, op.layer);

@@ -27,7 +27,13 @@ enum class OpFamily { Matrix, Normalization, Elementwise, Reduction, Movement, O
 OpFamily opFamily(std::string_view opName);
 
 QString layerText(const core::TrainingGraph& graph,
-                  core::LayerIndex layer);                           // "" when not recorded
+                  core::LayerIndex layer);  // "" when not recorded
+/// A layer's path without what its ancestor `above` has; a number keeps one name before it:
+/// "encoder.layers.0" in "encoder.layers" is "layers.0".
+QString layerTail(const QString& path, const QString& above);
+/// Is `layer` the layer `ancestor` or a part of it?
+bool withinLayer(const core::TrainingGraph& graph, core::LayerIndex layer,
+                 core::LayerIndex ancestor);
 QString opText(const core::TrainingGraph& graph, core::OpIndex op);  // "convolution · layer1.0"
 
 }  // namespace hw::viewer

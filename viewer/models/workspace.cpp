@@ -83,7 +83,8 @@ void Workspace::adopt(Loaded loaded) {
     files_ = std::move(loaded.files);
     plans_.clear();
     chosen_ = files_.empty() ? nullptr : files_.front();
-    selectedOp_ = core::kNone;
+    selection_ = {};
+    range_.reset();
     const core::Bytes room = document_->peak() - document_->floor;
     const core::Bytes possible = document_->floor + core::Bytes(room.count() / 4);
     budget_ = chosen_ ? chosen_->budget : std::max(budgetAt(kDefaultRatio), possible);
@@ -283,19 +284,52 @@ std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const 
 }
 
 void Workspace::selectOp(core::OpIndex op) {
-    if (!document_ || op == selectedOp_ || op < core::kNone ||
+    if (!document_ || op < core::kNone ||
         op >= static_cast<core::OpIndex>(document_->graph.ops.size()))
         return;
-    selectedOp_ = op;
+    if (op == core::kNone) return select({});
+    select({Selection::Kind::Op, op, core::kNone, document_->graph.ops[op].layer});
+}
+
+void Workspace::selectStorage(core::StorageIndex storage) {
+    if (!document_ || storage < 0 ||
+        storage >= static_cast<core::StorageIndex>(document_->graph.storages.size()))
+        return;
+    const core::Storage& chosen = document_->graph.storages[storage];
+    select({Selection::Kind::Tensor, chosen.creator, storage, chosen.layer});
+}
+
+void Workspace::selectLayer(core::LayerIndex layer) {
+    if (!document_ || layer < 0 ||
+        layer >= static_cast<core::LayerIndex>(document_->graph.layers.size()))
+        return;
+    const std::vector<core::Op>& ops = document_->graph.ops;
+    const auto first = std::find_if(ops.begin(), ops.end(), [&](const core::Op& op) {
+        return withinLayer(document_->graph, op.layer, layer);
+    });
+    select({Selection::Kind::Layer,
+            first == ops.end() ? core::kNone : static_cast<core::OpIndex>(first - ops.begin()),
+            core::kNone, layer});
+}
+
+void Workspace::select(const Selection& selection) {
+    if (selection == selection_) return;
+    selection_ = selection;
     emit selectionChanged();
+}
+
+void Workspace::selectRange(std::optional<TimeRange> range) {
+    if (!document_ || range == range_) return;
+    range_ = range;
+    emit rangeChanged();
 }
 
 void Workspace::stepOp(int by) {
     if (!document_ || document_->graph.ops.empty()) return;
     const auto last = static_cast<core::OpIndex>(document_->graph.ops.size()) - 1;
-    const core::OpIndex from = selectedOp_ == core::kNone
+    const core::OpIndex from = selectedOp() == core::kNone
                                    ? document_->curve.moments[document_->curve.peakMoment].op - by
-                                   : selectedOp_;
+                                   : selectedOp();
     selectOp(std::clamp<core::OpIndex>(from + by, 0, last));
 }
 

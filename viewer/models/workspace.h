@@ -14,6 +14,22 @@
 
 namespace hw::viewer {
 
+/// What is marked in every view. A tensor brings its layer and the op that made it along, a layer
+/// its first op, an op its layer.
+struct Selection {
+    enum class Kind { None, Op, Tensor, Layer } kind = Kind::None;
+    core::OpIndex op = core::kNone;
+    core::StorageIndex storage = core::kNone;
+    core::LayerIndex layer = core::kNone;
+    friend bool operator==(const Selection&, const Selection&) = default;
+};
+
+/// A stretch of the recorded step.
+struct TimeRange {
+    core::Nanoseconds begin, end;
+    friend bool operator==(const TimeRange&, const TimeRange&) = default;
+};
+
 class Workspace : public QObject {
     Q_OBJECT
 public:
@@ -73,8 +89,14 @@ public:
     /// How long planning took: the plan's own figure, or that of the same plan made here.
     std::optional<double> planningSeconds(const PlanPointer& plan) const;
 
-    core::OpIndex selectedOp() const { return selectedOp_; }
+    const Selection& selection() const { return selection_; }
+    core::OpIndex selectedOp() const { return selection_.op; }
     void selectOp(core::OpIndex op);
+    void selectStorage(core::StorageIndex storage);
+    void selectLayer(core::LayerIndex layer);
+    /// The stretch of time that is looked at; none: the whole step.
+    const std::optional<TimeRange>& range() const { return range_; }
+    void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
     void cancel();
     bool busy() const { return queue_.pending() > 0; }
@@ -86,6 +108,7 @@ signals:
     void plannersChanged();
     void activePlanChanged();
     void selectionChanged();
+    void rangeChanged();
     void busyChanged(int pending, const QString& what);
     void failed(const QString& what, const QString& hint);
 
@@ -104,6 +127,7 @@ private:
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
+    void select(const Selection& selection);
 
     DocumentPointer document_;
     std::vector<PlanPointer> files_;
@@ -113,7 +137,8 @@ private:
     bool frontierWanted_ = false;
     PlanPointer chosen_;
     PlanPointer active_;
-    core::OpIndex selectedOp_ = core::kNone;
+    Selection selection_;
+    std::optional<TimeRange> range_;
     QString working_;
     TaskQueue queue_;  // last: it stops before what its tasks deliver into goes away
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/compare_panel.h"
 
-#include <QEvent>
 #include <QHBoxLayout>
 #include <QHeaderView>
 #include <QPainter>
@@ -14,8 +13,8 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
-constexpr int kMargin = 14, kBetweenFigures = 22, kSwatch = 40;
+constexpr int kCellPixels = 12;  // as the style sheet has them
+constexpr int kMargin = 14, kBetweenFigures = 22, kSwatch = 40, kRow = 32;
 
 // The row of the plan on the timeline is tinted, selected or not; every planner has the line of its
 // curve beside its name.
@@ -23,6 +22,9 @@ class RowDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        return {QStyledItemDelegate::sizeHint(option, index).width(), kRow};
+    }
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
         if (index.data(CompareModel::kActiveRole).toBool()) {
@@ -47,60 +49,30 @@ public:
 
 ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare")) {
     model_ = new CompareModel(workspace, this);
-    sorted_ = new QSortFilterProxyModel(this);
-    sorted_->setSourceModel(model_);
-    sorted_->setSortRole(CompareModel::kSortRole);
-    table_ = new QTableView;
-    table_->setModel(sorted_);
+    table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+    table_->setLeading(CompareModel::Planner, kSwatch + 8);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setShowGrid(false);
-    table_->setWordWrap(false);
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(32);
-    table_->setSortingEnabled(true);
-    sorted_->sort(-1);
-    table_->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
-    table_->horizontalHeader()->setMinimumSectionSize(30);
-    table_->horizontalHeader()->setHighlightSections(false);
     auto* column = new QVBoxLayout(this);
+    addToHeader(table_->filterBox());
     column->setContentsMargins(0, 10, 0, 0);
     column->setSpacing(8);
-    column->addWidget(makeFigures());
+    strip_ = makeFigures();
+    empty_ = makeNote();
+    empty_->setText(noStep());
+    column->addWidget(strip_);
     column->addWidget(table_, 1);
+    column->addWidget(empty_, 1);
     setFocusProxy(table_);
-    table_->viewport()->installEventFilter(this);
     const auto pick = [this](const QModelIndex& index) {
-        this->workspace().choose(model_->planAt(sorted_->mapToSource(index).row()));
+        this->workspace().choose(model_->planAt(table_->sourceOf(index).row()));
     };
-    connect(table_, &QTableView::clicked, this, pick);
-    connect(table_, &QTableView::activated, this, pick);
+    connect(table_, &TableView::clicked, this, pick);
+    connect(table_, &TableView::activated, this, pick);
     connect(&workspace, &Workspace::documentChanged, this, &ComparePanel::updateFigures);
     connect(&workspace, &Workspace::activePlanChanged, this, &ComparePanel::updateFigures);
-    connect(model_, &QAbstractItemModel::modelReset, this, &ComparePanel::fitColumns);
-    connect(model_, &QAbstractItemModel::dataChanged, this, &ComparePanel::fitColumns);
+    connect(model_, &QAbstractItemModel::dataChanged, table_, &TableView::fitColumns);
     updateFigures();
-}
-
-void ComparePanel::fitColumns() {
-    constexpr int kPadding = 20;
-    const QFontMetrics header(uiFont(kHeaderPixels)), cell(uiFont(kCellPixels));
-    std::array<int, CompareModel::ColumnCount> widths{};
-    int total = 0;
-    for (int column = 0; column < CompareModel::ColumnCount; ++column) {
-        int& width = widths[static_cast<std::size_t>(column)];
-        width = header.horizontalAdvance(
-            model_->headerData(column, Qt::Horizontal, Qt::DisplayRole).toString());
-        for (int row = 0; row < model_->rowCount(); ++row)
-            width = std::max(width,
-                             cell.horizontalAdvance(model_->index(row, column).data().toString()));
-        if (column == CompareModel::Planner) width += kSwatch + 8;
-        total += width += kPadding;
-    }
-    const int spare = std::max(0, table_->viewport()->width() - total) / CompareModel::ColumnCount;
-    for (int column = 0; column < CompareModel::ColumnCount; ++column)
-        table_->setColumnWidth(column, widths[static_cast<std::size_t>(column)] + spare);
 }
 
 void ComparePanel::fitFigures() {
@@ -117,12 +89,9 @@ void ComparePanel::fitFigures() {
         figure->setStyleSheet(QStringLiteral("font-size: %1px").arg(size));
 }
 
-bool ComparePanel::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() == QEvent::Resize) {
-        fitColumns();
-        fitFigures();
-    }
-    return Panel::eventFilter(watched, event);
+void ComparePanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    fitFigures();
 }
 
 QWidget* ComparePanel::makeFigures() {
@@ -157,6 +126,10 @@ void ComparePanel::updateFigures() {
 void ComparePanel::writeFigures() {
     const DocumentPointer& document = workspace().document();
     const PlanPointer& plan = workspace().activePlan();
+    const bool plannable = !document || document->plannable;
+    strip_->setVisible(plannable);
+    table_->setVisible(plannable);
+    empty_->setVisible(!plannable);
     if (!document) {
         for (QLabel* figure : figures_) figure->setText(QStringLiteral("—"));
         return;
@@ -187,12 +160,13 @@ void ComparePanel::applyTheme() {
 
 int ComparePanel::naturalHeight() const {
     constexpr int kFigures = 90, kMargin = 24;
-    int rows = table_->horizontalHeader()->sizeHint().height();
-    for (int row = 0; row < sorted_->rowCount(); ++row) rows += table_->rowHeight(row);
-    return kFigures + rows + kMargin;
+    if (!empty_->isHidden()) return 240;
+    return kFigures + table_->header()->sizeHint().height() + table_->shown().rowCount() * kRow +
+           kMargin;
 }
 
 core::Status ComparePanel::prepareShot(const std::vector<std::string>&) {
+    table_->filterBox()->hide();  // nothing to type in a picture
     return workspace().planNow();
 }
 

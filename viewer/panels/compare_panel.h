@@ -2,12 +2,11 @@
 #pragma once
 
 #include <QLabel>
-#include <QSortFilterProxyModel>
-#include <QTableView>
 #include <array>
 
 #include "viewer/models/compare_model.h"
 #include "viewer/panels/panel.h"
+#include "viewer/panels/table_view.h"
 
 namespace hw::viewer {
 
@@ -17,20 +16,19 @@ public:
     explicit ComparePanel(Workspace& workspace);
 
     CompareModel& model() const { return *model_; }
-    QTableView& table() const { return *table_; }
+    TableView& table() const { return *table_; }
     /// The four large figures: peak, step time, recomputed ops, distance from optimal.
     QString figure(int which) const { return figures_[static_cast<std::size_t>(which)]->text(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;  // figures and rows, nothing empty below
+    bool needsStep() const override { return true; }
     void applyTheme() override;
 
 protected:
-    bool eventFilter(QObject* watched, QEvent* event) override;  // of the table's viewport
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     QWidget* makeFigures();
-    /// Every column as wide as its text; what is left over is shared out.
-    void fitColumns();
     /// The large figures get smaller where the room is short, never cut off.
     void fitFigures();
     void updateFigures();
@@ -38,8 +36,9 @@ private:
 
     std::array<QLabel*, 4> figures_{};
     CompareModel* model_;
-    QSortFilterProxyModel* sorted_;
-    QTableView* table_;
+    TableView* table_;
+    QWidget* strip_;  // of the figures
+    QLabel* empty_;   // instead of them, where nothing can be planned
 };
 
 }  // namespace hw::viewer

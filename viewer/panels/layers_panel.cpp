@@ -5,13 +5,18 @@
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
 
-// A bar along the bottom of the cell: the layer's share of the peak.
+constexpr int kNarrow = 620;  // pixels below which only the first figures are shown
+constexpr int kTimed = 280;   // pixels below which the time gives way to the names
+constexpr int kBar = 72, kRowsOpen = 34;
+
+// A bar beside the figure: the layer's share of the peak.
 class ShareDelegate : public QStyledItemDelegate {
 public:
     using QStyledItemDelegate::QStyledItemDelegate;
@@ -19,9 +24,9 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
         QStyledItemDelegate::paint(painter, option, index);
-        const QRectF room = QRectF(option.rect).adjusted(8, option.rect.height() - 5.0, -8, -3);
+        const QRectF room(option.rect.left() + 8, option.rect.center().y() - 2.5, kBar - 8, 6);
         painter->fillRect(room, theme().line);
-        const double share = index.data(LayerModel::kShareRole).toDouble();
+        const double share = std::clamp(index.data(LayerModel::kShareRole).toDouble(), 0.0, 1.0);
         painter->fillRect(QRectF(room.left(), room.top(), room.width() * share, room.height()),
                           theme().accent);
     }
@@ -31,37 +36,96 @@ public:
 
 LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, tr("Layers")) {
     model_ = new LayerModel(this);
-    table_ = new QTableView;
-    table_->setModel(model_);
-    table_->setItemDelegateForColumn(LayerModel::AtPeak, new ShareDelegate(table_));
-    table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-    table_->setSelectionMode(QAbstractItemView::SingleSelection);
-    table_->setShowGrid(false);
-    table_->setWordWrap(false);
-    table_->setTextElideMode(Qt::ElideLeft);  // the end of a path tells layers apart
-    table_->verticalHeader()->hide();
-    table_->verticalHeader()->setDefaultSectionSize(30);
-    table_->horizontalHeader()->setSectionResizeMode(QHeaderView::Interactive);
-    table_->horizontalHeader()->setSectionResizeMode(LayerModel::Layer, QHeaderView::Stretch);
-    table_->setColumnWidth(LayerModel::AtPeak, 96);
-    table_->setColumnWidth(LayerModel::Time, 88);
-    table_->horizontalHeader()->setHighlightSections(false);
+    table_ = new TableView(model_);
+    table_->setRootIsDecorated(true);
+    table_->setIndentation(14);
+    table_->setItemDelegateForColumn(LayerModel::Share, new ShareDelegate(table_));
+    table_->setLeading(LayerModel::Share, kBar);
+    table_->setTextElideMode(Qt::ElideMiddle);
+    addToHeader(table_->filterBox());
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
-    column->addWidget(table_);
+    column->addWidget(table_, 1);
+    empty_ = makeNote();
+    empty_->setText(
+        tr("No layers were recorded, so there is nothing to break the memory down by.\n"
+           "Record with `highwater record`, which follows the modules of the model."));
+    column->addWidget(empty_, 1);
     setFocusProxy(table_);
     setMinimumWidth(240);
-    connect(&workspace, &Workspace::documentChanged, this,
-            [this] { model_->setDocument(this->workspace().document()); });
-    connect(&workspace, &Workspace::selectionChanged, this, [this] {
-        const Workspace& shared = this->workspace();
-        if (shared.selectedOp() == core::kNone) return table_->clearSelection();
-        table_->selectRow(model_->rowOf(shared.document()->graph.ops[shared.selectedOp()].layer));
+    connect(&workspace, &Workspace::documentChanged, this, &LayersPanel::reload);
+    connect(&workspace, &Workspace::selectionChanged, this,
+            [this] { table_->mark(model_->indexOf(this->workspace().selection().layer)); });
+    connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
+        if (model_->layer(index) != core::kNone)
+            this->workspace().selectLayer(model_->layer(index));
+        else
+            this->workspace().selectOp(model_->firstOp(index));
     });
-    connect(table_, &QTableView::clicked, this, [this](const QModelIndex& index) {
-        this->workspace().selectOp(model_->firstOp(index.row()));
+    reload();
+}
+
+void LayersPanel::reload() {
+    const DocumentPointer& document = workspace().document();
+    model_->setDocument(document);
+    const bool none = document && document->graph.layers.empty();
+    table_->setVisible(!none);
+    empty_->setVisible(none);
+    chooseColumns();
+    openWhatFits(kRowsOpen);
+}
+
+void LayersPanel::openWhatFits(int rows) {
+    table_->collapseAll();
+    std::vector<QModelIndex> level;
+    for (int row = 0; row < model_->rowCount(); ++row) level.push_back(model_->index(row, 0));
+    auto shown = static_cast<int>(level.size());
+    while (!level.empty()) {
+        std::vector<QModelIndex> parts;
+        for (const QModelIndex& each : level)
+            for (int row = 0; row < model_->rowCount(each); ++row)
+                parts.push_back(model_->index(row, 0, each));
+        if (shown + static_cast<int>(parts.size()) > rows) return;
+        for (const QModelIndex& each : level) table_->expand(table_->shown().mapFromSource(each));
+        shown += static_cast<int>(parts.size());
+        level = std::move(parts);
+    }
+}
+
+void LayersPanel::chooseColumns() {
+    const bool wide = width() >= kNarrow;
+    const LayerTree& tree = model_->tree();
+    const bool types = std::any_of(tree.shares.begin(), tree.shares.end(), [&](const auto& share) {
+        return share.layer != core::kNone &&
+               !workspace().document()->graph.layers[share.layer].type.empty();
     });
-    model_->setDocument(workspace.document());
+    table_->setColumnHidden(LayerModel::Type, !wide || !types);
+    table_->setColumnHidden(LayerModel::AtPeak, !tree.peaks);
+    table_->setColumnHidden(LayerModel::Share, !tree.peaks || !wide);
+    table_->setColumnHidden(LayerModel::Saved, !wide || !tree.phases || !tree.peaks);
+    table_->setColumnHidden(LayerModel::Forward, !wide || !tree.phases);
+    table_->setColumnHidden(LayerModel::Backward, !wide || !tree.phases);
+    table_->setColumnHidden(LayerModel::Ops, !wide);
+    table_->setColumnHidden(LayerModel::Time, tree.peaks && width() < kTimed);
+    table_->fitColumns();
+}
+
+void LayersPanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    chooseColumns();
+}
+
+int LayersPanel::naturalHeight() const {
+    int rows = 0;
+    for (QModelIndex row = table_->shown().index(0, 0); row.isValid();
+         row = table_->indexBelow(row))
+        ++rows;
+    return empty_->isHidden() ? std::clamp(50 + rows * table_->rowHeightHint(), 300, 1100) : 240;
+}
+
+core::Status LayersPanel::prepareShot(const std::vector<std::string>&) {
+    table_->filterBox()->hide();  // nothing to type in a picture
+    return {};
 }
 
 }  // namespace hw::viewer

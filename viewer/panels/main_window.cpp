@@ -27,6 +27,9 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     compare_ = new ComparePanel(workspace_);
     layers_ = new LayersPanel(workspace_);
     trace_ = new TracePanel(workspace_);
+    peak_ = new PeakPanel(workspace_);
+    map_ = new MapPanel(workspace_);
+    plan_ = new PlanPanel(workspace_);
     setCentralWidget(empty_);
     buildToolBar();
     buildDocks();
@@ -107,8 +110,18 @@ void MainWindow::buildDocks() {
     splitDockWidget(timeline, whatIf, Qt::Vertical);
     splitDockWidget(whatIf, compare, Qt::Horizontal);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-    tabifyDockWidget(timeline, dock(trace_, QStringLiteral("trace")));
+    QDockWidget* peak = dock(peak_, QStringLiteral("peak"));
+    QDockWidget* trace = dock(trace_, QStringLiteral("trace"));
+    tabifyDockWidget(timeline, peak);
+    tabifyDockWidget(peak, dock(map_, QStringLiteral("map")));
+    tabifyDockWidget(peak, trace);
+    tabifyDockWidget(compare, dock(plan_, QStringLiteral("plan")));
+    compare->raise();
     timeline->raise();
+    // Where a tab says the name, the line above the view need not.
+    for (QDockWidget* each : docks_)
+        if (!tabifiedDockWidgets(each).isEmpty())
+            each->titleBarWidget()->findChild<QLabel*>(QStringLiteral("panelTitle"))->hide();
 }
 
 void MainWindow::arrange() {
@@ -151,8 +164,10 @@ void MainWindow::documentArrived() {
     const bool any = document != nullptr;
     empty_->setVisible(!any);
     // A trace without a step has no plans to show.
-    for (std::size_t i = 0; i < docks_.size(); ++i)
-        docks_[i]->setVisible(any && (i < 2 || document->plannable));
+    for (QDockWidget* each : docks_) {
+        const auto* panel = static_cast<const Panel*>(each->widget());
+        each->setVisible(any && (document->plannable || !panel->needsStep()));
+    }
     for (QAction* needs : documentActions_) needs->setEnabled(any);
     if (!any) {
         title_->clear();
@@ -175,6 +190,9 @@ void MainWindow::documentArrived() {
                               document->gaps == 0   ? tr("no gaps")
                               : document->gaps == 1 ? tr("1 gap")
                                                     : tr("%1 gaps").arg(document->gaps)));
+    QStringList gaps;
+    for (const core::GapRow& gap : document->gapRows) gaps << toQString(gap.what + ": " + gap.why);
+    status_->setToolTip(gaps.join(QLatin1Char('\n')));
     docks_[1]->raise();
     timeline_->setFocus();
 }
@@ -211,8 +229,8 @@ core::Status MainWindow::prepareShot(const std::string& session,
 void MainWindow::setLight(bool light) {
     setTheme(light);
     qApp->setStyleSheet(theme().styleSheet());
-    for (Panel* panel :
-         std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_})
+    for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_,
+                                                      peak_, map_, plan_})
         panel->applyTheme();
 }
 
@@ -241,6 +259,8 @@ void MainWindow::showHelp() {
         tr("<table cellspacing='6'>"
            "<tr><td><b>← →</b></td><td>previous, next op</td></tr>"
            "<tr><td><b>+ −</b></td><td>zoom the timeline (the wheel too; drag to move)</td></tr>"
+           "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
+           "moment</td></tr>"
            "<tr><td><b>0</b></td><td>the whole step</td></tr>"
            "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
            "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"

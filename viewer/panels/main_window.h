@@ -10,6 +10,9 @@
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/empty_state.h"
 #include "viewer/panels/layers_panel.h"
+#include "viewer/panels/map_panel.h"
+#include "viewer/panels/peak_panel.h"
+#include "viewer/panels/plan_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
@@ -26,6 +29,10 @@ public:
     WhatIfPanel& whatIf() const { return *whatIf_; }
     ComparePanel& compare() const { return *compare_; }
     TracePanel& trace() const { return *trace_; }
+    PeakPanel& peak() const { return *peak_; }
+    MapPanel& map() const { return *map_; }
+    LayersPanel& layers() const { return *layers_; }
+    PlanPanel& plan() const { return *plan_; }
     EmptyState& emptyState() const { return *empty_; }
 
     void open(const QString& path, const QStringList& plans = {});
@@ -60,6 +67,9 @@ private:
     ComparePanel* compare_;
     LayersPanel* layers_;
     TracePanel* trace_;
+    PeakPanel* peak_;
+    MapPanel* map_;
+    PlanPanel* plan_;
     std::vector<QDockWidget*> docks_;
     std::vector<QAction*> documentActions_;  // of no use without a document
     QLabel* title_ = nullptr;

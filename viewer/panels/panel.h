@@ -2,6 +2,7 @@
 // A view of the window: one class a view, known by a name.
 #pragma once
 
+#include <QLabel>
 #include <QWidget>
 #include <functional>
 #include <string>
@@ -27,6 +28,8 @@ public:
     virtual core::Status chooseAxes(TraceAxes axes);
     /// Pixels that a picture of this view needs below its header.
     virtual int naturalHeight() const { return 900; }
+    /// Has nothing to show of a trace that holds no step.
+    virtual bool needsStep() const { return false; }
     /// Colours that no style sheet reaches.
     virtual void applyTheme() {}
 
@@ -34,6 +37,10 @@ protected:
     /// Puts a widget at the right end of the header.
     void addToHeader(QWidget* widget);
     Workspace& workspace() const { return workspace_; }
+    /// What stands in the middle of a view that has nothing to show: why, and what to do.
+    static QLabel* makeNote();
+    /// That a trace without a step has nothing to plan or compare.
+    static QString noStep();
 
 private:
     Workspace& workspace_;

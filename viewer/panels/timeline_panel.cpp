@@ -20,7 +20,10 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, tr("Timeli
     connect(&workspace, &Workspace::activePlanChanged, this, &TimelinePanel::updatePlan);
     connect(&workspace, &Workspace::budgetChanged, this, &TimelinePanel::updatePlan);
     connect(&workspace, &Workspace::selectionChanged, this,
-            [this] { plot_->setSelectedOp(this->workspace().selectedOp()); });
+            [this] { plot_->setSelection(this->workspace().selection()); });
+    connect(&workspace, &Workspace::rangeChanged, this,
+            [this] { plot_->setRange(this->workspace().range()); });
+    connect(plot_, &TimelinePlot::rangePicked, &workspace, &Workspace::selectRange);
     connect(plot_, &TimelinePlot::opClicked, &workspace, &Workspace::selectOp);
     reload();
 }

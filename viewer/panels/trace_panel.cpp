@@ -16,7 +16,11 @@ TracePanel::TracePanel(Workspace& workspace) : Panel(workspace, tr("Memory trace
     bytes_ = toggle(tr("bytes"), tr("Up: every storage as high as it is large"));
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
-    column->addWidget(plot_);
+    column->addWidget(plot_, 1);
+    empty_ = makeNote();
+    empty_->setText(noStep());
+    column->addWidget(empty_, 1);
+    empty_->hide();
     setFocusProxy(plot_);
     connect(&workspace, &Workspace::documentChanged, this, &TracePanel::updatePlan);
     connect(&workspace, &Workspace::activePlanChanged, this, &TracePanel::updatePlan);
@@ -52,6 +56,11 @@ void TracePanel::showEvent(QShowEvent* event) {
 }
 
 void TracePanel::updateLegend() {
+    const DocumentPointer& document = workspace().document();
+    const bool step = !document || document->plannable;
+    plot_->setVisible(step);
+    empty_->setVisible(!step);
+    if (!step) return legend_->setItems({});
     const std::vector<TraceBar>& bars = plot_->trace().bars;
     const auto any = [&](Presence presence) {
         return std::any_of(bars.begin(), bars.end(),

@@ -17,7 +17,9 @@ public:
 
     TracePlot& plot() const { return *plot_; }
     const Legend& legend() const { return *legend_; }
+    bool needsStep() const override { return true; }
     void applyTheme() override;
+    int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
     core::Status chooseAxes(TraceAxes axes) override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
@@ -31,6 +33,7 @@ private:
 
     TracePlot* plot_;
     Legend* legend_;
+    QLabel* empty_;  // instead of the plot, where there is no step
     QToolButton *steps_, *bytes_;
     bool stale_ = true;  // while it is not shown, plans come and go unseen
 };

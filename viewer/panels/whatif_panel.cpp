@@ -35,6 +35,9 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     column->addWidget(sliderRow_);
     column->addWidget(progress_);
     column->addWidget(plot_, 1);
+    empty_ = makeNote();
+    empty_->setText(noStep());
+    column->addWidget(empty_, 1);
     setFocusProxy(slider_);
 
     settle_.setSingleShot(true);
@@ -71,6 +74,11 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
 
 void WhatIfPanel::reload() {
     const QSignalBlocker quiet(slider_);
+    const bool plannable = !workspace().document() || workspace().document()->plannable;
+    for (QWidget* part :
+         std::initializer_list<QWidget*>{sliderRow_, plot_, planners_, figure_, note_})
+        part->setVisible(plannable);
+    empty_->setVisible(!plannable);
     slider_->setEnabled(workspace().document() != nullptr);
     plot_->reload();
     slider_->setRatioRange(plot_->lowestRatio(), plot_->highestRatio());
@@ -89,10 +97,6 @@ void WhatIfPanel::updateBudget() {
                                       : workspace().budget();
     figure_->setText(
         QStringLiteral("<b>%1 · %2</b>").arg(document->size.text(budget), percentText(ratio)));
-    if (!document->plannable) {
-        note_->setText(tr("this trace holds no step, so nothing can be planned"));
-        return;
-    }
     const bool possible = budget >= document->floor;
     note_->setText(
         possible

@@ -20,7 +20,9 @@ public:
     BudgetSlider& slider() const { return *slider_; }
     FrontierPlot& plot() const { return *plot_; }
     PlannerMenu& planners() const { return *planners_; }
+    bool needsStep() const override { return true; }
     void applyTheme() override;
+    int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:
@@ -34,6 +36,7 @@ private:
 
     QLabel* figure_;
     QLabel* note_;
+    QLabel* empty_;  // instead of the plot, where nothing can be planned
     PlannerMenu* planners_;
     BudgetSlider* slider_;
     QWidget* sliderRow_;

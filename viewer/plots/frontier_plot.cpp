@@ -102,6 +102,10 @@ void FrontierPlot::addBound() {
                     .first->second;
             best = std::max(best, percent);
         }
+    // What a larger budget needs, a smaller one needs too.
+    double least = 0;
+    for (auto bound = bound_.rbegin(); bound != bound_.rend(); ++bound)
+        least = bound->second = std::max(bound->second, least);
     if (!boundDrawn()) return;
     QCPGraph* graph = addGraph();
     graph->setPen(QPen(theme().muted, 1.3, Qt::CustomDashLine));

@@ -139,9 +139,13 @@ QPushButton, QToolButton { background: @raised; border: 1px solid @line; border-
 QPushButton:hover, QToolButton:hover { border-color: @accent; }
 QPushButton:focus, QToolButton:focus { border-color: @accent; }
 QPushButton:disabled, QToolButton:disabled { color: @muted; }
-QTableView { font-size: 12px; background: @panel; border: none; gridline-color: @grid; selection-background-color: @selected;
+QTableView, QTreeView { font-size: 12px; background: @panel; border: none; gridline-color: @grid; selection-background-color: @selected;
              selection-color: @text; alternate-background-color: @panel; }
-QTableView::item { padding: 0px 5px; border-bottom: 1px solid @grid; }
+QTableView::item, QTreeView::item { padding: 0px 5px; border-bottom: 1px solid @grid; }
+QTreeView::item:selected { background: @selected; color: @text; }
+QLineEdit { background: @raised; border: 1px solid @line; border-radius: 4px; padding: 2px 6px; font-size: 12px; }
+QLineEdit:focus { border-color: @accent; }
+QSplitter::handle { background: @line; }
 QHeaderView, QHeaderView::section { background: @panel; color: @muted; border: none; }
 QHeaderView::section { font-size: 11px; padding: 6px 7px; border-bottom: 1px solid @line; font-weight: 400; }
 QSlider { background: transparent; min-height: 22px; }

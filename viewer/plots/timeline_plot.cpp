@@ -19,9 +19,9 @@ constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
     core::Category::Temporary, core::Category::Workspace};
 
 constexpr int kLaneHeight = 20;
-constexpr int kRightMargin = 118;  // room for the budget's label
 constexpr double kHeadroom = 1.16;
-constexpr double kNarrowest = 1e-3;  // milliseconds
+constexpr double kNarrowest = 1e-3;     // milliseconds
+constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void TimelinePlot::buildAxes() {
     auto* group = new QCPMarginGroup(this);
     for (QCPAxisRect* rect : {area_, laneArea_})
         rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
-    area_->setMinimumMargins(QMargins(72, 14, kRightMargin, 24));
+    area_->setMinimumMargins(QMargins(72, 14, kLabelMargin, 24));
     laneArea_->axis(QCPAxis::atBottom)->setVisible(false);
     QCPAxis* laneNames = laneArea_->axis(QCPAxis::atLeft);
     laneNames->setRange(0, LaneStrip::kLanes);
@@ -83,6 +83,13 @@ void TimelinePlot::applyTheme() {
         graph->setBrush(fill);
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
+    if (heldGraph_) {
+        const QColor ink = theme().light ? QColor("#14171c") : QColor("#ffffff");
+        QColor fill = ink;
+        fill.setAlphaF(0.16F);
+        heldGraph_->setPen(QPen(ink, 1.2, Qt::DotLine));
+        heldGraph_->setBrush(fill);
+    }
     replot(rpQueuedReplot);
 }
 
@@ -102,7 +109,9 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
     document_ = document;
     plan_ = nullptr;
     budget_.reset();
-    selected_ = core::kNone;
+    selection_ = {};
+    range_.reset();
+    held_.clear();
     if (document_ && document_->curve.moments.empty()) document_ = nullptr;
     readout_->show(std::nullopt);
     buildGraphs();
@@ -111,7 +120,7 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
 
 void TimelinePlot::buildGraphs() {
     stack_.clear();
-    planGraph_ = nullptr;
+    planGraph_ = heldGraph_ = nullptr;
     lanes_ = nullptr;
     clearPlottables();
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
@@ -126,6 +135,9 @@ void TimelinePlot::buildGraphs() {
         stack_.emplace_back(category, graph);
         below = graph;
     }
+    heldGraph_ = addGraph(time, size);
+    heldGraph_->setLineStyle(QCPGraph::lsStepLeft);
+    heldGraph_->setAdaptiveSampling(false);
     planGraph_ = addGraph(time, size);
     planGraph_->setLineStyle(QCPGraph::lsStepLeft);
     planGraph_->setAdaptiveSampling(false);
@@ -153,22 +165,80 @@ void TimelinePlot::setBudget(std::optional<core::Bytes> budget) {
     replot(rpQueuedReplot);
 }
 
-void TimelinePlot::setSelectedOp(core::OpIndex op) {
-    selected_ = op;
-    if (lanes_) lanes_->setSelectedOp(op);
-    if (document_ && op != core::kNone) {
-        for (const LaneSpan& span : document_->lanes.ops) {
-            if (span.id != op) continue;
-            const double middle = (milliseconds(span.begin) + milliseconds(span.end)) / 2;
-            const QCPRange seen = visibleTime();
-            if (!seen.contains(middle))
-                area_->axis(QCPAxis::atBottom)
-                    ->setRange(middle - seen.size() / 2, middle + seen.size() / 2);
-            showReadout(middle);
-            break;
-        }
-    }
+void TimelinePlot::setSelection(const Selection& selection) {
+    selection_ = selection;
+    if (lanes_) lanes_->setSelectedOp(selection.op);
+    measureHeld();
+    if (selection.kind == Selection::Kind::Op || selection.kind == Selection::Kind::None)
+        showOp(selection.op);
+    else
+        readout_->show(std::nullopt);
+    rebuild();
+}
+
+void TimelinePlot::setRange(std::optional<TimeRange> range) {
+    range_ = range;
     replot(rpQueuedReplot);
+}
+
+void TimelinePlot::showOp(core::OpIndex op) {
+    if (!document_ || op == core::kNone) return;
+    for (const LaneSpan& span : document_->lanes.ops) {
+        if (span.id != op) continue;
+        const double middle = (milliseconds(span.begin) + milliseconds(span.end)) / 2;
+        const QCPRange seen = visibleTime();
+        if (!seen.contains(middle))
+            area_->axis(QCPAxis::atBottom)
+                ->setRange(middle - seen.size() / 2, middle + seen.size() / 2);
+        showReadout(middle);
+        return;
+    }
+}
+
+void TimelinePlot::measureHeld() {
+    held_.clear();
+    if (!document_ || selection_.kind != Selection::Kind::Layer) return;
+    const core::TrainingGraph& graph = document_->graph;
+    const std::vector<Moment>& moments = document_->curve.moments;
+    std::vector<core::Bytes> change(moments.size() + 1);
+    for (const Residence& residence : document_->curve.residences) {
+        const core::Storage& storage = graph.storages[residence.storage];
+        if (!withinLayer(graph, storage.layer, selection_.layer)) continue;
+        change[static_cast<std::size_t>(residence.first)] += storage.bytes;
+        change[static_cast<std::size_t>(residence.last) + 1] -= storage.bytes;
+    }
+    core::Bytes now;
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        now += change[i];
+        const core::OpIndex op = moments[i].op;
+        const bool own =
+            op != core::kNone && withinLayer(graph, graph.ops[op].layer, selection_.layer);
+        held_.push_back(now + (own ? graph.ops[op].workspace : core::Bytes(0)));
+    }
+}
+
+// The highest of each column, so that none is lost.
+void TimelinePlot::rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns) {
+    QVector<QCPGraphData> data;
+    if (!held_.empty()) {
+        const StepCurve& curve = document_->curve;
+        const double width = std::max(1.0, static_cast<double>((to - from).count()) / columns);
+        const std::size_t last = curve.momentAt(to);
+        double column = -1;
+        for (std::size_t i = curve.momentAt(from); i <= last; ++i) {
+            const core::Nanoseconds begin = std::max(curve.moments[i].begin, from);
+            const double size = document_->size.value(held_[i]);
+            if (const double own = std::floor(static_cast<double>((begin - from).count()) / width);
+                own != column || data.isEmpty()) {
+                data.push_back({milliseconds(begin), size});
+                column = own;
+            } else {
+                data.back().value = std::max(data.back().value, size);
+            }
+        }
+        data.push_back({milliseconds(std::min(curve.moments[last].end, to)), data.back().value});
+    }
+    heldGraph_->data()->set(data, true);
 }
 
 double TimelinePlot::endMilliseconds() const {
@@ -186,6 +256,8 @@ void TimelinePlot::rescale() {
     core::Bytes highest = document_->peak();
     if (plan_) highest = std::max(highest, plan_->peak);
     if (budget_) highest = std::max(highest, *budget_);
+    if (document_->capacity && ratio(*document_->capacity, highest) < kCapacityShown)
+        highest = std::max(highest, *document_->capacity);
     area_->axis(QCPAxis::atLeft)
         ->setRange(0, std::max(1e-9, document_->size.value(highest) * kHeadroom));
 }
@@ -257,6 +329,7 @@ void TimelinePlot::rebuild() {
             line.push_back({key(plan_->curve.moments[points.back()].end), line.back().value});
     }
     planGraph_->data()->set(line, true);
+    rebuildHeld(from, to, columns);
     replot(rpQueuedReplot);
 }
 
@@ -290,12 +363,24 @@ void TimelinePlot::leaveEvent(QEvent* event) {
     layer(QStringLiteral("overlay"))->replot();
 }
 
+// With Shift a drag chooses a stretch of time instead of moving the view.
 void TimelinePlot::mousePressEvent(QMouseEvent* event) {
     pressed_ = event->pos();
-    QCustomPlot::mousePressEvent(event);
+    if (!(event->modifiers() & Qt::ShiftModifier)) QCustomPlot::mousePressEvent(event);
+}
+
+std::optional<TimeRange> TimelinePlot::dragged(const QPointF& to) const {
+    const QCPAxis* time = area_->axis(QCPAxis::atBottom);
+    const double end = milliseconds(document_->curve.time);
+    const double a = std::clamp(time->pixelToCoord(pressed_.x()), 0.0, end);
+    const double b = std::clamp(time->pixelToCoord(to.x()), 0.0, end);
+    if (std::fabs(to.x() - pressed_.x()) <= 3 || a == b) return std::nullopt;
+    return TimeRange{nanoseconds(std::min(a, b)), nanoseconds(std::max(a, b))};
 }
 
 void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
+    if (document_ && (event->modifiers() & Qt::ShiftModifier))
+        return emit rangePicked(dragged(event->position()));
     QCustomPlot::mouseReleaseEvent(event);
     if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
     const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
@@ -307,87 +392,6 @@ void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
 void TimelinePlot::resizeEvent(QResizeEvent* event) {
     QCustomPlot::resizeEvent(event);
     rebuild();
-}
-
-TimelineMarks::TimelineMarks(TimelinePlot* plot)
-    : QCPLayerable(plot, QStringLiteral("legend")), timeline_(*plot) {}
-
-void TimelineMarks::applyDefaultAntialiasingHint(QCPPainter* painter) const {
-    painter->setAntialiasing(true);
-}
-
-void TimelineMarks::drawBudget(QCPPainter* painter) {
-    const QRectF area = timeline_.area_->rect();
-    const QString size = timeline_.document_->size.text(*timeline_.budget_);
-    const double y = timeline_.area_->axis(QCPAxis::atLeft)
-                         ->coordToPixel(timeline_.document_->size.value(*timeline_.budget_));
-    painter->setPen(QPen(theme().text, 1.2, Qt::DashLine));
-    painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-    painter->setFont(uiFont(kAxisPixels, true));
-    painter->setPen(theme().text);
-    painter->drawText(QRectF(area.right() + 8, y - 10, kRightMargin - 8, 20),
-                      Qt::AlignVCenter | Qt::AlignLeft, TimelinePlot::tr("budget %1").arg(size));
-}
-
-QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
-                               const QColor& ink, const QRectF& avoid) {
-    const QRectF area = timeline_.area_->rect();
-    const Moment& moment = curve.moments[curve.peakMoment];
-    const double x =
-        timeline_.area_->axis(QCPAxis::atBottom)->coordToPixel(milliseconds(moment.begin));
-    if (x < area.left() || x > area.right()) return {};
-    const double y = timeline_.area_->axis(QCPAxis::atLeft)
-                         ->coordToPixel(timeline_.document_->size.value(curve.peak));
-    const QFontMetricsF metrics(uiFont(kAxisPixels, true));
-    const double width = metrics.horizontalAdvance(text) + 16, height = metrics.height() + 7;
-    const bool main = avoid.isNull();
-    double left = x + 8;
-    if (left + width > area.right()) left = std::max(area.left(), x - 8 - width);
-    QRectF box(left, main ? std::max(area.top(), y - height - 6) : y - height - 6, width, height);
-    if (!main && box.intersects(avoid)) box.moveTop(y + 8);
-    painter->setPen(QPen(ink, main ? 1.4 : 1));
-    if (main) {
-        painter->drawLine(QPointF(x, box.top()), QPointF(x, area.bottom()));
-    } else {
-        painter->setBrush(theme().panel);
-        painter->drawEllipse(QPointF(x, y), 3.5, 3.5);
-    }
-    QColor paper = theme().panel;
-    if (main) {
-        paper = ink;
-        paper.setAlphaF(theme().light ? 0.14F : 0.22F);
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(theme().panel);
-        painter->drawRoundedRect(box, 3, 3);
-    } else {
-        paper.setAlphaF(0.85F);
-    }
-    drawBadge(painter, box.topLeft(), text, ink, paper);
-    return box;
-}
-
-void TimelineMarks::draw(QCPPainter* painter) {
-    if (!timeline_.document_) return;
-    const Document& document = *timeline_.document_;
-    if (timeline_.budget_ && document.plannable) drawBudget(painter);
-    // Call stacks are long: their inner end tells most.
-    const QFontMetricsF metrics(uiFont(kAxisPixels, true));
-    const double most = timeline_.area_->rect().width() * 0.45;
-    const auto named = [&](const QString& text, core::Bytes peak, const StepCurve& curve) {
-        const QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
-        const QString figure = text.arg(document.size.text(peak));
-        return place.isEmpty() ? figure
-                               : figure + QStringLiteral(" · ") +
-                                     metrics.elidedText(place, Qt::ElideLeft, most);
-    };
-    const QRectF main = drawPeak(
-        painter, document.curve,
-        named(TimelinePlot::tr("peak %1"), document.peak(), document.curve), theme().alert, {});
-    if (timeline_.plan_ && !timeline_.plan_->curve.moments.empty())
-        drawPeak(
-            painter, timeline_.plan_->curve,
-            named(TimelinePlot::tr("plan peak %1"), timeline_.plan_->peak, timeline_.plan_->curve),
-            theme().planLine(), main.isNull() ? QRectF(-1, -1, 0.5, 0.5) : main);
 }
 
 }  // namespace hw::viewer

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/models/document.h"
+#include "viewer/models/workspace.h"
 #include "viewer/plots/lane_strip.h"
 #include "viewer/plots/plot.h"
 #include "viewer/plots/readout.h"
@@ -27,18 +27,26 @@ private:
     QRectF drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
                     const QColor& ink, const QRectF& avoid);
     void drawBudget(QCPPainter* painter);
+    void drawCapacity(QCPPainter* painter);
+    void drawGaps(QCPPainter* painter);
+    void drawLife(QCPPainter* painter);
+    void drawRange(QCPPainter* painter);
     TimelinePlot& timeline_;
 };
 
 class TimelinePlot : public Plot {
     Q_OBJECT
 public:
+    static constexpr int kLabelMargin = 118;  // pixels on the right: the budget's label
+
     explicit TimelinePlot(QWidget* parent = nullptr);
 
     void setDocument(const DocumentPointer& document);
     void setPlan(const PlanPointer& plan);
     void setBudget(std::optional<core::Bytes> budget);
-    void setSelectedOp(core::OpIndex op);
+    /// Marks the op; the life of a tensor; the bytes that a layer holds.
+    void setSelection(const Selection& selection);
+    void setRange(std::optional<TimeRange> range);
     void applyTheme() override;
 
     void zoom(double factor);  // about the middle of what is seen; above 1 shows less
@@ -52,9 +60,13 @@ public:
     /// The highest drawn total (in the axis' unit) of what is seen; for tests of the level of
     /// detail.
     double highestDrawn() const;
+    /// Bytes that the selected layer and its parts hold, by moment; empty without one.
+    const std::vector<core::Bytes>& held() const { return held_; }
 
 signals:
     void opClicked(hw::core::OpIndex op);
+    /// Shift and drag; none: a click with Shift.
+    void rangePicked(std::optional<hw::viewer::TimeRange> range);
 
 protected:
     void mouseMoveEvent(QMouseEvent* event) override;
@@ -69,6 +81,10 @@ private:
     void buildGraphs();
     void rebuild();  // data of the visible range, at the present width
     void rescale();
+    void showOp(core::OpIndex op);
+    void measureHeld();
+    void rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns);
+    std::optional<TimeRange> dragged(const QPointF& to) const;
     double endMilliseconds() const;
     void clampRange(const QCPRange& wanted);
     void showReadout(std::optional<double> milliseconds);
@@ -76,7 +92,10 @@ private:
     DocumentPointer document_;
     PlanPointer plan_;
     std::optional<core::Bytes> budget_;
-    core::OpIndex selected_ = core::kNone;
+    Selection selection_;
+    std::optional<TimeRange> range_;
+    std::vector<core::Bytes> held_;
+    QCPGraph* heldGraph_ = nullptr;
     QCPAxisRect* area_;
     QCPAxisRect* laneArea_;
     LaneStrip* lanes_ = nullptr;

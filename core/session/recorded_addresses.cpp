@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "core/session/recorded_addresses.h"
+
+#include <limits>
+
+#include "core/session/database.h"
+#include "core/session/guarded.h"
+#include "core/session/memory_events.h"
+
+namespace hw::core {
+
+Result<std::vector<RecordedBlock>> recordedBlocks(Session& session, std::int64_t device) {
+    return guarded(session.path(), "reading memory events", [&] {
+        std::vector<RecordedBlock> blocks;
+        std::unordered_map<std::int64_t, std::size_t> held;  // by address
+        std::int32_t moment = 0;
+        const auto take = [&](const MemoryEventRow& event) {
+            if (event.device != device || !event.allocated) return;
+            const std::int32_t now = moment++;
+            if (!event.address) return;
+            const bool given = event.kind == "alloc" && event.bytes > Bytes(0);
+            const bool taken = event.kind == "free" || event.kind == "free_completed" ||
+                               (event.kind == "alloc" && event.bytes < Bytes(0));
+            if (!given && !taken) return;
+            if (const auto at = held.find(*event.address); at != held.end()) {
+                blocks[at->second].end = now;
+                held.erase(at);
+            }
+            if (!given) return;
+            held[*event.address] = blocks.size();
+            blocks.push_back({now, 0, *event.address, event.bytes});
+        };
+        readMemoryEvents(session.database(), std::numeric_limits<std::int64_t>::min(),
+                         std::numeric_limits<std::int64_t>::max(), take);
+        for (const auto& [address, block] : held) blocks[block].end = moment;
+        return blocks;
+    });
+}
+
+Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(Session& session) {
+    return guarded(session.path(), "reading addresses", [&] {
+        std::unordered_map<std::int64_t, std::int64_t> addresses;
+        Statement from(session.database(),
+                       "SELECT id, address FROM storages WHERE address IS NOT NULL");
+        while (from.step()) addresses[from.integer(0)] = from.integer(1);
+        return addresses;
+    });
+}
+
+}  // namespace hw::core

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Where blocks of memory lay while a session was recorded.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/session/session.h"
+
+namespace hw::core {
+
+/// A block of a device's allocator, from the event that gave it out to the one that took it back.
+struct RecordedBlock {
+    std::int32_t first = 0, end = 0;  // moments of RecordedMemory; end: not there any more
+    std::int64_t address = 0;
+    Bytes bytes;
+};
+
+/// The blocks of a device's memory events, by `first`; those that are never taken back end after
+/// the last moment. An address given out twice was taken back unseen. Errors: BadInput when the
+/// session cannot be read.
+Result<std::vector<RecordedBlock>> recordedBlocks(Session& session, std::int64_t device);
+
+/// Addresses of storages by their session ids, as far as they were recorded. Errors: as above.
+Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(Session& session);
+
+}  // namespace hw::core

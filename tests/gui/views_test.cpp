@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Peak, map, layers and plan in one window: what is chosen in one is marked in all.
+#include <gtest/gtest.h>
+
+#include <QClipboard>
+#include <QFile>
+#include <QGuiApplication>
+#include <QTemporaryDir>
+#include <QTest>
+#include <algorithm>
+
+#include "tests/models/test_graphs.h"
+#include "viewer/panels/main_window.h"
+
+namespace hw::viewer {
+namespace {
+
+const std::string kSample = SAMPLE_SESSION;
+
+class Views : public ::testing::Test {
+protected:
+    void SetUp() override {
+        workspace_.selectPlanners({QStringLiteral("none")});
+        ASSERT_TRUE(workspace_.openNow(kSample, {}, std::nullopt));
+        for (const Workspace::Row& row : workspace_.rows())
+            if (row.plan && row.plan->ok() && row.plan->recomputedOps > 0)
+                workspace_.choose(row.plan);
+        ASSERT_TRUE(workspace_.activePlan());
+        window_.resize(1400, 900);
+        window_.show();
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
+    }
+    void raise(const char* dock, const QWidget& view) {
+        auto* found = window_.findChild<QDockWidget*>(QLatin1String(dock));
+        ASSERT_NE(found, nullptr);
+        found->raise();
+        ASSERT_TRUE(QTest::qWaitFor([&] { return !view.visibleRegion().isEmpty(); }));
+    }
+    MainWindow window_;
+    Workspace& workspace_ = window_.workspace();
+};
+
+TEST_F(Views, AClickInTheTreemapSelectsTheTensorEverywhere) {
+    raise("peak", window_.peak().recorded());
+    TreemapView& map = window_.peak().recorded();
+    EXPECT_EQ(map.set().total, workspace_.document()->peak());
+    EXPECT_EQ(window_.peak().planned().set().total, workspace_.activePlan()->peak);
+    const auto largest = std::max_element(
+        map.cells().begin(), map.cells().end(), [](const TreemapCell& a, const TreemapCell& b) {
+            const auto size = [](const TreemapCell& c) {
+                return c.solid ? std::min(c.box.width(), c.box.height()) : 0.0;
+            };
+            return size(a) < size(b);
+        });
+    ASSERT_GE(largest->node->item, 0);
+    const LiveItem item = map.set().items[static_cast<std::size_t>(largest->node->item)];
+    QTest::mouseClick(&map, Qt::LeftButton, {}, largest->box.center().toPoint());
+    EXPECT_EQ(workspace_.selection().storage, item.storage);
+    EXPECT_EQ(workspace_.selection().layer, item.layer);
+    const TableView& table = window_.peak().table();
+    EXPECT_EQ(table.sourceOf(table.currentIndex()).row(),
+              window_.peak().model().rowOf(item.storage));
+    EXPECT_EQ(window_.layers().model().layer(
+                  window_.layers().table().sourceOf(window_.layers().table().currentIndex())),
+              item.layer);
+}
+
+TEST_F(Views, ALayerOfTheTreeShowsWhatItHoldsOnTheTimeline) {
+    TableView& table = window_.layers().table();
+    LayerModel& model = window_.layers().model();
+    const QModelIndex root = model.index(0, 0);
+    table.setCurrentIndex(table.shown().mapFromSource(root));
+    EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Layer);
+    EXPECT_EQ(workspace_.selection().layer, model.layer(root));
+    const std::vector<core::Bytes>& held = window_.timeline().plot().held();
+    const StepCurve& curve = workspace_.document()->curve;
+    ASSERT_EQ(held.size(), curve.moments.size());
+    EXPECT_EQ(held[curve.peakMoment].count(),
+              root.siblingAtColumn(LayerModel::AtPeak).data(Qt::UserRole).toLongLong());
+    workspace_.selectOp(0);
+    EXPECT_TRUE(window_.timeline().plot().held().empty());
+}
+
+TEST_F(Views, ShiftAndDragChooseATimeWhosePeakIsShown) {
+    raise("timeline", window_.timeline().plot());
+    TimelinePlot& plot = window_.timeline().plot();
+    QTest::mousePress(&plot, Qt::LeftButton, Qt::ShiftModifier, {120, 100});
+    QTest::mouseRelease(&plot, Qt::LeftButton, Qt::ShiftModifier, {220, 100});
+    ASSERT_TRUE(workspace_.range());
+    EXPECT_LT(workspace_.range()->begin, workspace_.range()->end);
+    raise("peak", window_.peak().recorded());
+    EXPECT_LT(window_.peak().recorded().set().total, workspace_.document()->peak());
+    EXPECT_LE(window_.peak().recorded().set().begin, workspace_.range()->end);
+    raise("timeline", window_.timeline().plot());
+    QTest::mouseClick(&plot, Qt::LeftButton, Qt::ShiftModifier, {300, 100});
+    EXPECT_FALSE(workspace_.range());
+}
+
+TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
+    raise("map", window_.map().plot());
+    MapPlot& plot = window_.map().plot();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() != nullptr; }, 120'000));
+    EXPECT_EQ(plot.map()->livePeak, workspace_.activePlan()->peak);
+    EXPECT_TRUE(plot.title().startsWith(workspace_.activePlan()->planner));
+    const auto block = std::find_if(
+        plot.map()->blocks.begin(), plot.map()->blocks.end(), [](const MapBlock& each) {
+            return each.storage != core::kNone && each.end - each.first > 40;
+        });
+    ASSERT_NE(block, plot.map()->blocks.end());
+    EXPECT_EQ(plot.blockAt(plot.pixelOf(*block)), &*block);
+    QTest::mouseClick(&plot, Qt::LeftButton, {}, plot.pixelOf(*block).toPoint());
+    EXPECT_EQ(workspace_.selection().storage, block->storage);
+    window_.map().recordedButton().click();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() && plot.map()->recorded; }, 120'000));
+    EXPECT_GT(plot.map()->wasted(), 0.0);
+}
+
+TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
+    const char* const trace = "torch-snapshot/empty-cache.pickle.gz";
+    SKIP_WITHOUT_TEST_DATA(trace);
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(test::testData(trace), {}, std::nullopt));
+    const auto shows = [](Panel& panel, const char* text) {
+        panel.resize(800, 400);
+        panel.show();
+        const QList<QLabel*> labels = panel.findChildren<QLabel*>();
+        return std::any_of(labels.begin(), labels.end(), [&](const QLabel* label) {
+            return label->isVisible() && label->text().contains(QLatin1String(text));
+        });
+    };
+    WhatIfPanel whatIf(workspace);
+    EXPECT_TRUE(shows(whatIf, "holds no step"));
+    EXPECT_FALSE(whatIf.plot().isVisible());
+    ComparePanel compare(workspace);
+    EXPECT_TRUE(shows(compare, "holds no step"));
+    PlanPanel plan(workspace);
+    EXPECT_TRUE(shows(plan, "holds no step"));
+    HW_NEED_LOG("unet");
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    LayersPanel layers(workspace);
+    EXPECT_TRUE(shows(layers, "No layers were recorded"));
+}
+
+TEST_F(Views, TablesFilterCopyAndExport) {
+    raise("plan", *window_.plan().table().viewport());
+    TableView& table = window_.plan().table();
+    const int all = table.shown().rowCount();
+    ASSERT_GT(all, 2);
+    table.filterBox()->setText(QStringLiteral("encoder.layers.1"));
+    EXPECT_LT(table.shown().rowCount(), all);
+    EXPECT_GT(table.shown().rowCount(), 0);
+    table.filterBox()->clear();
+    table.setCurrentIndex(table.shown().index(0, 0));
+    QTest::keyClick(&table, Qt::Key_C, Qt::ControlModifier);
+    const QStringList lines = QGuiApplication::clipboard()->text().split(QLatin1Char('\n'));
+    ASSERT_EQ(lines.size(), 2) << "the headers and the row";
+    EXPECT_TRUE(lines[1].startsWith(table.shown().index(0, 0).data().toString()));
+    QTemporaryDir folder;
+    ASSERT_TRUE(table.exportCsv(folder.filePath(QStringLiteral("plan.csv"))));
+    QFile file(folder.filePath(QStringLiteral("plan.csv")));
+    ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+    qsizetype rows = 0;
+    for (int row = 0; row < all; ++row)
+        rows += 1 + table.shown().rowCount(table.shown().index(row, 0));
+    EXPECT_EQ(file.readAll().count('\n'), rows + 1);
+    EXPECT_EQ(table.exportCsv(folder.filePath(QStringLiteral("no/such/plan.csv"))).error().code,
+              core::ErrorCode::BadInput);
+}
+
+TEST(MapPlotDetail, FiftyThousandBlocksPaintNoMoreThanThePixelsAsk) {
+    HW_NEED_LOG("unet");
+    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const auto moments = static_cast<std::int32_t>(document->curve.moments.size());
+    auto map = std::make_shared<AddressMap>();
+    constexpr int kBlocks = 50'000;
+    map->span = document->peak();
+    map->livePeak = document->peak();
+    const std::int64_t bytes = map->span.count() / kBlocks;
+    for (int i = 0; i < kBlocks; ++i) {
+        const std::int32_t first = i / (kBlocks / moments + 1);
+        map->blocks.push_back({first, first + 1, i * bytes, bytes, core::Category::Activation,
+                               core::kNone, core::kNone});
+    }
+    MapPlot plot;
+    plot.resize(800, 500);
+    plot.show(document, nullptr, map);
+    plot.replot(QCustomPlot::rpImmediateRefresh);
+    const std::size_t all = plot.painted();
+    EXPECT_GT(all, 100U);
+    EXPECT_LE(all, 50'000U);
+    plot.yAxis->setRange(0, plot.yAxis->range().upper / 100);
+    plot.replot(QCustomPlot::rpImmediateRefresh);
+    EXPECT_LE(plot.painted(), kBlocks / 50U) << "what is not seen is not painted";
+    EXPECT_GT(plot.painted(), 0U);
+}
+
+}  // namespace
+}  // namespace hw::viewer

@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is live at a moment, as a tree, a treemap and a table; why a plan recomputes; where blocks
+// lie; tables as text.
+#include <gtest/gtest.h>
+
+#include <QAbstractItemModelTester>
+#include <QFile>
+#include <QTemporaryDir>
+#include <algorithm>
+#include <cmath>
+
+#include "core/session/database.h"
+#include "core/session/recorded_memory.h"
+#include "tests/models/test_graphs.h"
+#include "viewer/models/address_map.h"
+#include "viewer/models/layer_model.h"
+#include "viewer/models/live_tensor_model.h"
+#include "viewer/models/plan_model.h"
+#include "viewer/models/table_text.h"
+#include "viewer/models/treemap.h"
+#include "viewer/models/workspace.h"
+
+namespace hw::viewer {
+namespace {
+
+using core::Bytes;
+constexpr auto kStrict = QAbstractItemModelTester::FailureReportingMode::Fatal;
+
+std::shared_ptr<Document> smallDocument() {
+    auto document = std::make_shared<Document>();
+    document->graph = testing::smallGraph();
+    document->baseline = core::baselineSchedule(document->graph);
+    document->judged = core::evaluate(document->graph, document->baseline);
+    document->curve = stepCurve(document->graph, document->baseline);
+    document->size = SizeUnit::fitting(document->peak());
+    document->time = TimeFormat::fitting(document->judged.time);
+    return document;
+}
+
+PlanPointer planOf(const Document& document, core::Schedule schedule) {
+    auto plan = std::make_shared<PlanEntry>();
+    plan->planner = QStringLiteral("by hand");
+    plan->curve = stepCurve(document.graph, schedule);
+    plan->schedule = std::move(schedule);
+    return plan;
+}
+
+Bytes sum(const std::vector<LiveItem>& items) {
+    Bytes total;
+    for (const LiveItem& item : items) total += item.bytes;
+    return total;
+}
+
+TEST(LiveSet, ItemsSumToTheJudgesBytesAtEveryMoment) {
+    HW_NEED_LOG("unet");
+    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const PlanPointer plan =
+        *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
+    ASSERT_TRUE(plan->ok());
+    for (const StepCurve* curve : {&document->curve, &plan->curve})
+        for (std::size_t i = 0; i < curve->moments.size(); ++i)
+            ASSERT_EQ(sum(liveAt(document->graph, *curve, i).items), curve->moments[i].total) << i;
+}
+
+TEST(LiveSet, TheTreeNamesLayersAndKeepsTheBytes) {
+    const auto document = smallDocument();
+    const LiveSet set = liveAt(document->graph, document->curve, document->curve.peakMoment);
+    EXPECT_EQ(set.total, Bytes(225));
+    const LiveNode root = liveTree(document->graph, set);
+    EXPECT_EQ(root.bytes, Bytes(225));
+    ASSERT_EQ(root.children.size(), 2U);
+    EXPECT_EQ(root.children[0].name, QStringLiteral("conv")) << "(root) has no other part";
+    EXPECT_EQ(root.children[0].bytes, Bytes(125));
+    EXPECT_EQ(root.children[0].category, core::Category::Temporary) << "60 of its 125 bytes";
+    ASSERT_EQ(root.children[0].children.size(), 3U);
+    EXPECT_EQ(root.children[0].children[2].name, QStringLiteral("workspace of relu"));
+    EXPECT_EQ(layerTail(QStringLiteral("a.layers.0"), QStringLiteral("a.layers")),
+              QStringLiteral("layers.0"));
+    EXPECT_EQ(layerTail(QStringLiteral("a.b"), QStringLiteral("a")), QStringLiteral("b"));
+}
+
+TEST(Treemap, AreasAreInProportionAndFillTheRoom) {
+    const std::vector<double> weights{6, 6, 4, 3, 2, 2, 1};  // the paper's example
+    const QRectF area(10, 20, 6, 4);
+    const std::vector<QRectF> boxes = squarify(weights, area);
+    ASSERT_EQ(boxes.size(), weights.size());
+    for (std::size_t i = 0; i < boxes.size(); ++i) {
+        EXPECT_NEAR(boxes[i].width() * boxes[i].height(), weights[i], 1e-9);
+        EXPECT_TRUE(area.adjusted(-1e-9, -1e-9, 1e-9, 1e-9).contains(boxes[i]));
+        for (std::size_t j = 0; j < i; ++j) {
+            const QRectF shared = boxes[i].intersected(boxes[j]);
+            EXPECT_LT(shared.width() * shared.height(), 1e-9);
+        }
+    }
+    EXPECT_NEAR(boxes[0].height(), 2, 1e-9) << "the first two stand on each other";
+    EXPECT_NEAR(boxes[0].width(), 3, 1e-9);
+}
+
+TEST(Treemap, CellsAreBoundedByTheAreaNotByTheItems) {
+    LiveNode root;
+    LiveNode group;
+    for (int i = 0; i < 100'000; ++i) {
+        LiveNode leaf;
+        leaf.bytes = Bytes(1);
+        leaf.item = i;
+        group.children.push_back(leaf);
+        group.bytes += leaf.bytes;
+    }
+    LiveNode large;
+    large.bytes = Bytes(100'000'000);
+    large.item = 100'000;
+    root.bytes = group.bytes + large.bytes;
+    root.children = {large, group};
+    EXPECT_LT(layOutTreemap(root, {0, 0, 300, 200}, 17).size(), 100U);
+}
+
+TEST(LiveTensorModel, ListsBothPeaksAndIsASoundModel) {
+    HW_NEED_LOG("unet");
+    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const PlanPointer plan =
+        *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
+    const LiveSet recorded = liveAt(document->graph, document->curve, document->curve.peakMoment);
+    const LiveSet planned = liveAt(document->graph, plan->curve, plan->curve.peakMoment);
+    LiveTensorModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setSets(document, recorded, &planned);
+    qlonglong atRecorded = 0, atPlan = 0;
+    for (int row = 0; row < model.rowCount(); ++row) {
+        const qlonglong bytes = model.index(row, LiveTensorModel::Size).data(kRawRole).toLongLong();
+        const QString where = model.index(row, LiveTensorModel::LiveAt).data().toString();
+        if (where != QLatin1String("plan")) atRecorded += bytes;
+        if (where != QLatin1String("recorded")) atPlan += bytes;
+        const core::StorageIndex storage = model.item(row).storage;
+        if (storage != core::kNone) {
+            EXPECT_EQ(model.rowOf(storage), row);
+        }
+    }
+    EXPECT_EQ(atRecorded, document->peak().count());
+    EXPECT_EQ(atPlan, plan->peak.count());
+    model.setSets(document, recorded, nullptr);
+    EXPECT_EQ(model.rowCount(), static_cast<int>(recorded.items.size()));
+}
+
+TEST(LayerModel, IsATreeWhoseRowsHoldTheirParts) {
+    const auto document = smallDocument();
+    LayerModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setDocument(document);
+    ASSERT_EQ(model.rowCount(), 2) << "(root) and what belongs to no layer";
+    const QModelIndex root = model.index(0, 0), conv = model.index(0, 0, root);
+    EXPECT_EQ(root.data().toString(), QStringLiteral("(root)"));
+    EXPECT_EQ(conv.data().toString(), QStringLiteral("conv"));
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::AtPeak).data().toString(), QStringLiteral("125 B"));
+    EXPECT_EQ(root.siblingAtColumn(LayerModel::AtPeak).data(kRawRole).toLongLong(), 125);
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::Saved).data(kRawRole).toLongLong(), 100)
+        << "both are read by the backward op";
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::Forward).data(kRawRole).toLongLong(), 8);
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::Backward).data(kRawRole).toLongLong(), 2);
+    EXPECT_EQ(model.indexOf(1), conv);
+    EXPECT_EQ(model.firstOp(conv), 0);
+    EXPECT_EQ(model.index(1, LayerModel::AtPeak).data(kRawRole).toLongLong(), 100);
+    const QString csv = tableAsCsv(model);
+    EXPECT_TRUE(csv.startsWith(QStringLiteral("layer,type,at the peak (bytes),")));
+    EXPECT_TRUE(csv.contains(QStringLiteral("\r\nconv,Conv2d,125,0.5555")));
+    model.setDocument(nullptr);
+    EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
+    const auto document = smallDocument();
+    using core::Action;
+    const PlanPointer plan =
+        planOf(*document,
+               {Action::compute(0), Action::compute(1), Action::free(1), Action::recompute(0, {0}),
+                Action::compute(2), Action::free(1), Action::free(2)});
+    ASSERT_TRUE(core::evaluate(document->graph, plan->schedule).valid);
+    const std::vector<PlanChange> changes = planChanges(*document, plan->schedule);
+    ASSERT_EQ(changes.size(), 1U);
+    ASSERT_EQ(changes[0].absences.size(), 1U);
+    const Absence& absence = changes[0].absences[0];
+    EXPECT_EQ(absence.after, 1);
+    EXPECT_EQ(absence.until, 2);
+    EXPECT_EQ(absence.saved, Bytes(40));
+    EXPECT_FALSE(absence.overPeak) << "the op of the peak reads it";
+    EXPECT_EQ(reasonText(*document, changes[0]),
+              QStringLiteral("convolution of conv is not kept from op 1 to its use at op 2 "
+                             "(convolution_backward · conv): 40 B less meanwhile"));
+    PlanModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setPlan(document, plan);
+    ASSERT_EQ(model.rowCount(), 1);
+    EXPECT_EQ(model.index(0, 0).data().toString(), QStringLiteral("conv"));
+    EXPECT_EQ(model.indexOf(0), model.index(0, 0, model.index(0, 0)));
+    EXPECT_FALSE(model.indexOf(1).isValid());
+    model.setPlan(document, nullptr);
+    EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
+    HW_NEED_LOG("unet");
+    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const PlanPointer plan =
+        *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
+    PlanModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setPlan(document, plan);
+    qlonglong times = 0, cost = 0;
+    for (int row = 0; row < model.rowCount(); ++row) {
+        times += model.index(row, PlanModel::Times).data(kRawRole).toLongLong();
+        cost += model.index(row, PlanModel::Cost).data(kRawRole).toLongLong();
+    }
+    EXPECT_EQ(times, plan->recomputedOps);
+    EXPECT_EQ(cost, (plan->time - document->judged.time).count());
+}
+
+TEST(AddressMap, PackedBlocksNeverShareAnAddressAtOneMoment) {
+    HW_NEED_LOG("unet");
+    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const AddressMap map = packedMap(document->graph, document->baseline, {});
+    EXPECT_EQ(map.livePeak, document->peak());
+    EXPECT_GE(map.span, map.livePeak);
+    EXPECT_GE(map.span, map.lowerBound);
+    EXPECT_TRUE(std::is_sorted(map.blocks.begin(), map.blocks.end(),
+                               [](const auto& a, const auto& b) { return a.first < b.first; }));
+    std::size_t collisions = 0;
+    for (const MapBlock& a : map.blocks) {
+        EXPECT_LE(a.offset + a.bytes, map.span.count());
+        for (const MapBlock& b : map.blocks)
+            collisions += &a < &b && a.first < b.end && b.first < a.end &&
+                          a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+    }
+    EXPECT_EQ(collisions, 0U);
+}
+
+TEST(AddressMap, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
+    const char* const trace = "torch-snapshot/expandable.pickle.gz";
+    SKIP_WITHOUT_TEST_DATA(trace);
+    const auto document = loadDocument(test::testData(trace));
+    ASSERT_TRUE(document) << document.error().what;
+    const StepCurve& curve = (*document)->curve;
+    EXPECT_EQ(sum(liveAt((*document)->graph, curve, curve.peakMoment).items), curve.peak);
+    const AddressMap map = recordedMap(**document);
+    ASSERT_GT(map.blocks.size(), 1000U);
+    EXPECT_TRUE(map.recorded);
+    EXPECT_LE(map.livePeak, (*document)->peak());
+    EXPECT_GE(map.span, map.livePeak);
+    EXPECT_LT(map.span.count(), 2 * map.livePeak.count()) << "addresses lie terabytes apart";
+    std::int64_t lowest = map.span.count();
+    for (const MapBlock& block : map.blocks) {
+        EXPECT_LT(block.first, block.end);
+        EXPECT_LE(block.offset + block.bytes, map.span.count());
+        lowest = std::min(lowest, block.offset);
+    }
+    EXPECT_EQ(lowest, 0);
+    HW_NEED_LOG("unet");
+    const AddressMap none = recordedMap(**loadDocument(testing::logPath("unet")));
+    EXPECT_TRUE(none.blocks.empty());
+    EXPECT_FALSE(none.why.isEmpty());
+}
+
+TEST(Selection, ATensorBringsItsLayerAndItsOp) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    workspace.selectStorage(0);
+    EXPECT_EQ(workspace.selection(), Selection{});
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    const core::TrainingGraph& graph = workspace.document()->graph;
+    const auto made = std::find_if(graph.storages.begin(), graph.storages.end(),
+                                   [](const core::Storage& s) { return !s.isConstant(); });
+    workspace.selectStorage(static_cast<core::StorageIndex>(made - graph.storages.begin()));
+    EXPECT_EQ(workspace.selection().kind, Selection::Kind::Tensor);
+    EXPECT_EQ(workspace.selectedOp(), made->creator);
+    workspace.selectLayer(0);
+    EXPECT_EQ(workspace.selection().kind, Selection::Kind::Tensor) << "the log has no layers";
+    workspace.selectOp(core::kNone);
+    EXPECT_EQ(workspace.selection(), Selection{});
+    workspace.selectRange(TimeRange{core::Nanoseconds(1), core::Nanoseconds(2)});
+    EXPECT_TRUE(workspace.range());
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    EXPECT_FALSE(workspace.range()) << "another document";
+}
+
+TEST(Gaps, StandWhereTheStepWasInterrupted) {
+    QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("gap.hws"));
+    ASSERT_TRUE(QFile::copy(QStringLiteral(SAMPLE_SESSION), path));
+    ASSERT_TRUE(QFile::setPermissions(path, QFile::ReadOwner | QFile::WriteOwner));
+    const DocumentPointer whole = *loadDocument(path.toStdString());
+    EXPECT_TRUE(whole->gapSpans.empty());
+    const auto op = static_cast<core::OpIndex>(whole->graph.ops.size() / 2);
+    {
+        auto session = core::Session::open(path.toStdString(), core::Session::Mode::Write);
+        ASSERT_TRUE(session) << session.error().what;
+        const auto begins = core::opBegins(*session, whole->graph);
+        ASSERT_TRUE(begins);
+        core::GapRow gap{whole->step, (*begins)[op], (*begins)[op + 3], "events", "dropped"};
+        ASSERT_TRUE(session->insert(gap));
+        ASSERT_TRUE(session->insert(core::GapRow{whole->step, {}, {}, "streams", "no time"}));
+        core::Statement device(session->database(),
+                               "INSERT INTO devices(process, kind, capacity_bytes)"
+                               " SELECT min(id), 'cuda', 8000000000 FROM processes");
+        device.step();
+    }
+    const DocumentPointer document = *loadDocument(path.toStdString());
+    EXPECT_FALSE(whole->capacity);
+    EXPECT_EQ(document->capacity, Bytes(8'000'000'000));
+    EXPECT_EQ(document->gapRows.size(), 2U);
+    ASSERT_EQ(document->gapSpans.size(), 1U) << "one has no time";
+    const auto moment = [&](core::OpIndex wanted) {
+        return *std::find_if(document->curve.moments.begin(), document->curve.moments.end(),
+                             [&](const Moment& each) { return each.op == wanted; });
+    };
+    EXPECT_EQ(document->gapSpans[0].begin, moment(op).begin);
+    EXPECT_EQ(document->gapSpans[0].end, moment(op + 2).end);
+    EXPECT_EQ(document->gapSpans[0].text, QStringLiteral("events: dropped"));
+}
+
+TEST(TableText, FieldsAreQuotedAndTabsFlattened) {
+    class Odd : public QAbstractTableModel {
+    public:
+        int rowCount(const QModelIndex& parent) const override { return parent.isValid() ? 0 : 1; }
+        int columnCount(const QModelIndex& parent) const override {
+            return parent.isValid() ? 0 : 2;
+        }
+        QVariant data(const QModelIndex& index, int role) const override {
+            if (role == kRawRole && index.column() == 1) return 1.0 / 0.0;
+            if (role != Qt::DisplayRole) return {};
+            return index.column() == 0 ? QStringLiteral("a \"b\",\tc") : QStringLiteral("—");
+        }
+    };
+    const Odd model;
+    EXPECT_EQ(rowsAsTsv(model, {model.index(0, 0)}).split(QLatin1Char('\n'))[1],
+              QStringLiteral("a \"b\", c\t—"));
+    EXPECT_EQ(tableAsCsv(model).split(QStringLiteral("\r\n"))[1],
+              QStringLiteral("\"a \"\"b\"\",\tc\","))
+        << "what is not known is empty, not infinite";
+}
+
+}  // namespace
+}  // namespace hw::viewer

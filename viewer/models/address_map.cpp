@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/address_map.h"
+
+#include <QObject>
+#include <algorithm>
+#include <utility>
+
+#include "core/import/import.h"
+#include "core/memory/plan_layout.h"
+#include "core/session/recorded_addresses.h"
+
+namespace hw::viewer {
+namespace {
+
+using core::Bytes;
+using core::kNone;
+
+// Addresses further apart than this share of the touched bytes are drawn side by side.
+constexpr std::int64_t kSeamShare = 50;
+
+// Live bytes at the peak and the longest hole then, from the drawn blocks.
+void measure(AddressMap& map) {
+    std::vector<std::pair<std::int32_t, std::int64_t>> changes;
+    for (const MapBlock& block : map.blocks) {
+        changes.emplace_back(block.first, block.bytes);
+        changes.emplace_back(block.end, -block.bytes);
+    }
+    std::sort(changes.begin(), changes.end());
+    std::int64_t live = 0, peak = 0;
+    for (const auto& [moment, change] : changes)
+        if ((live += change) > peak) peak = live, map.peakMoment = moment;
+    map.livePeak = Bytes(peak);
+    std::vector<std::pair<std::int64_t, std::int64_t>> taken;
+    for (const MapBlock& block : map.blocks)
+        if (block.first <= map.peakMoment && map.peakMoment < block.end)
+            taken.emplace_back(block.offset, block.offset + block.bytes);
+    std::sort(taken.begin(), taken.end());
+    std::int64_t free = 0, hole = 0;
+    for (const auto& [from, to] : taken) {
+        hole = std::max(hole, from - free);
+        free = std::max(free, to);
+    }
+    map.hole = Bytes(hole);
+    std::stable_sort(map.blocks.begin(), map.blocks.end(),
+                     [](const MapBlock& a, const MapBlock& b) { return a.first < b.first; });
+}
+
+struct Owner {
+    core::StorageIndex storage = kNone;
+    core::OpIndex op = kNone;
+};
+
+// Who lives in the blocks of an action, in their order (see core::ScheduleBlocks).
+std::vector<Owner> ownersOf(const core::TrainingGraph& graph, const core::Action& action,
+                            const core::Signatures& signatures, std::size_t blocks) {
+    std::vector<Owner> owners(blocks);
+    if (action.kind == core::ActionKind::Encode || action.kind == core::ActionKind::Decode) {
+        for (Owner& owner : owners) owner = {action.target, graph.storages[action.target].creator};
+        return owners;
+    }
+    if (action.kind == core::ActionKind::Free) return owners;
+    const core::Op& op = graph.ops[action.target];
+    for (Owner& owner : owners) owner.op = action.target;
+    std::size_t next = 0;
+    if (!signatures.empty()) {
+        for (const core::Allocation& allocation :
+             signatures[static_cast<std::size_t>(action.target)].allocations) {
+            if (allocation.output && next < owners.size())
+                owners[next].storage = graph.storageOf(
+                    op.outputs[static_cast<std::size_t>(*allocation.output)].tensor);
+            ++next;
+        }
+        return owners;
+    }
+    for (const core::OpOutput& output : op.outputs)
+        if (output.makesStorage && next < owners.size())
+            owners[next++].storage = graph.storageOf(output.tensor);
+    return owners;
+}
+
+// Drawn addresses without what nobody touched.
+void closeUp(AddressMap& map) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    for (const MapBlock& block : map.blocks)
+        parts.emplace_back(block.offset, block.offset + block.bytes);
+    std::sort(parts.begin(), parts.end());
+    std::vector<std::pair<std::int64_t, std::int64_t>> touched;
+    std::int64_t total = 0;
+    for (const auto& [from, to] : parts) {
+        if (touched.empty() || from > touched.back().second)
+            touched.emplace_back(from, to), total += to - from;
+        else if (to > touched.back().second)
+            total += to - std::exchange(touched.back().second, to);
+    }
+    const std::int64_t widest = std::max<std::int64_t>(1, total / kSeamShare);
+    std::vector<std::pair<std::int64_t, std::int64_t>> shifts;  // from an address on
+    std::int64_t drawn = 0, end = 0;
+    for (const auto& [from, to] : touched) {
+        const bool seam = shifts.empty() || from - end > widest;
+        if (seam) {
+            if (!shifts.empty()) map.seams.push_back(drawn);
+            shifts.emplace_back(from, drawn - from);
+        }
+        drawn = to + shifts.back().second;
+        end = to;
+    }
+    for (MapBlock& block : map.blocks)
+        block.offset += std::prev(std::upper_bound(shifts.begin(), shifts.end(),
+                                                   std::pair(block.offset, INT64_MAX)))
+                            ->second;
+    map.span = Bytes(drawn);
+}
+
+void addStorages(const Document& document, core::Session& session, AddressMap& map) {
+    const auto addresses = core::storageAddresses(session);
+    if (!addresses || addresses->empty()) return;
+    for (const Residence& residence : document.curve.residences) {
+        const core::Storage& storage = document.graph.storages[residence.storage];
+        const auto at = addresses->find(storage.sessionId);
+        if (at == addresses->end() || storage.bytes <= Bytes(0)) continue;
+        map.blocks.push_back({residence.first, residence.last + 1, at->second,
+                              storage.bytes.count(), storage.category, residence.storage,
+                              storage.creator});
+    }
+}
+
+void addEvents(const Document& document, core::Session& session, AddressMap& map) {
+    const auto blocks = core::recordedBlocks(session, document.ordinal);
+    if (!blocks) return;
+    for (const core::RecordedBlock& block : *blocks) {
+        const auto at = static_cast<std::size_t>(block.first);
+        const core::OpIndex op =
+            at < document.curve.moments.size() ? document.curve.moments[at].op : kNone;
+        map.blocks.push_back({block.first, block.end, block.address, block.bytes.count(),
+                              core::Category::Unknown, kNone, op});
+    }
+}
+
+}  // namespace
+
+AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& schedule,
+                     const core::Signatures& signatures, const std::function<bool()>& cancelled) {
+    AddressMap map;
+    const core::ScheduleBlocks made =
+        core::scheduleBlocks(graph, schedule, {.signatures = &signatures});
+    core::PackOptions options;
+    options.cancelled = cancelled;
+    const core::Packing packing = core::packBlocks(made.blocks, options);
+    const core::Fragmentation figures = core::fragmentation(made.blocks, packing);
+    map.span = packing.arena;
+    map.lowerBound = packing.lowerBound;
+
+    // The first instant of each action tells which moment an instant belongs to.
+    std::vector<std::int64_t> begins{INT64_MIN};
+    std::vector<std::int32_t> momentOf{0};
+    const auto add = [&](std::size_t b, const Owner& owner, std::int32_t first, std::int32_t end) {
+        const core::Block& block = made.blocks[b];
+        if (!block.takesSpace()) return;
+        const core::Category category = owner.storage == kNone
+                                            ? core::Category::Workspace
+                                            : graph.storages[owner.storage].category;
+        map.blocks.push_back({first, std::max(first + 1, end), packing.offsets[b].count(),
+                              block.size.count(), category, owner.storage, owner.op});
+    };
+    std::int64_t now = 0;
+    std::int32_t moment = 0;
+    for (std::size_t a = 0; a < schedule.size(); ++a) {
+        const core::Action& action = schedule[a];
+        const bool op =
+            action.kind == core::ActionKind::Compute || action.kind == core::ActionKind::Recompute;
+        begins.push_back(now);
+        momentOf.push_back(moment);
+        now += 2 + (op && !signatures.empty()
+                        ? signatures[static_cast<std::size_t>(action.target)].events
+                        : 0);
+        if (action.kind != core::ActionKind::Free) ++moment;
+        begins.push_back(now - 1);  // what the action leaves behind, and its own end
+        momentOf.push_back(moment);
+    }
+    const auto momentAt = [&](std::int64_t instant) {
+        const auto after = std::upper_bound(begins.begin(), begins.end(), instant);
+        return momentOf[static_cast<std::size_t>(after - begins.begin()) - 1];
+    };
+    for (const auto& [storage, b] : made.constants)
+        add(b, {storage, kNone}, momentAt(made.blocks[b].begin), momentAt(made.blocks[b].end));
+    for (std::size_t a = 0; a < schedule.size(); ++a) {
+        const std::vector<Owner> owners =
+            ownersOf(graph, schedule[a], signatures, made.allocations(a));
+        for (std::size_t i = 0; i < owners.size(); ++i) {
+            const std::size_t b = made.firstOfAction[a] + i;
+            add(b, owners[i], momentAt(made.blocks[b].begin), momentAt(made.blocks[b].end));
+        }
+    }
+    measure(map);
+    map.livePeak = figures.livePeak;  // exact: the instants inside of an op count
+    map.hole = figures.largestHoleAtPeak;
+    return map;
+}
+
+AddressMap recordedMap(const Document& document) {
+    AddressMap map;
+    map.recorded = true;
+    core::Result<core::Session> session = core::openAny(document.path);
+    if (!session) {
+        map.why = toQString(session.error().what);
+        return map;
+    }
+    if (document.plannable)
+        addStorages(document, *session, map);
+    else
+        addEvents(document, *session, map);
+    if (map.blocks.empty()) {
+        map.why = QObject::tr("no addresses were recorded");
+        return map;
+    }
+    closeUp(map);
+    measure(map);
+    return map;
+}
+
+}  // namespace hw::viewer

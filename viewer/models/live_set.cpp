@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/live_set.h"
+
+#include <QObject>
+#include <algorithm>
+#include <map>
+
+namespace hw::viewer {
+namespace {
+
+using core::Bytes;
+using core::kNone;
+
+Bytes sum(const std::vector<LiveItem>& items) {
+    Bytes total;
+    for (const LiveItem& item : items) total += item.bytes;
+    return total;
+}
+
+// What the moment's figures hold beyond its items.
+CategoryBytes unexplained(const Moment& moment, const std::vector<LiveItem>& items) {
+    CategoryBytes rest = moment.byCategory;
+    for (const LiveItem& item : items) rest[static_cast<std::size_t>(item.category)] -= item.bytes;
+    return rest;
+}
+
+void addRest(const core::TrainingGraph& graph, const Moment& moment, LiveSet& set) {
+    const core::LayerIndex layer = moment.op == kNone ? kNone : graph.ops[moment.op].layer;
+    if (graph.events.empty()) {  // an imported curve knows its total only
+        const Bytes left = moment.total - sum(set.items);
+        if (left > Bytes(0))
+            set.items.push_back({kNone, core::Category::Unknown, kNone, kNone, left,
+                                 QObject::tr("not explained by the trace")});
+        return;
+    }
+    const CategoryBytes rest = unexplained(moment, set.items);
+    for (int c = 0; c < core::kCategoryCount; ++c) {
+        const auto category = static_cast<core::Category>(c);
+        const Bytes left = rest[static_cast<std::size_t>(c)];
+        if (left <= Bytes(0)) continue;
+        const QString name =
+            category == core::Category::Workspace && moment.op != kNone
+                ? QObject::tr("workspace of %1").arg(shortOpName(graph.ops[moment.op].name))
+                : QObject::tr("encoded forms and copies");
+        set.items.push_back({kNone, category, layer, moment.op, left, name});
+    }
+}
+
+class TreeMaker {
+public:
+    TreeMaker(const core::TrainingGraph& graph, const LiveSet& set) : graph_(graph), set_(set) {}
+
+    LiveNode make() {
+        for (int i = 0; i < static_cast<int>(set_.items.size()); ++i) {
+            const LiveItem& item = set_.items[static_cast<std::size_t>(i)];
+            if (item.bytes <= Bytes(0)) continue;
+            if (item.layer != kNone)
+                items_[item.layer].push_back(i);
+            else
+                loose_[groupOf(item)].push_back(i);
+        }
+        const auto layers = static_cast<core::LayerIndex>(graph_.layers.size());
+        for (core::LayerIndex l = 0; l < layers; ++l)
+            if (const auto parent = graph_.layers[l].parent; parent != kNone)
+                parts_[parent].push_back(l);
+        LiveNode root;
+        for (core::LayerIndex l = 0; l < layers; ++l)
+            if (graph_.layers[l].parent == kNone) adopt(root, layerNode(l, {}));
+        for (const auto& [name, items] : loose_) {
+            LiveNode group;
+            group.name = name;
+            addItems(group, items);
+            finish(group);
+            adopt(root, std::move(group));
+        }
+        finish(root);
+        return root;
+    }
+
+private:
+    static void adopt(LiveNode& parent, LiveNode child) {
+        if (child.bytes <= Bytes(0)) return;
+        parent.bytes += child.bytes;
+        parent.children.push_back(std::move(child));
+    }
+    void addItems(LiveNode& node, const std::vector<int>& items) {
+        for (const int i : items) {
+            const LiveItem& item = set_.items[static_cast<std::size_t>(i)];
+            LiveNode leaf;
+            leaf.name = itemName(graph_, item);
+            leaf.bytes = item.bytes;
+            leaf.layer = item.layer;
+            leaf.category = item.category;
+            leaf.item = i;
+            adopt(node, std::move(leaf));
+        }
+    }
+    LiveNode layerNode(core::LayerIndex layer, const QString& above) {
+        LiveNode node;
+        const QString path = layerText(graph_, layer);
+        node.name = layerTail(path, above);
+        node.layer = layer;
+        if (const auto own = items_.find(layer); own != items_.end()) addItems(node, own->second);
+        for (const core::LayerIndex part : parts_[layer]) adopt(node, layerNode(part, path));
+        finish(node);
+        if (node.children.size() == 1 && node.children[0].item < 0) {
+            LiveNode only = std::move(node.children[0]);
+            only.name = layerTail(layerText(graph_, only.layer), above);
+            return only;
+        }
+        return node;
+    }
+    QString groupOf(const LiveItem& item) const {
+        if (!graph_.layers.empty()) return QObject::tr("(no layer)");
+        if (item.category != core::Category::Unknown)
+            return toQString(core::categoryName(item.category));
+        return item.op == kNone ? QObject::tr("not known") : shortOpName(graph_.ops[item.op].name);
+    }
+    void finish(LiveNode& node) {
+        std::stable_sort(node.children.begin(), node.children.end(),
+                         [](const LiveNode& a, const LiveNode& b) { return a.bytes > b.bytes; });
+        std::map<core::Category, Bytes> shares;
+        for (const LiveNode& child : node.children) shares[child.category] += child.bytes;
+        Bytes most;
+        for (const auto& [category, bytes] : shares)
+            if (bytes > most) most = bytes, node.category = category;
+    }
+
+    const core::TrainingGraph& graph_;
+    const LiveSet& set_;
+    std::map<core::LayerIndex, std::vector<int>> items_;
+    std::map<QString, std::vector<int>> loose_;  // of no layer, by what else is known
+    std::map<core::LayerIndex, std::vector<core::LayerIndex>> parts_;
+};
+
+}  // namespace
+
+LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::size_t at) {
+    const Moment& moment = curve.moments[at];
+    LiveSet set{at, moment.op, moment.begin, moment.total, {}};
+    const auto now = static_cast<std::int32_t>(at);
+    std::vector<LiveItem>
+        arriving;  // constants that this op brings: they count where there is room
+    for (const Residence& residence : curve.residences) {
+        if (residence.first > now || now > residence.last) continue;
+        const core::Storage& storage = graph.storages[residence.storage];
+        core::OpIndex op = storage.creator;
+        if (op == kNone && graph.events.empty())  // an imported curve: in which it was allocated
+            op = curve.moments[static_cast<std::size_t>(residence.first)].op;
+        const bool ofOp = storage.layer == kNone && !storage.isConstant() && op != kNone;
+        const core::LayerIndex layer =
+            ofOp || (graph.events.empty() && op != kNone) ? graph.ops[op].layer : storage.layer;
+        const LiveItem item{residence.storage, storage.category, layer, op, storage.bytes, {}};
+        const bool late =
+            storage.isConstant() && !graph.events.empty() && residence.first == now && now > 0;
+        (late ? arriving : set.items).push_back(item);
+    }
+    const CategoryBytes rest = unexplained(moment, set.items);
+    for (const LiveItem& item : arriving)
+        if (item.bytes <= rest[static_cast<std::size_t>(item.category)]) set.items.push_back(item);
+    addRest(graph, moment, set);
+    std::stable_sort(set.items.begin(), set.items.end(),
+                     [](const LiveItem& a, const LiveItem& b) { return a.bytes > b.bytes; });
+    return set;
+}
+
+LiveNode liveTree(const core::TrainingGraph& graph, const LiveSet& set) {
+    return TreeMaker(graph, set).make();
+}
+
+QString itemName(const core::TrainingGraph& graph, const LiveItem& item) {
+    if (item.storage == kNone) return item.name;
+    if (graph.storages[item.storage].isConstant() && item.op != kNone)
+        return shortOpName(graph.ops[item.op].name);
+    return storageName(graph, item.storage);
+}
+
+QString storageName(const core::TrainingGraph& graph, core::StorageIndex index) {
+    const core::Storage& storage = graph.storages[index];
+    if (storage.isConstant()) return toQString(core::categoryName(storage.category));
+    const core::Op& op = graph.ops[storage.creator];
+    int made = 0, mine = 0;
+    for (const core::OpOutput& output : op.outputs) {
+        if (!output.makesStorage) continue;
+        if (graph.storageOf(output.tensor) == index) mine = made;
+        ++made;
+    }
+    const QString name = shortOpName(op.name);
+    return made > 1 ? QStringLiteral("%1 [%2]").arg(name).arg(mine) : name;
+}
+
+core::OpIndex lastUser(const core::Storage& storage) {
+    core::OpIndex last = kNone;
+    if (!storage.readers.empty()) last = std::max(last, storage.readers.back());
+    if (!storage.writers.empty()) last = std::max(last, storage.writers.back());
+    return last;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A plan as a tree: layers, and in them the ops that it recomputes or encodes, with the reason.
+#pragma once
+
+#include <QAbstractItemModel>
+#include <vector>
+
+#include "viewer/models/plan_reasons.h"
+
+namespace hw::viewer {
+
+class PlanModel : public QAbstractItemModel {
+    Q_OBJECT
+public:
+    enum Column { Name, Times, Cost, Freed, Saved, AtPeak, Why, ColumnCount };
+
+    explicit PlanModel(QObject* parent = nullptr);
+    /// A null plan, or the baseline, has no rows.
+    void setPlan(DocumentPointer document, const PlanPointer& plan);
+
+    QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
+    QModelIndex parent(const QModelIndex& child) const override;
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+    /// Of an op's row; null for a layer's.
+    const PlanChange* change(const QModelIndex& index) const;
+    core::LayerIndex layer(const QModelIndex& index) const;
+    QModelIndex indexOf(core::OpIndex op) const;  // invalid: the plan leaves it as it was
+
+private:
+    struct Group {
+        QString name;
+        core::LayerIndex layer = core::kNone;
+        std::vector<PlanChange> changes;
+        int times = 0, freed = 0;
+        core::Nanoseconds cost;
+        core::Bytes saved, atPeak;
+    };
+    QVariant cell(Column column, const QString& name, int times, core::Nanoseconds cost, int freed,
+                  core::Bytes saved, core::Bytes atPeak, const QString& why, bool raw) const;
+
+    DocumentPointer document_;
+    TimeFormat time_;
+    SizeUnit size_;
+    std::vector<Group> groups_;  // the one that saves most at the peak first
+};
+
+}  // namespace hw::viewer

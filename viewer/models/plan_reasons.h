@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a plan does otherwise than the recorded step, op by op, and why.
+#pragma once
+
+#include <QString>
+#include <vector>
+
+#include "viewer/models/document.h"
+
+namespace hw::viewer {
+
+/// A stretch during which the plan does not hold a storage that it needs again.
+struct Absence {
+    core::StorageIndex storage = core::kNone;
+    core::OpIndex after = core::kNone;  // the first-time op after which it was freed or encoded
+    core::OpIndex until = core::kNone;  // the first-time op for which it is back; kNone: the end
+    core::OpIndex via = core::kNone;    // read by this op, which is recomputed for `until`
+    bool overPeak = false;              // the recorded step holds it at its peak, the plan does not
+    core::Bytes saved;  // against the recorded step, which may have freed it too; 0 then
+    QString codec;      // encoded instead of freed; empty otherwise
+};
+
+/// One op that is recomputed, or whose result is kept in an encoded form.
+struct PlanChange {
+    core::OpIndex op = core::kNone;
+    int times = 0;           // recomputed
+    core::Nanoseconds cost;  // of all its recomputations
+    std::vector<Absence> absences;
+
+    bool encoded() const { return !absences.empty() && !absences.front().codec.isEmpty(); }
+    core::Bytes saved() const;        // each storage once
+    core::Bytes savedAtPeak() const;  // of those that are absent at the recorded peak
+};
+
+/// Of a valid schedule; in captured order of the ops.
+std::vector<PlanChange> planChanges(const Document& document, const core::Schedule& schedule);
+
+/// "relu of layer1.0 is not kept from op 12 to its use at op 96 (relu_backward · layer1.0): 16.8 MB
+/// less at the peak".
+QString reasonText(const Document& document, const PlanChange& change);
+
+}  // namespace hw::viewer

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/peak_panel.h"
+
+#include <QHBoxLayout>
+#include <QPainter>
+#include <QStyledItemDelegate>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kSwatch = 18;
+
+// The category's colour before the tensor's name.
+class CategoryDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        QStyleOptionViewItem text(option);
+        text.rect.setLeft(option.rect.left() + kSwatch);
+        text.textElideMode = Qt::ElideMiddle;
+        QStyledItemDelegate::paint(painter, text, index);
+        const auto category =
+            static_cast<core::Category>(index.data(LiveTensorModel::kCategoryRole).toInt());
+        const QRectF swatch(option.rect.left() + 10, option.rect.center().y() - 4.0, 9, 9);
+        painter->fillRect(swatch, theme().category(category));
+    }
+};
+
+// The highest moment within the selected time.
+std::size_t peakWithin(const StepCurve& curve, const std::optional<TimeRange>& range) {
+    if (!range) return curve.peakMoment;
+    const std::size_t last = curve.momentAt(range->end);
+    std::size_t best = curve.momentAt(range->begin);
+    for (std::size_t i = best; i <= last; ++i)
+        if (curve.moments[i].total > curve.moments[best].total) best = i;
+    return best;
+}
+
+}  // namespace
+
+PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, tr("Peak")) {
+    recorded_ = new TreemapView;
+    planned_ = new TreemapView;
+    maps_ = new QWidget;
+    auto* row = new QHBoxLayout(maps_);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    row->addWidget(recorded_);
+    row->addWidget(planned_);
+    planned_->hide();
+    model_ = new LiveTensorModel(this);
+    table_ = new TableView(model_, LiveTensorModel::Place);
+    table_->setItemDelegateForColumn(LiveTensorModel::Place, new CategoryDelegate(table_));
+    table_->setLeading(LiveTensorModel::Place, kSwatch);
+    table_->setTextElideMode(Qt::ElideRight);
+    legend_ = new Legend;
+    addToHeader(legend_);
+    addToHeader(table_->filterBox());
+    split_ = new QSplitter(Qt::Horizontal);
+    split_->setHandleWidth(1);
+    split_->addWidget(maps_);
+    split_->addWidget(table_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(split_);
+    setFocusProxy(table_);
+    connect(&workspace, &Workspace::documentChanged, this, &PeakPanel::reload);
+    connect(&workspace, &Workspace::activePlanChanged, this, &PeakPanel::reload);
+    connect(&workspace, &Workspace::rangeChanged, this, &PeakPanel::reload);
+    connect(&workspace, &Workspace::selectionChanged, this, &PeakPanel::updateSelection);
+    for (TreemapView* map : {recorded_, planned_}) {
+        connect(map, &TreemapView::storagePicked, &workspace, &Workspace::selectStorage);
+        connect(map, &TreemapView::layerPicked, &workspace, &Workspace::selectLayer);
+    }
+    connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
+        const LiveItem& item = model_->item(index.row());
+        if (item.storage == core::kNone) return this->workspace().selectOp(item.op);
+        this->workspace().selectStorage(item.storage);
+    });
+}
+
+void PeakPanel::reload() {
+    stale_ = true;
+    if (isVisible()) showSets();
+}
+
+void PeakPanel::showEvent(QShowEvent* event) {
+    Panel::showEvent(event);
+    if (stale_) showSets();
+}
+
+void PeakPanel::showSets() {
+    stale_ = false;
+    const DocumentPointer& document = workspace().document();
+    if (!document || document->curve.moments.empty()) {
+        recorded_->clear();
+        planned_->clear();
+        return;
+    }
+    const StepCurve& curve = document->curve;
+    const bool whole = !workspace().range();
+    recorded_->show(document,
+                    liveAt(document->graph, curve, peakWithin(curve, workspace().range())),
+                    whole ? tr("recorded peak") : tr("highest in the selected time"));
+    const PlanPointer& plan = workspace().activePlan();
+    const bool any = plan && plan->ok() && plan->planner != QLatin1String("none") &&
+                     !plan->curve.moments.empty();
+    if (any)
+        planned_->show(
+            document, liveAt(document->graph, plan->curve, plan->curve.peakMoment),
+            tr("%1 at %2").arg(plan->planner, percentText(ratio(plan->budget, document->peak()))));
+    planned_->setVisible(any);
+    model_->setSets(document, recorded_->set(), any ? &planned_->set() : nullptr);
+    table_->setColumnHidden(LiveTensorModel::LiveAt, !any);
+    const bool typed = std::any_of(document->tensors.begin(), document->tensors.end(),
+                                   [](const TensorInfo& info) { return !info.dtype.isEmpty(); });
+    table_->setColumnHidden(LiveTensorModel::Shape, !typed);
+    table_->setColumnHidden(LiveTensorModel::Dtype, !typed);
+    table_->setColumnHidden(LiveTensorModel::MadeBy, document->graph.ops.empty());
+    table_->setColumnHidden(LiveTensorModel::LastUse, !document->plannable);
+    shareRoom();
+    updateSelection();
+    updateLegend();
+}
+
+// Both treemaps have the same height, so widths in proportion to the bytes make equal areas equal
+// bytes.
+void PeakPanel::shareRoom() {
+    auto* row = static_cast<QHBoxLayout*>(maps_->layout());
+    const auto parts = [](const TreemapView& map) {
+        return static_cast<int>(
+            std::clamp<std::int64_t>(map.set().total.count() >> 20, 1, 1 << 30));
+    };
+    row->setStretch(0, parts(*recorded_));
+    row->setStretch(1, planned_->isHidden() ? 0 : parts(*planned_));
+    if (width() > 0) split_->setSizes({width() / 2, width() - width() / 2});
+    table_->fitColumns();
+}
+
+void PeakPanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    shareRoom();
+}
+
+void PeakPanel::updateSelection() {
+    if (stale_) return;
+    const Selection& selection = workspace().selection();
+    recorded_->setSelection(selection);
+    planned_->setSelection(selection);
+    const int row = model_->rowOf(selection.storage);
+    table_->mark(row < 0 ? QModelIndex() : model_->index(row, 0));
+}
+
+void PeakPanel::updateLegend() {
+    std::vector<Legend::Item> items;
+    for (int c = 0; c < core::kCategoryCount; ++c) {
+        const auto category = static_cast<core::Category>(c);
+        const auto has = [&](const TreemapView& map) {
+            return std::any_of(map.set().items.begin(), map.set().items.end(),
+                               [&](const LiveItem& item) { return item.category == category; });
+        };
+        if (!has(*recorded_) && (planned_->isHidden() || !has(*planned_))) continue;
+        items.push_back(
+            {theme().category(category), category == core::Category::Unknown
+                                             ? tr("uncategorised")
+                                             : toQString(core::categoryName(category))});
+    }
+    legend_->setItems(std::move(items));
+}
+
+void PeakPanel::applyTheme() {
+    recorded_->update();
+    planned_->update();
+    table_->viewport()->update();
+    updateLegend();
+}
+
+core::Status PeakPanel::prepareShot(const std::vector<std::string>&) {
+    table_->filterBox()->hide();  // nothing to type in a picture
+    showSets();
+    return {};
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/plan_panel.h"
+
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+constexpr int kOpenAtFirst = 3;  // layers whose ops are shown without a click
+}
+
+PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, tr("Plan")) {
+    model_ = new PlanModel(this);
+    table_ = new TableView(model_, PlanModel::Why);
+    table_->setRootIsDecorated(true);
+    table_->setTextElideMode(Qt::ElideRight);
+    summary_ = new QLabel;
+    summary_->setObjectName(QStringLiteral("muted"));
+    summary_->setMinimumWidth(1);
+    empty_ = makeNote();
+    addToHeader(summary_);
+    addToHeader(table_->filterBox());
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(table_, 1);
+    column->addWidget(empty_, 1);
+    setFocusProxy(table_);
+    connect(&workspace, &Workspace::documentChanged, this, &PlanPanel::reload);
+    connect(&workspace, &Workspace::activePlanChanged, this, &PlanPanel::reload);
+    connect(&workspace, &Workspace::selectionChanged, this, &PlanPanel::updateSelection);
+    connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
+        const PlanChange* change = model_->change(index);
+        if (!change) return this->workspace().selectLayer(model_->layer(index));
+        if (change->absences.empty()) return this->workspace().selectOp(change->op);
+        this->workspace().selectStorage(change->absences.front().storage);
+    });
+    showPlan();
+}
+
+void PlanPanel::reload() {
+    stale_ = true;
+    if (isVisible()) showPlan();
+}
+
+void PlanPanel::showEvent(QShowEvent* event) {
+    Panel::showEvent(event);
+    if (stale_) showPlan();
+}
+
+void PlanPanel::showPlan() {
+    stale_ = false;
+    const DocumentPointer& document = workspace().document();
+    const PlanPointer& plan = workspace().activePlan();
+    model_->setPlan(document, plan);
+    const bool any = model_->rowCount() > 0;
+    table_->setVisible(any);
+    empty_->setVisible(!any);
+    summary_->clear();
+    if (!document || !plan) {
+        empty_->setText(document && !document->plannable
+                            ? noStep()
+                            : tr("No plan is chosen.\nMove the budget in What if, click a plan in "
+                                 "Compare, or give a plan file with --plan."));
+        return;
+    }
+    empty_->setText(
+        tr("This plan computes every op once and frees as the recorded step does: there "
+           "is nothing to explain."));
+    summary_->setText(tr("%1 at %2 · peak %3 · %4 · %5 ops recomputed")
+                          .arg(plan->planner, percentText(ratio(plan->budget, document->peak())),
+                               document->size.text(plan->peak), overheadText(plan->overhead))
+                          .arg(plan->recomputedOps));
+    for (int row = 0; row < std::min(kOpenAtFirst, table_->shown().rowCount()); ++row)
+        table_->expand(table_->shown().index(row, 0));
+    table_->fitColumns();
+    updateSelection();
+}
+
+void PlanPanel::updateSelection() {
+    if (stale_) return;
+    const core::OpIndex op = workspace().selectedOp();
+    const QModelIndex found = model_->indexOf(op);
+    // A layer's own row stays marked while its layer is.
+    const QModelIndex current = table_->sourceOf(table_->currentIndex());
+    if (!found.isValid() || (current.isValid() && !model_->change(current) &&
+                             model_->layer(current) == workspace().selection().layer &&
+                             workspace().selection().storage == core::kNone))
+        return;
+    table_->mark(found);
+}
+
+int PlanPanel::naturalHeight() const {
+    int rows = 0;
+    for (int row = 0; row < model_->rowCount(); ++row)
+        rows += 1 + (row < kOpenAtFirst ? model_->rowCount(model_->index(row, 0)) : 0);
+    return empty_->isHidden() ? std::clamp(60 + rows * table_->rowHeightHint(), 300, 900) : 240;
+}
+
+core::Status PlanPanel::prepareShot(const std::vector<std::string>&) {
+    table_->filterBox()->hide();  // nothing to type in a picture
+    if (!workspace().activePlan())
+        if (core::Status done = workspace().planNow(); !done) return done;
+    showPlan();
+    return {};
+}
+
+}  // namespace hw::viewer

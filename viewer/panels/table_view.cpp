@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/table_view.h"
+
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QFileDialog>
+#include <QGuiApplication>
+#include <QHeaderView>
+#include <QMenu>
+#include <QMessageBox>
+#include <QSaveFile>
+#include <QStyledItemDelegate>
+#include <algorithm>
+
+#include "viewer/models/table_text.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
+constexpr int kPadding = 22, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
+
+class RowHeight : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+    QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
+        const auto* view = qobject_cast<const TableView*>(option.widget);
+        return {QStyledItemDelegate::sizeHint(option, index).width(),
+                view ? view->rowHeightHint() : 28};
+    }
+};
+
+}  // namespace
+
+TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
+    : QTreeView(parent), wide_(wide) {
+    shown_ = new QSortFilterProxyModel(this);
+    shown_->setSourceModel(model);
+    shown_->setSortRole(kRawRole);
+    shown_->setFilterKeyColumn(-1);
+    shown_->setFilterCaseSensitivity(Qt::CaseInsensitive);
+    shown_->setRecursiveFilteringEnabled(true);
+    shown_->setAutoAcceptChildRows(true);
+    setModel(shown_);
+    setItemDelegate(new RowHeight(this));
+    setUniformRowHeights(true);
+    setRootIsDecorated(false);
+    setSelectionBehavior(SelectRows);
+    setSelectionMode(ExtendedSelection);
+    setAllColumnsShowFocus(true);
+    setWordWrap(false);
+    setHorizontalScrollMode(ScrollPerPixel);
+    setVerticalScrollMode(ScrollPerPixel);
+    header()->setHighlightSections(false);
+    header()->setTextElideMode(Qt::ElideRight);
+    header()->setStretchLastSection(false);
+    header()->setMinimumSectionSize(30);
+    header()->setSectionsMovable(true);
+    setSortingEnabled(true);
+    sortByColumn(-1, Qt::AscendingOrder);
+    connect(shown_, &QAbstractItemModel::modelReset, this, &TableView::fitColumns);
+    connect(this, &QTreeView::expanded, this, &TableView::fitColumns);
+}
+
+QLineEdit* TableView::filterBox() {
+    if (filter_) return filter_;
+    filter_ = new QLineEdit;
+    filter_->setPlaceholderText(tr("filter"));
+    filter_->setClearButtonEnabled(true);
+    filter_->setFixedWidth(150);
+    filter_->setAccessibleName(tr("filter of the table"));
+    connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
+        shown_->setFilterFixedString(text);
+        if (!text.isEmpty() && rootIsDecorated()) expandAll();
+    });
+    return filter_;
+}
+
+void TableView::mark(const QModelIndex& source) {
+    quiet_ = true;
+    const QModelIndex index = shown_->mapFromSource(source);
+    if (!index.isValid()) {
+        selectionModel()->clear();
+    } else if (!selectionModel()->isRowSelected(index.row(), index.parent())) {
+        selectionModel()->setCurrentIndex(
+            index.siblingAtColumn(0),
+            QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
+        scrollTo(index);
+    }
+    quiet_ = false;
+}
+
+void TableView::setRowHeight(int pixels) {
+    rowHeight_ = pixels;
+}
+
+void TableView::setLeading(int column, int pixels) {
+    leading_[column] = pixels;
+}
+
+void TableView::currentChanged(const QModelIndex& current, const QModelIndex& previous) {
+    QTreeView::currentChanged(current, previous);
+    // The focus alone makes a row current without choosing it.
+    if (!quiet_ && current.isValid() && selectionModel()->isSelected(current))
+        emit picked(shown_->mapToSource(current.siblingAtColumn(0)));
+}
+
+// Of the header and the first rows, with their parts where they are open.
+int TableView::widthOf(int column) const {
+    const QFontMetrics cell(uiFont(kCellPixels));
+    int width = QFontMetrics(uiFont(kHeaderPixels))
+                    .horizontalAdvance(shown_->headerData(column, Qt::Horizontal).toString()) +
+                8;
+    int seen = 0;
+    for (QModelIndex row = shown_->index(0, 0); row.isValid() && seen < kMeasuredRows; ++seen) {
+        int depth = rootIsDecorated() && column == 0 ? 1 : 0;
+        if (column == 0)
+            for (QModelIndex up = row.parent(); up.isValid(); up = up.parent()) ++depth;
+        const QString text = row.siblingAtColumn(column).data().toString();
+        width = std::max(width, cell.horizontalAdvance(text) + depth * indentation());
+        row = indexBelow(row);
+    }
+    return std::min(width, kWidest) + kPadding + leading_.value(column);
+}
+
+void TableView::fitColumns() {
+    std::vector<int> columns, widths;
+    for (int column = 0; column < shown_->columnCount(); ++column) {
+        if (isColumnHidden(column)) continue;
+        columns.push_back(column);
+        widths.push_back(widthOf(column));
+    }
+    if (columns.empty()) return;
+    // Where the room is short the widest columns give way; figures are never among them.
+    const int room = viewport()->width();
+    int cap = *std::max_element(widths.begin(), widths.end());
+    const auto capped = [&](std::size_t i) {
+        const int swatch = leading_.value(columns[i]);
+        return std::min(widths[i] - swatch, cap) + swatch;
+    };
+    const auto total = [&] {
+        int sum = 0;
+        for (std::size_t i = 0; i < columns.size(); ++i) sum += capped(i);
+        return sum;
+    };
+    while (total() > room && cap > kNarrowest) cap -= 4;
+    const int spare = std::max(0, room - total());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        int width = capped(i);
+        if (columns[i] == wide_) width += spare;
+        if (wide_ < 0) width += spare / static_cast<int>(columns.size());
+        setColumnWidth(columns[i], width);
+    }
+}
+
+void TableView::resizeEvent(QResizeEvent* event) {
+    QTreeView::resizeEvent(event);
+    fitColumns();
+}
+
+QString TableView::copied() const {
+    QModelIndexList rows;
+    if (selectionModel()->hasSelection()) {
+        for (QModelIndex row = shown_->index(0, 0); row.isValid(); row = indexBelow(row))
+            if (selectionModel()->isSelected(row)) rows << row;
+    } else {
+        for (QModelIndex row = shown_->index(0, 0); row.isValid(); row = indexBelow(row))
+            rows << row;
+    }
+    return rowsAsTsv(*shown_, rows);
+}
+
+core::Status TableView::exportCsv(const QString& file) const {
+    QSaveFile out(file);
+    const bool written = out.open(QIODevice::WriteOnly) &&
+                         out.write(tableAsCsv(*shown_).toUtf8()) >= 0 && out.commit();
+    if (written) return {};
+    return core::badInput("cannot write " + file.toStdString(),
+                          "choose a folder that exists and can be written");
+}
+
+void TableView::askAndExport() {
+    const QString file = QFileDialog::getSaveFileName(
+        this, tr("Export the table"), QStringLiteral("table.csv"), tr("Tables (*.csv)"));
+    if (file.isEmpty()) return;
+    if (const core::Status done = exportCsv(file); !done)
+        QMessageBox::warning(this, QStringLiteral("Highwater"),
+                             QString::fromStdString(done.error().what + "\n" + done.error().hint));
+}
+
+void TableView::keyPressEvent(QKeyEvent* event) {
+    if (event->matches(QKeySequence::Copy)) {
+        QGuiApplication::clipboard()->setText(copied());
+    } else if (event->matches(QKeySequence::Save)) {
+        askAndExport();
+    } else if (event->matches(QKeySequence::Find) && filter_) {
+        filter_->setFocus();
+        filter_->selectAll();
+    } else {
+        QTreeView::keyPressEvent(event);
+    }
+}
+
+void TableView::contextMenuEvent(QContextMenuEvent* event) {
+    QMenu menu(this);
+    connect(menu.addAction(tr("Copy rows\tCtrl+C")), &QAction::triggered, this,
+            [this] { QGuiApplication::clipboard()->setText(copied()); });
+    connect(menu.addAction(tr("Export as CSV…\tCtrl+S")), &QAction::triggered, this,
+            &TableView::askAndExport);
+    if (rootIsDecorated()) {
+        menu.addSeparator();
+        connect(menu.addAction(tr("Open all")), &QAction::triggered, this, &QTreeView::expandAll);
+        connect(menu.addAction(tr("Close all")), &QAction::triggered, this,
+                &QTreeView::collapseAll);
+    }
+    menu.exec(event->globalPos());
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/map_plot.h"
+
+#include <QMouseEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <array>
+
+#include "viewer/models/live_set.h"
+#include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+constexpr int kLeft = 86, kRight = 24, kTop = 44, kBottom = 46;
+}  // namespace
+
+MapPlot::MapPlot(QWidget* parent) : Plot(parent) {
+    axisRect()->setAutoMargins(QCP::msNone);
+    axisRect()->setMargins(QMargins(kLeft, kTop, kRight, kBottom));
+    setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    axisRect()->setRangeDrag(Qt::Horizontal | Qt::Vertical);
+    axisRect()->setRangeZoom(Qt::Horizontal | Qt::Vertical);
+    new MapLayer(this, MapLayer::Part::Blocks);
+    new MapLayer(this, MapLayer::Part::Marks);
+    for (QCPAxis* axis : {xAxis, yAxis})
+        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
+                [this, axis](const QCPRange& wanted) { clamp(axis, wanted); });
+    setMouseTracking(true);
+    setMinimumSize(360, 220);
+    applyTheme();
+}
+
+void MapPlot::applyTheme() {
+    Plot::applyTheme();
+    xAxis->grid()->setVisible(false);
+    replot(rpQueuedReplot);
+}
+
+void MapPlot::show(const DocumentPointer& document, const PlanPointer& plan,
+                   std::shared_ptr<const AddressMap> map) {
+    document_ = document;
+    plan_ = plan;
+    map_ = map && !map->blocks.empty() ? std::move(map) : nullptr;
+    note_.clear();
+    families_.clear();
+    for (const core::Op& op : document_->graph.ops)
+        families_.push_back(static_cast<std::uint8_t>(opFamily(op.name)));
+    setBySteps(steps_);
+}
+
+void MapPlot::setNote(const QString& note) {
+    note_ = note;
+    map_ = nullptr;
+    setBySteps(steps_);
+}
+
+void MapPlot::setBySteps(bool steps) {
+    steps_ = steps;
+    for (QCPAxis* axis : {xAxis, yAxis}) {
+        axis->setVisible(map_ != nullptr);
+        axis->grid()->setVisible(map_ != nullptr && axis == yAxis);
+    }
+    if (map_) {
+        const bool events = document_->time.unit.size() > 3;
+        xAxis->setTicker(QSharedPointer<UnitTicker>::create(
+            steps ? QString() : document_->time.unit, events ? 4 : 7));
+        yAxis->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
+        xAxis->setLabel(steps            ? tr("step of the schedule")
+                        : map_->recorded ? tr("time")
+                                         : tr("time of the schedule"));
+        yAxis->setLabel(map_->recorded ? tr("address, unused stretches left out")
+                                       : tr("address in the arena"));
+    }
+    resetZoom();
+}
+
+double MapPlot::acrossOf(std::int32_t moment) const {
+    if (steps_) return moment;
+    const std::vector<Moment>& moments = curve().moments;
+    return moment < static_cast<std::int32_t>(moments.size())
+               ? milliseconds(moments[static_cast<std::size_t>(std::max(0, moment))].begin)
+               : milliseconds(curve().time);
+}
+
+QCPRange MapPlot::whole(const QCPAxis* axis) const {
+    if (!map_) return {0, 1};
+    if (axis == yAxis) return {0, std::max(1e-9, document_->size.value(map_->span) * 1.02)};
+    return {0, std::max(1e-6, acrossOf(static_cast<std::int32_t>(curve().moments.size())))};
+}
+
+void MapPlot::resetZoom() {
+    xAxis->setRange(whole(xAxis));
+    yAxis->setRange(whole(yAxis));
+    replot(rpQueuedReplot);
+}
+
+void MapPlot::clamp(QCPAxis* axis, const QCPRange& wanted) {
+    if (clamping_) return;
+    clamping_ = true;
+    const double end = whole(axis).upper;
+    const double width = std::clamp(wanted.size(), end * 1e-6, end);
+    const double lower = std::clamp(wanted.lower, 0.0, end - width);
+    axis->setRange(lower, lower + width);
+    clamping_ = false;
+}
+
+MapPlot::Scale MapPlot::scale() const {
+    Scale made;
+    const std::size_t moments = curve().moments.size();
+    for (std::size_t moment = 0; moment <= moments; ++moment)
+        made.xs.push_back(xAxis->coordToPixel(acrossOf(static_cast<std::int32_t>(moment))));
+    made.base = yAxis->coordToPixel(0);
+    made.perByte = (yAxis->coordToPixel(1) - made.base) / document_->size.bytes;
+    return made;
+}
+
+QRectF MapPlot::pixelsOf(const MapBlock& block) const {
+    const double unit = document_->size.bytes;
+    const double left = xAxis->coordToPixel(acrossOf(block.first));
+    const double right = xAxis->coordToPixel(acrossOf(block.end));
+    const double low = yAxis->coordToPixel(static_cast<double>(block.offset) / unit);
+    const double high = yAxis->coordToPixel(static_cast<double>(block.offset + block.bytes) / unit);
+    return QRectF(QPointF(left, high), QPointF(right, low));
+}
+
+// Slots: categories, then kinds of ops, then shades. Events know no category, so their blocks have
+// the colour of the op, or, without one, shades by size that tell neighbours apart.
+std::size_t MapPlot::slotOf(const MapBlock& block) const {
+    if (block.category != core::Category::Unknown || block.storage != core::kNone)
+        return static_cast<std::size_t>(block.category);
+    if (block.op != core::kNone)
+        return kFirstFamily + families_[static_cast<std::size_t>(block.op)];
+    const auto mixed = static_cast<std::uint64_t>(block.bytes / 512) * 0x9e3779b97f4a7c15U;
+    return kFirstShade + (mixed >> 62U);
+}
+
+QColor MapPlot::colourOf(std::size_t slot) const {
+    if (slot < kFirstFamily) return theme().category(static_cast<core::Category>(slot));
+    if (slot < kFirstShade) return theme().family(static_cast<OpFamily>(slot - kFirstFamily));
+    constexpr std::array<core::Category, 4> kTints{
+        core::Category::Parameter, core::Category::Activation, core::Category::Workspace,
+        core::Category::Input};
+    return blend(theme().category(core::Category::Unknown),
+                 theme().category(kTints[slot - kFirstShade]), 0.45);
+}
+
+QPointF MapPlot::pixelOf(const MapBlock& block) const {
+    return pixelsOf(block).center();
+}
+
+const MapBlock* MapPlot::blockAt(const QPointF& pixel) const {
+    if (!map_ || !axisRect()->rect().contains(pixel.toPoint())) return nullptr;
+    // Half a pixel around the cursor, so that thin blocks can be hit.
+    const double unit = document_->size.bytes;
+    const double left = xAxis->pixelToCoord(pixel.x() - 0.5),
+                 right = xAxis->pixelToCoord(pixel.x() + 0.5);
+    const double low = yAxis->pixelToCoord(pixel.y() + 0.5) * unit,
+                 high = yAxis->pixelToCoord(pixel.y() - 0.5) * unit;
+    for (const MapBlock& block : map_->blocks)
+        if (static_cast<double>(block.offset) <= high &&
+            static_cast<double>(block.offset + block.bytes) >= low &&
+            acrossOf(block.first) <= right && acrossOf(block.end) >= left)
+            return &block;
+    return nullptr;
+}
+
+QString MapPlot::describe(const QPointF& pixel) const {
+    const MapBlock* block = blockAt(pixel);
+    if (!block) return {};
+    const core::TrainingGraph& graph = document_->graph;
+    QStringList lines;
+    lines << (block->storage != core::kNone
+                  ? tr("%1 · %2").arg(storageName(graph, block->storage),
+                                      toQString(core::categoryName(block->category)))
+              : block->category == core::Category::Workspace ? tr("workspace")
+                                                             : tr("block of the allocator"));
+    if (block->op != core::kNone) lines << tr("made by %1").arg(opText(graph, block->op));
+    lines << tr("%1 at %2")
+                 .arg(document_->size.text(core::Bytes(block->bytes)),
+                      document_->size.text(core::Bytes(block->offset)));
+    if (!steps_)
+        lines << tr("from %1 to %2")
+                     .arg(document_->time.text(nanoseconds(acrossOf(block->first))),
+                          document_->time.text(nanoseconds(acrossOf(block->end))));
+    return lines.join(QLatin1Char('\n'));
+}
+
+QString MapPlot::title() const {
+    if (!map_) return {};
+    const SizeUnit& size = document_->size;
+    const QString wasted = percentText(map_->wasted(), 1);
+    if (map_->recorded)
+        return tr("recorded addresses · most live %1 · touched %2 · %3 of it free at the peak · "
+                  "longest hole %4")
+            .arg(size.text(map_->livePeak), size.text(map_->span), wasted, size.text(map_->hole));
+    const QString whose =
+        plan_ ? tr("%1 at %2")
+                    .arg(plan_->planner, percentText(ratio(plan_->budget, document_->peak())))
+              : tr("recorded order, packed");
+    return tr("%1 · arena %2 · most live %3 · no layout below %4 · %5 wasted at the peak")
+        .arg(whose, size.text(map_->span), size.text(map_->livePeak), size.text(map_->lowerBound),
+             wasted);
+}
+
+void MapPlot::setSelection(const Selection& selection) {
+    selection_ = selection;
+    replot(rpQueuedReplot);
+}
+
+void MapPlot::mouseMoveEvent(QMouseEvent* event) {
+    Plot::mouseMoveEvent(event);
+    const QString text = event->buttons() ? QString() : describe(event->position());
+    if (text.isEmpty())
+        QToolTip::hideText();
+    else
+        QToolTip::showText(event->globalPosition().toPoint(), text, this);
+}
+
+void MapPlot::mousePressEvent(QMouseEvent* event) {
+    pressed_ = event->pos();
+    Plot::mousePressEvent(event);
+}
+
+void MapPlot::mouseReleaseEvent(QMouseEvent* event) {
+    Plot::mouseReleaseEvent(event);
+    if ((event->pos() - pressed_).manhattanLength() > 3) return;
+    const MapBlock* block = blockAt(event->position());
+    if (!block) return;
+    if (block->storage != core::kNone)
+        emit storagePicked(block->storage);
+    else if (block->op != core::kNone)
+        emit opPicked(block->op);
+}
+
+void MapPlot::mouseDoubleClickEvent(QMouseEvent* event) {
+    Plot::mouseDoubleClickEvent(event);
+    resetZoom();
+}
+
+}  // namespace hw::viewer

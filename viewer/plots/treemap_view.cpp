@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/treemap_view.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr double kCaption = 46, kMargin = 14, kTitle = 17;
+constexpr double kPad = 5;
+const QColor kInk("#10151b");  // reads on every category's colour
+
+}  // namespace
+
+TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
+    setMouseTracking(true);
+    setMinimumSize(120, 160);
+}
+
+void TreemapView::show(const DocumentPointer& document, LiveSet set, const QString& name) {
+    document_ = document;
+    set_ = std::move(set);
+    root_ = liveTree(document_->graph, set_);
+    name_ = name;
+    stale_ = true;
+    update();
+}
+
+void TreemapView::clear() {
+    document_ = nullptr;
+    set_ = {};
+    root_ = {};
+    stale_ = true;
+    update();
+}
+
+void TreemapView::setSelection(const Selection& selection) {
+    selection_ = selection;
+    update();
+}
+
+QRectF TreemapView::area() const {
+    return QRectF(rect()).adjusted(kMargin, kCaption, -kMargin, -kMargin);
+}
+
+const std::vector<TreemapCell>& TreemapView::cells() {
+    if (stale_) cells_ = layOutTreemap(root_, area(), kTitle);
+    stale_ = false;
+    return cells_;
+}
+
+const TreemapCell* TreemapView::cellAt(const QPointF& pixel) {
+    const TreemapCell* found = nullptr;
+    for (const TreemapCell& cell : cells())
+        if (cell.box.contains(pixel)) found = &cell;  // parts come after their group
+    return found;
+}
+
+QString TreemapView::describe(const LiveNode& node) const {
+    const bool group = node.item < 0 && node.layer != core::kNone;
+    QString text =
+        QStringLiteral("%1\n%2 · %3")
+            .arg(group ? layerText(document_->graph, node.layer) : node.name,
+                 document_->size.text(node.bytes), percentText(ratio(node.bytes, set_.total), 1));
+    if (node.item < 0) return text;
+    const LiveItem& item = set_.items[static_cast<std::size_t>(node.item)];
+    text += QStringLiteral(" · ") + toQString(core::categoryName(item.category));
+    const QString layer = layerText(document_->graph, item.layer);
+    if (!layer.isEmpty()) text += QLatin1Char('\n') + layer;
+    if (item.storage == core::kNone) return text;
+    const TensorInfo info = document_->tensorInfo(item.storage);
+    if (!info.shape.isEmpty()) text += QStringLiteral("\n%1 · %2").arg(info.shape, info.dtype);
+    return text;
+}
+
+void TreemapView::drawCell(QPainter& painter, const TreemapCell& cell) const {
+    if (cell.solid) {
+        // A seam between neighbours, where there is room for one.
+        const bool seam = std::min(cell.box.width(), cell.box.height()) > 3;
+        const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
+        const QColor colour = theme().category(cell.node->category);
+        painter.fillRect(box, blend(theme().panel, colour, theme().light ? 0.85 : 0.9));
+    } else if (cell.depth > 0) {
+        const double share = std::min(0.22, 0.07 * cell.depth);
+        painter.fillRect(cell.box.adjusted(0.5, 0.5, -0.5, -0.5),
+                         blend(theme().raised, theme().muted, share));
+    }
+}
+
+// Names that do not fit are left out, never cut so short that they say nothing.
+void TreemapView::drawLabel(QPainter& painter, const TreemapCell& cell) const {
+    const auto fits = [&](const QFontMetricsF& metrics, const QString& text, double width,
+                          Qt::TextElideMode mode) {
+        const QString cut = metrics.elidedText(text, mode, width);
+        return cut == text || cut.size() >= 7 ? cut : QString();
+    };
+    const QString size = document_->size.text(cell.node->bytes);
+    if (!cell.title.isNull()) {
+        const QRectF line = cell.title.adjusted(3, 0, -3, 0);
+        painter.setFont(uiFont(kAxisPixels, true));
+        const QFontMetricsF metrics(painter.font());
+        const double sizeWidth = QFontMetricsF(uiFont(kAxisPixels)).horizontalAdvance(size);
+        const bool both =
+            metrics.horizontalAdvance(cell.node->name) + sizeWidth + 14 < line.width();
+        const QString name =
+            fits(metrics, cell.node->name, both ? line.width() - sizeWidth - 12 : line.width(),
+                 Qt::ElideLeft);
+        painter.setPen(theme().text);
+        painter.drawText(line, Qt::AlignVCenter | Qt::AlignLeft, name);
+        if (!both) return;
+        painter.setFont(uiFont(kAxisPixels));
+        painter.setPen(theme().muted);
+        painter.drawText(line, Qt::AlignVCenter | Qt::AlignRight, size);
+        return;
+    }
+    if (!cell.solid) return;
+    const QRectF room = cell.box.adjusted(kPad, 3, -kPad, -3);
+    painter.setFont(uiFont(kAxisPixels));
+    const QFontMetricsF metrics(painter.font());
+    if (room.height() < metrics.height() || room.width() < 22) return;
+    const QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
+    if (name.isEmpty()) return;
+    painter.setPen(kInk);
+    painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, name);
+    if (room.height() < 2 * metrics.height() || metrics.horizontalAdvance(size) > room.width())
+        return;
+    painter.drawText(room.adjusted(0, metrics.height(), 0, 0), Qt::AlignTop | Qt::AlignLeft, size);
+}
+
+void TreemapView::drawSelection(QPainter& painter) const {
+    const QColor ink = theme().light ? QColor("#000000") : QColor("#ffffff");
+    for (const TreemapCell& cell : cells_) {
+        const LiveNode& node = *cell.node;
+        const bool tensor =
+            selection_.storage != core::kNone && node.item >= 0 &&
+            set_.items[static_cast<std::size_t>(node.item)].storage == selection_.storage;
+        const bool layer = selection_.storage == core::kNone && node.item < 0 &&
+                           node.layer != core::kNone && node.layer == selection_.layer;
+        if (!tensor && !layer) continue;
+        painter.setPen(QPen(ink, 2));
+        painter.setBrush(Qt::NoBrush);
+        painter.drawRect(cell.box.adjusted(1, 1, -1, -1));
+    }
+}
+
+void TreemapView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    if (!document_) return;
+    const QRectF head(kMargin, 8, width() - 2 * kMargin, kCaption - 12);
+    painter.setFont(uiFont(kBasePixels, true));
+    painter.setPen(theme().text);
+    const QFontMetricsF bold(painter.font());
+    painter.drawText(
+        head, Qt::AlignTop | Qt::AlignLeft,
+        bold.elidedText(QStringLiteral("%1 · %2").arg(name_, document_->size.text(set_.total)),
+                        Qt::ElideRight, head.width()));
+    painter.setFont(uiFont(kAxisPixels));
+    painter.setPen(theme().muted);
+    const QString place = placeOf(document_->graph, set_.op);
+    const QString when = TreemapView::tr("at %1").arg(document_->time.text(set_.begin));
+    painter.drawText(head.adjusted(0, bold.height() + 1, 0, 0), Qt::AlignTop | Qt::AlignLeft,
+                     QFontMetricsF(painter.font())
+                         .elidedText(place.isEmpty() ? when : when + QStringLiteral(" · ") + place,
+                                     Qt::ElideMiddle, head.width()));
+    for (const TreemapCell& cell : cells()) drawCell(painter, cell);
+    for (const TreemapCell& cell : cells()) drawLabel(painter, cell);
+    drawSelection(painter);
+}
+
+void TreemapView::mousePressEvent(QMouseEvent* event) {
+    const TreemapCell* cell = document_ ? cellAt(event->position()) : nullptr;
+    if (!cell) return;
+    const int item = cell->node->item;
+    const core::StorageIndex storage =
+        item < 0 ? core::kNone : set_.items[static_cast<std::size_t>(item)].storage;
+    if (storage != core::kNone)
+        emit storagePicked(storage);
+    else if (cell->node->layer != core::kNone)
+        emit layerPicked(cell->node->layer);
+}
+
+void TreemapView::mouseMoveEvent(QMouseEvent* event) {
+    const TreemapCell* cell = document_ ? cellAt(event->position()) : nullptr;
+    if (cell && cell->depth > 0)
+        QToolTip::showText(event->globalPosition().toPoint(), describe(*cell->node), this);
+    else
+        QToolTip::hideText();
+}
+
+void TreemapView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    stale_ = true;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What is live at one moment as nested rectangles, as large as their bytes.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "viewer/models/treemap.h"
+#include "viewer/models/workspace.h"
+
+namespace hw::viewer {
+
+class TreemapView : public QWidget {
+    Q_OBJECT
+public:
+    explicit TreemapView(QWidget* parent = nullptr);
+
+    /// `name`: whose peak it is ("recorded", "plan: highwater at 50 %").
+    void show(const DocumentPointer& document, LiveSet set, const QString& name);
+    void clear();
+    void setSelection(const Selection& selection);
+
+    const LiveSet& set() const { return set_; }
+    const std::vector<TreemapCell>& cells();
+    /// The smallest cell at a pixel; null outside.
+    const TreemapCell* cellAt(const QPointF& pixel);
+    QString describe(const LiveNode& node) const;
+
+signals:
+    void storagePicked(hw::core::StorageIndex storage);
+    void layerPicked(hw::core::LayerIndex layer);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    QRectF area() const;
+    void drawCell(QPainter& painter, const TreemapCell& cell) const;
+    void drawLabel(QPainter& painter, const TreemapCell& cell) const;
+    void drawSelection(QPainter& painter) const;
+
+    DocumentPointer document_;
+    LiveSet set_;
+    LiveNode root_;
+    QString name_;
+    Selection selection_;
+    std::vector<TreemapCell> cells_;
+    bool stale_ = true;
+};
+
+}  // namespace hw::viewer
