@@ -53,7 +53,7 @@ Status Interpreter::State::reset(const core::Schedule& schedule) {
         result.workspaces.resize(graph.ops.size());
         result.times.resize(graph.ops.size());
     }
-    tracker.setChecking(options.observer != nullptr || options.checking);
+    tracker.setChecking(options.observer != nullptr);
     if (Status ok = tracker.setArena(options.arena ? options.arena->bytes : Bytes(0)); !ok)
         return ok;
     tracker.resetFigures();

@@ -18,7 +18,7 @@ struct Training {
     int steps = 0;
     std::vector<double> losses, unplannedLosses;  // one a step; empty when no op makes a loss
     std::int64_t lossesDifferent = 0;             // by their bytes
-    std::int64_t finalCompared = 0, finalDifferent = 0;  // storages, and the generators as one
+    std::int64_t finalCompared = 0, finalDifferent = 0;  // tensors, and the generators as one
     std::string note;
 };
 
