@@ -24,6 +24,7 @@ struct Training {
 
 struct Report {
     std::string planner;        // "none" without a plan
+    std::string device;         // "cpu" or "cuda"
     core::Bytes predictedPeak;  // the judge's
     core::Bytes measuredPeak;   // highest live bytes that the allocator saw under the plan
     core::Bytes baselinePeak;   // the same of the unplanned run
