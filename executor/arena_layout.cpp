@@ -26,10 +26,10 @@ Arena slotsOf(const core::AddressLayout& layout, const core::ScheduleBlocks& mad
 }  // namespace
 
 Arena packSchedule(const core::TrainingGraph& graph, const core::Schedule& schedule,
-                   const core::Signatures& signatures) {
+                   const core::Signatures& signatures, core::Bytes alignment) {
     const core::ScheduleBlocks made =
         core::scheduleBlocks(graph, schedule, {.signatures = &signatures});
-    const core::Packing packing = core::packBlocks(made.blocks, core::kArenaAlignment);
+    const core::Packing packing = core::packBlocks(made.blocks, alignment);
     Arena arena = slotsOf(core::addressLayout(made, packing), made);
     arena.lowerBound = packing.lowerBound;
     return arena;
@@ -38,9 +38,9 @@ Arena packSchedule(const core::TrainingGraph& graph, const core::Schedule& sched
 core::Result<Arena> arenaFromLayout(const core::AddressLayout& layout,
                                     const core::TrainingGraph& graph,
                                     const core::Schedule& schedule,
-                                    const core::Signatures& signatures) {
+                                    const core::Signatures& signatures, core::Bytes alignment) {
     if (const core::Status good =
-            core::verifyLayout(layout, graph, schedule, core::kArenaAlignment, &signatures);
+            core::verifyLayout(layout, graph, schedule, alignment, &signatures);
         !good)
         return good.error();
     return slotsOf(layout, core::scheduleBlocks(graph, schedule, {.signatures = &signatures}));

@@ -22,9 +22,11 @@ struct Arena {
     std::map<core::StorageIndex, ArenaSlot> constants;
 };
 
-/// Packs every allocation of `schedule` (valid for `graph`). `signatures` has one entry an op.
+/// Packs every allocation of `schedule` (valid for `graph`), at multiples of `alignment`.
+/// `signatures` has one entry an op.
 Arena packSchedule(const core::TrainingGraph& graph, const core::Schedule& schedule,
-                   const core::Signatures& signatures);
+                   const core::Signatures& signatures,
+                   core::Bytes alignment = core::kArenaAlignment);
 
 /// The arena that a plan brings along. Errors: BadInput when the layout does not have one offset
 /// per allocation; Verification, with the op, when an offset lies outside of the arena or two
@@ -32,6 +34,7 @@ Arena packSchedule(const core::TrainingGraph& graph, const core::Schedule& sched
 core::Result<Arena> arenaFromLayout(const core::AddressLayout& layout,
                                     const core::TrainingGraph& graph,
                                     const core::Schedule& schedule,
-                                    const core::Signatures& signatures);
+                                    const core::Signatures& signatures,
+                                    core::Bytes alignment = core::kArenaAlignment);
 
 }  // namespace hw::executor

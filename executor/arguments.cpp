@@ -193,8 +193,9 @@ private:
 
     static IValue device(const Json& json) {
         const std::string name = textOf(json, "device");
-        if (name.rfind("cpu", 0) != 0) throw Misfit{"names the device " + name};
-        return c10::Device(c10::DeviceType::CPU);
+        if (!torch::device().is_cuda() && name.rfind("cpu", 0) != 0)
+            throw Misfit{"names the device " + name};
+        return torch::device();
     }
 
     IValue generator(const Json& json) {

@@ -104,6 +104,14 @@ std::uint64_t checksum(const TensorBytes& tensor) {
     return finish(state);
 }
 
+std::vector<std::byte> elementsOf(const TensorBytes& tensor) {
+    std::vector<std::byte> bytes;
+    forEachRun(tensor, [&](const std::byte* data, std::size_t count) {
+        bytes.insert(bytes.end(), data, data + count);
+    });
+    return bytes;
+}
+
 std::optional<double> numberOf(std::span<const std::byte> bytes, ElementKind kind) {
     const std::uint64_t word = bytes.size() <= 8 ? load(bytes.data(), bytes.size()) : 0;
     if (kind == ElementKind::Double && bytes.size() == 8) return std::bit_cast<double>(word);

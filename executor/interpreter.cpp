@@ -25,7 +25,11 @@ Status Interpreter::State::prepare() {
     }
     for (auto& [id, generator] : generators) firstStates[id] = torch::stateOf(generator);
     for (const core::Generator& recorded : step.generators)
-        firstStates[recorded.id] = recorded.state;
+        if (recorded.device.starts_with("cuda") == torch::device().is_cuda())
+            firstStates[recorded.id] = recorded.state;
+        else
+            notes.push_back("generator " + std::to_string(recorded.id) + " was recorded on " +
+                            recorded.device + ": it starts from the default seed here");
     arrivals = constantArrivals(graph);
     return {};
 }
@@ -53,7 +57,7 @@ Status Interpreter::State::reset(const core::Schedule& schedule) {
         result.workspaces.resize(graph.ops.size());
         result.times.resize(graph.ops.size());
     }
-    tracker.setChecking(options.observer != nullptr || options.checking);
+    tracker.setChecking(options.observer != nullptr);
     if (Status ok = tracker.setArena(options.arena ? options.arena->bytes : Bytes(0)); !ok)
         return ok;
     tracker.resetFigures();
@@ -98,11 +102,12 @@ core::Result<RunResult> Interpreter::State::run(
     arrivalTime = {};
     const auto begin = Clock::now();
     for (std::size_t i = 0; ok && i < schedule.size(); ++i) ok = perform(i, schedule[i]);
+    torch::synchronize();
     result.time = since(begin) - arrivalTime;
     result.peak = tracker.peak();
     result.arenaTop = tracker.arenaTop();
     result.fallbacks = tracker.fallbacks();
-    if (ok && atEnd) atEnd(finalState());
+    if (torch::HostView host; ok && atEnd) atEnd(finalState(host));
     drop();
     result.left = tracker.live();
     if (!ok) return ok.error();

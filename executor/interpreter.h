@@ -27,7 +27,6 @@ struct StepState {
 struct RunOptions {
     const Arena* arena = nullptr;         // none: memory comes from the system
     Observer* observer = nullptr;         // puts the memory into checking mode
-    bool checking = false;                // that mode without an observer
     bool profile = false;                 // fills signatures, workspaces and times of ops
     const StepState* from = nullptr;      // none, or what it does not hold: as recorded
     core::OpIndex watched = core::kNone;  // its first result is kept

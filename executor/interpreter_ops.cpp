@@ -59,6 +59,7 @@ Status Interpreter::State::callKernel(OpIndex index, bool again) {
         for (const std::size_t position : op.leftOutOnRecompute) stack[position] = c10::IValue();
     const auto begin = Clock::now();
     const Status ok = torch::call(op.handle, stack);
+    if (options.profile) torch::synchronize();
     kernelTime = since(begin);
     result.kernels += kernelTime;
     if (!ok) return disagreement(index, "failed: " + ok.error().what);
@@ -104,25 +105,26 @@ Status Interpreter::State::adopt(OpIndex index, const Action& action) {
     return {};
 }
 
-StorageBytes Interpreter::State::inputsOf(OpIndex index) const {
+StorageBytes Interpreter::State::inputsOf(OpIndex index, torch::HostView& host) const {
     StorageBytes inputs;
     for (const core::Use& use : graph.ops[index].inputs) {
         const StorageIndex s = graph.storageOf(use.tensor);
-        if (resident(s)) inputs.emplace_back(s, bytesOf(storages[s]));
+        if (resident(s)) inputs.emplace_back(s, host.of(storages[s]));
     }
     return inputs;
 }
 
 void Interpreter::State::observe(std::size_t at, OpIndex index, bool first) {
+    torch::HostView host;
     OpResults results;
     results.action = at;
     results.op = index;
     results.first = first;
-    for (const at::Tensor& tensor : outputs) results.outputs.push_back(torch::bytesOf(tensor));
-    results.inputs = inputsOf(index);
+    for (const at::Tensor& tensor : outputs) results.outputs.push_back(host.of(tensor));
+    results.inputs = inputsOf(index, host);
     for (const core::Write& write : graph.ops[index].writes)
         if (resident(write.storage))
-            results.written.emplace_back(write.storage, bytesOf(storages[write.storage]));
+            results.written.emplace_back(write.storage, host.of(storages[write.storage]));
     options.observer->afterOp(results);
 }
 
@@ -155,7 +157,10 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
         if (!again) continue;
         if (Status ok = torch::setState(generator, savedGenerators[index][g]); !ok) return ok;
     }
-    if (options.observer) options.observer->beforeOp(index, inputsOf(index));
+    if (options.observer) {
+        torch::HostView host;
+        options.observer->beforeOp(index, inputsOf(index, host));
+    }
     const Bytes live = tracker.live();
     tracker.beginWindow(&labels[index], options.arena ? &options.arena->actions[at] : nullptr,
                         options.profile);
@@ -172,9 +177,9 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
             return disagreement(index, "returned a tensor without a storage");
     if (options.profile) profile(index, signature, highest - live);
     if (options.observer) observe(at, index, !again);
-    if (index == options.watched && !again && !outputs.empty() && outputs[0].is_contiguous()) {
-        const auto* data = static_cast<const std::byte*>(outputs[0].data_ptr());
-        result.watched.assign(data, data + outputs[0].nbytes());
+    if (index == options.watched && !again && !outputs.empty()) {
+        torch::HostView host;
+        result.watched = executor::elementsOf(host.of(outputs[0]));
     }
     if (ok = adopt(index, action); !ok) return ok;
     outputs.clear();

@@ -34,10 +34,6 @@ inline Nanoseconds since(Clock::time_point begin) {
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count());
 }
 
-inline std::span<std::byte> bytesOf(const c10::Storage& storage) {
-    return {static_cast<std::byte*>(const_cast<void*>(storage.data())), storage.nbytes()};
-}
-
 /// What stands in for a storage between its `e` and its `d`.
 struct EncodedForm {
     c10::Storage bytes;
@@ -53,14 +49,14 @@ struct Interpreter::State {
 
     Status reset(const core::Schedule& schedule);
     Status arrive();
-    void fill(StorageIndex s);
+    void fill(StorageIndex s, std::span<std::byte> bytes);
     Status perform(std::size_t at, const Action& action);
     Status runOp(std::size_t at, const Action& action);
     Status callKernel(OpIndex index, bool again);
     Status adopt(OpIndex index, const Action& action);
     void observe(std::size_t at, OpIndex index, bool first);
     void profile(OpIndex index, const OpSignature& signature, Bytes risen);
-    StorageBytes inputsOf(OpIndex index) const;
+    StorageBytes inputsOf(OpIndex index, torch::HostView& host) const;
     Status encode(std::size_t at, const Action& action);
     Status decode(std::size_t at, const Action& action);
     core::Result<c10::Storage> makeForm(std::size_t at, StorageIndex s, Bytes bytes);
@@ -68,7 +64,7 @@ struct Interpreter::State {
     ElementType elementsOf(StorageIndex s) const;
     Error codecFailed(StorageIndex s, const Error& error) const;
     void free(StorageIndex s);
-    FinalState finalState();
+    FinalState finalState(torch::HostView& host);
     void drop();
     Error disagreement(OpIndex index, const std::string& what) const;
     bool resident(StorageIndex s) const { return static_cast<bool>(storages[s]); }

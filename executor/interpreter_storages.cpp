@@ -5,17 +5,40 @@
 #include "executor/interpreter_state.h"
 
 namespace hw::executor {
+namespace {
+
+// Whether every element of a tensor lies in a storage of `bytes` bytes.
+bool fits(const TensorShape& shape, std::size_t elementBytes, std::size_t bytes) {
+    const auto room = static_cast<std::int64_t>(bytes / elementBytes);
+    std::int64_t last = shape.offset;  // element
+    bool empty = false, inside = shape.offset >= 0 && shape.offset < room;
+    for (std::size_t d = 0; d < shape.sizes.size(); ++d) {
+        const std::int64_t size = shape.sizes[d], stride = shape.strides[d];
+        if (size < 0 || stride < 0) return false;
+        empty = empty || size == 0;
+        if (!inside || size <= 1 || stride == 0) continue;
+        inside = size - 1 <= (room - 1 - last) / stride;
+        if (inside) last += (size - 1) * stride;
+    }
+    return empty || inside;
+}
+
+}  // namespace
 
 // A tensor as it was recorded, on its resident storage.
 Status Interpreter::State::defineFromRecord(TensorIndex t) {
     if (graph.tensors[t].sessionId == kNone) return {};
     const TensorShape& shape = step.shapes[t];
+    const c10::Storage& storage = storages[graph.storageOf(t)];
     const auto dtype = torch::dtypeFromName(shape.dtype);
     if (!dtype)
         return core::badInput("a tensor of the session has the unknown type '" + shape.dtype + "'",
                               "this executor cannot run it");
-    tensors[t] = torch::makeView(storages[graph.storageOf(t)], *dtype, shape.sizes, shape.strides,
-                                 shape.offset);
+    if (!fits(shape, c10::elementSize(*dtype), storage.nbytes()))
+        return core::badInput("tensor " + std::to_string(graph.tensors[t].sessionId) +
+                                  " of the session is larger than its storage",
+                              "record the session again");
+    tensors[t] = torch::makeView(storage, *dtype, shape.sizes, shape.strides, shape.offset);
     return {};
 }
 
@@ -50,7 +73,11 @@ Status Interpreter::State::arrive() {
         tracker.beginWindow(&name, options.arena ? &slot : nullptr, false);
         storages[s] = torch::makeStorage(static_cast<std::size_t>(graph.storages[s].bytes.count()));
         tracker.endWindow();
-        if (storages[s].nbytes() > 0) fill(s);
+        if (storages[s].nbytes() > 0)
+            (void)torch::writeStorage(storages[s], [&](std::span<std::byte> bytes) {
+                fill(s, bytes);
+                return Status();
+            });
         for (const TensorIndex t : graph.storages[s].tensors) {
             if (graph.tensors[t].creator != kNone) continue;
             if (Status ok = defineFromRecord(t); !ok) return ok;
@@ -60,8 +87,7 @@ Status Interpreter::State::arrive() {
     return {};
 }
 
-void Interpreter::State::fill(StorageIndex s) {
-    const std::span<std::byte> bytes = bytesOf(storages[s]);
+void Interpreter::State::fill(StorageIndex s, std::span<std::byte> bytes) {
     if (options.from)
         if (const auto at = options.from->contents.find(s); at != options.from->contents.end()) {
             std::copy_n(at->second.begin(), std::min(bytes.size(), at->second.size()),
@@ -86,10 +112,12 @@ Status Interpreter::State::encode(std::size_t at, const Action& action) {
     const StorageIndex s = action.target;
     auto form = makeForm(at, s, action.encodedBytes);
     if (!form) return form.error();
-    if (Status ok =
-            executor::encode(action.codec, elementsOf(s), bytesOf(storages[s]), bytesOf(*form));
-        !ok)
-        return codecFailed(s, ok.error());
+    torch::HostView host;
+    const auto plain = host.of(storages[s]);
+    const Status ok = torch::writeStorage(*form, [&](std::span<std::byte> into) {
+        return executor::encode(action.codec, elementsOf(s), plain, into);
+    });
+    if (!ok) return codecFailed(s, ok.error());
     free(s);
     encoded[s] = {std::move(*form), action.codec};
     return {};
@@ -102,10 +130,12 @@ Status Interpreter::State::decode(std::size_t at, const Action& action) {
     auto plain = makeForm(at, s, graph.storages[s].bytes);
     if (!plain) return plain.error();
     const EncodedForm& form = encoded[s];
-    if (Status ok =
-            executor::decode(form.codec, elementsOf(s), bytesOf(form.bytes), bytesOf(*plain));
-        !ok)
-        return codecFailed(s, ok.error());
+    torch::HostView host;
+    const auto bytes = host.of(form.bytes);
+    const Status ok = torch::writeStorage(*plain, [&](std::span<std::byte> into) {
+        return executor::decode(form.codec, elementsOf(s), bytes, into);
+    });
+    if (!ok) return codecFailed(s, ok.error());
     encoded.erase(s);
     storages[s] = std::move(*plain);
     for (const TensorIndex t : graph.storages[s].tensors)
@@ -122,15 +152,15 @@ void Interpreter::State::free(StorageIndex s) {
     storages[s] = c10::Storage();
 }
 
-FinalState Interpreter::State::finalState() {
+FinalState Interpreter::State::finalState(torch::HostView& host) {
     FinalState state;
     for (const TensorIndex t : graph.finalTensors) {
         const StorageIndex s = graph.storageOf(t);
-        state.tensors.push_back(tensors[t].defined() ? torch::bytesOf(tensors[t])
+        state.tensors.push_back(tensors[t].defined() ? host.of(tensors[t])
                                                      : TensorBytes{nullptr, 1, {}, {0}, {1}});
         if (std::none_of(state.storages.begin(), state.storages.end(),
                          [&](auto& pair) { return pair.first == s; }))
-            state.storages.emplace_back(s, bytesOf(storages[s]));
+            state.storages.emplace_back(s, host.of(storages[s]));
     }
     for (auto& [id, generator] : generators) state.generators.push_back(torch::stateOf(generator));
     return state;

@@ -36,7 +36,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1'000'000));
     app.add_option("--repeat", request.repeat, "Passes that are timed (default: 3)")
         ->check(CLI::Range(1, 1000));
-    app.add_option("--device", device, "Where to run: cpu");
+    app.add_option("--device", device, "Where to run: cpu (the default) or cuda")
+        ->check(CLI::IsMember({"cpu", "cuda"}));
     app.add_flag("--remeasure", request.remeasure,
                  "Replace the measured times and workspaces of an earlier run");
     app.add_flag("--json", json, "Print one JSON object on stdout and nothing else there");
@@ -46,7 +47,7 @@ int main(int argc, char** argv) {
         if (error.get_exit_code() == 0) return app.exit(error);
         return usage(error.what());
     }
-    if (device != "cpu") return usage("this executor runs on the cpu, not on '" + device + "'");
+    if (device == "cuda") request.device = hw::executor::Device::Cuda;
 
     const bool terminal = isatty(STDERR_FILENO) != 0;
     const auto report = hw::executor::runStep(request, [&](const std::string& stage) {

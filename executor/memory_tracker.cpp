@@ -2,24 +2,17 @@
 #include "executor/memory_tracker.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 
 namespace hw::executor {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // what vectorised kernels expect of a tensor
 constexpr std::size_t kPage = 4096;
 constexpr int kFreedByte = 0xff;  // reads as NaN in every floating type
-
-void* alignedBlock(std::size_t bytes, std::size_t alignment) {
-    return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-}
 
 }  // namespace
 
 MemoryTracker::~MemoryTracker() {
-    std::free(arena_);
+    if (arena_) source_.give(arena_);
 }
 
 core::Status MemoryTracker::setArena(core::Bytes size) {
@@ -30,11 +23,11 @@ core::Status MemoryTracker::setArena(core::Bytes size) {
     arenaSize_ = size.count();
     arenaTop_ = 0;
     if (arenaSize_ > 0 && arenaSize_ <= arenaReserved_) return {};
-    std::free(arena_);
+    if (arena_) source_.give(arena_);
     arena_ = nullptr;
     arenaReserved_ = arenaSize_;
     if (arenaSize_ == 0) return {};
-    arena_ = static_cast<std::byte*>(alignedBlock(static_cast<std::size_t>(arenaSize_), kPage));
+    arena_ = static_cast<std::byte*>(source_.take(static_cast<std::size_t>(arenaSize_), kPage));
     if (arena_) return {};
     arenaSize_ = arenaReserved_ = 0;
     return core::Error{core::ErrorCode::Internal,
@@ -47,6 +40,14 @@ void MemoryTracker::resetFigures() {
     peak_ = live_;
     arenaTop_ = 0;
     fallbacks_.clear();
+}
+
+core::Bytes MemoryTracker::disownLive() {
+    const std::lock_guard lock(mutex_);
+    for (auto& [pointer, block] : blocks_) block.counted = false;
+    const core::Bytes live(live_);
+    live_ = peak_ = 0;
+    return live;
 }
 
 void MemoryTracker::beginWindow(const std::string* name, const std::vector<ArenaSlot>* slots,
@@ -105,9 +106,10 @@ void* MemoryTracker::allocate(std::size_t bytes) {
     void* pointer = nullptr;
     if (open_ && slots_) pointer = placeInArena(block.bytes);
     block.inArena = pointer != nullptr;
-    if (!pointer) pointer = alignedBlock(bytes, kAlignment);
+    if (!pointer)
+        pointer = source_.take(bytes, static_cast<std::size_t>(source_.alignment().count()));
     if (!pointer) return nullptr;
-    if (checking_) std::memset(pointer, 0, bytes);
+    if (checking_) source_.fill(pointer, 0, bytes);
     if (open_) {
         live_ += block.bytes;
         peak_ = std::max(peak_, live_);
@@ -127,7 +129,7 @@ void MemoryTracker::release(void* pointer) {
     const std::lock_guard lock(mutex_);
     const auto at = blocks_.find(pointer);
     if (at == blocks_.end()) {  // made before this allocator was installed
-        std::free(pointer);
+        source_.give(pointer);
         return;
     }
     const Live block = at->second;
@@ -135,11 +137,11 @@ void MemoryTracker::release(void* pointer) {
     if (block.counted) live_ -= block.bytes;
     if (recording_ && block.recorded && block.window == window_)
         signature_.allocations[*block.recorded].endEvent = signature_.events++;
-    if (checking_) std::memset(pointer, kFreedByte, static_cast<std::size_t>(block.bytes));
+    if (checking_) source_.fill(pointer, kFreedByte, static_cast<std::size_t>(block.bytes));
     if (block.inArena)
         inArena_.erase(static_cast<std::byte*>(pointer) - arena_);
     else
-        std::free(pointer);
+        source_.give(pointer);
 }
 
 }  // namespace hw::executor

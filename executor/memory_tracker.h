@@ -15,6 +15,7 @@
 #include "core/base/result.h"
 #include "core/base/units.h"
 #include "core/memory/signature.h"
+#include "executor/memory_source.h"
 
 namespace hw::executor {
 
@@ -37,10 +38,11 @@ struct Fallback {
 /// The allocator behind the kernels. Thread-safe: kernels may allocate from a thread pool.
 ///
 /// Outside a *window* (an op, or a constant that comes into being) memory is the executor's own and
-/// is not counted. Blocks are aligned to 64 bytes. A request of 0 bytes is no allocation.
+/// is not counted. Blocks are aligned as their source aligns them. A request of 0 bytes is no
+/// allocation.
 class MemoryTracker {
 public:
-    MemoryTracker() = default;
+    explicit MemoryTracker(MemorySource& source = hostMemory()) : source_(source) {}
     ~MemoryTracker();
     MemoryTracker(const MemoryTracker&) = delete;
     MemoryTracker& operator=(const MemoryTracker&) = delete;
@@ -57,6 +59,9 @@ public:
     void setChecking(bool checking) { checking_ = checking; }
     /// Forgets peaks and fallbacks. What is live stays counted.
     void resetFigures();
+    /// Stops counting what is live: workspaces that kernel libraries keep. Returns their bytes.
+    core::Bytes disownLive();
+    core::Bytes alignment() const { return source_.alignment(); }
 
     /// Opens a window. With `slots` the k-th allocation goes to the k-th slot of the arena.
     void beginWindow(const std::string* name, const std::vector<ArenaSlot>* slots, bool record);
@@ -81,6 +86,7 @@ private:
     std::byte* placeInArena(std::int64_t bytes);
     bool overlapsLive(std::int64_t offset, std::int64_t bytes) const;
 
+    MemorySource& source_;
     std::mutex mutex_;
     std::unordered_map<const void*, Live> blocks_;
     std::byte* arena_ = nullptr;

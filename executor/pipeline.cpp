@@ -10,6 +10,7 @@
 #include "core/session/signatures.h"
 #include "executor/interpreter.h"
 #include "executor/run_store.h"
+#include "executor/torch_adapter.h"
 #include "executor/training.h"
 
 namespace hw::executor {
@@ -34,6 +35,7 @@ public:
 
     core::Result<Report> run() {
         if (Status ok = open(); !ok) return ok.error();
+        report_.device = request_.device == Device::Cuda ? "cuda" : "cpu";
         if (Status ok = judge(); !ok) return ok.error();
         progress_("preparing " + std::to_string(step_->graph.ops.size()) + " ops");
         auto interpreter = Interpreter::create(*step_, tracker_);
@@ -70,7 +72,7 @@ private:
             plan_ = std::move(*plan);
             costs = plan_->costs;
         }
-        auto step = loadStep(*session_, stepId_, costs);
+        auto step = loadStep(*session_, stepId_, costs, request_.device);
         if (!step) return step.error();
         step_.emplace(std::move(*step));
         if (plan_ && !plan_->implementations.empty())
@@ -107,13 +109,17 @@ private:
         RunOptions options;
         options.profile = true;
         if (auto warm = interpreter_->run(baseline_, options); !warm) return warm.error();
+        if (const Bytes kept = tracker_.disownLive(); kept > Bytes(0))
+            report_.notes.push_back(std::to_string(kept.count()) +
+                                    " bytes stay allocated from step to step, not counted here");
         auto recorded = interpreter_->run(baseline_, options);
         if (!recorded) return recorded.error();
         noteLeftovers(*recorded);
         profile_.signatures = std::move(recorded->signatures);
         profile_.workspaces = std::move(recorded->workspaces);
         report_.baselinePeak = recorded->peak;
-        baselineArena_ = packSchedule(step_->graph, baseline_, profile_.signatures);
+        baselineArena_ =
+            packSchedule(step_->graph, baseline_, profile_.signatures, tracker_.alignment());
 
         std::vector<std::vector<Nanoseconds>> times(step_->graph.ops.size());
         options.arena = &baselineArena_;
@@ -179,7 +185,8 @@ private:
         auto arena = plan_ && plan_->layout ? planArena() : core::Result(std::optional<Arena>());
         if (!arena) return arena.error();
         arena_ = *arena ? std::move(**arena)
-                        : packSchedule(step_->graph, schedule_, profile_.signatures);
+                        : packSchedule(step_->graph, schedule_, profile_.signatures,
+                                       tracker_.alignment());
         report_.arena = arena_.bytes;
         report_.arenaLowerBound = arena_.lowerBound;
         if (plan_ && plan_->options.contains("fit") && arena_.bytes > plan_->budget)
@@ -193,12 +200,13 @@ private:
         auto stored = core::loadSignatures(*session_, step_->graph);
         if (!stored) return stored.error();
         if (!stored->empty()) {
-            auto arena = arenaFromLayout(*plan_->layout, step_->graph, schedule_, *stored);
+            auto arena = arenaFromLayout(*plan_->layout, step_->graph, schedule_, *stored,
+                                         tracker_.alignment());
             if (!arena) return arena.error();
             return std::optional(std::move(*arena));
         }
         if (Status sound =
-                core::verifyLayout(*plan_->layout, step_->graph, schedule_, core::kArenaAlignment);
+                core::verifyLayout(*plan_->layout, step_->graph, schedule_, tracker_.alignment());
             !sound)
             return sound.error();
         report_.notes.emplace_back(
@@ -255,7 +263,10 @@ private:
             return;
         }
         Status ok = session_->begin();
-        if (ok && (request_.remeasure || !session_->hasMeasuredCosts(stepId_)))
+        // Costs of a GPU are no costs of a step that was recorded on the CPU.
+        const bool recordedHere =
+            (request_.device == Device::Cuda) == step_->recordedOn.starts_with("cuda");
+        if (ok && (request_.remeasure || (recordedHere && !session_->hasMeasuredCosts(stepId_))))
             ok = storeProfile(*session_, step_->graph, profile_);
         if (ok) ok = storeRun(*session_, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_);
         if (ok) ok = session_->commit();
@@ -267,7 +278,7 @@ private:
     const RunRequest& request_;
     const std::function<void(const std::string&)>& progress_;
     // Freed last: tensors that live in static objects of libtorch come back to it at exit.
-    MemoryTracker& tracker_ = *new MemoryTracker;
+    MemoryTracker& tracker_ = *new MemoryTracker(torch::memory());
     std::optional<core::Session> session_;
     bool writable_ = true;
     std::int64_t stepId_ = 0;
@@ -286,6 +297,7 @@ private:
 
 core::Result<Report> runStep(const RunRequest& request,
                              const std::function<void(const std::string&)>& progress) {
+    if (const Status ok = torch::open(request.device); !ok) return ok.error();
     return Pipeline(request, progress).run();
 }
 

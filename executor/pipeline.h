@@ -8,6 +8,7 @@
 
 #include "core/base/result.h"
 #include "executor/report.h"
+#include "executor/step.h"
 
 namespace hw::executor {
 
@@ -15,16 +16,17 @@ struct RunRequest {
     std::string session;
     std::string plan;                  // file; empty: the captured order
     std::optional<std::int64_t> step;  // none: the last complete one
-    int steps = 0;                     // that many in a row, besides; 0: none
-    int repeat = 3;                    // timed passes of each order, at least 1
+    Device device = Device::Cpu;
+    int steps = 0;           // that many in a row, besides; 0: none
+    int repeat = 3;          // timed passes of each order, at least 1
     bool remeasure = false;  // replace measured times and workspaces that are there already
 };
 
 /// Runs the request and writes what it measured, the plan and the run into the session where the
 /// file can be written. `progress` gets a line a stage.
-/// Errors: BadInput for sessions that cannot be replayed and plans for another graph, Verification
-/// when the judge refuses the plan, Internal when a kernel fails. Different outputs are no error
-/// here: they are in the report.
+/// Errors: Usage where there is no such device, BadInput for sessions that cannot be replayed and
+/// plans for another graph, Verification when the judge refuses the plan, Internal when a kernel
+/// fails. Different outputs are no error here: they are in the report.
 core::Result<Report> runStep(const RunRequest& request,
                              const std::function<void(const std::string&)>& progress);
 

@@ -69,6 +69,7 @@ bool Report::same() const {
 std::string toJson(const Report& report) {
     nlohmann::ordered_json json;
     json["planner"] = report.planner;
+    json["device"] = report.device;
     json["predicted_peak_bytes"] = report.predictedPeak.count();
     json["measured_peak_bytes"] = report.measuredPeak.count();
     json["arena_bytes"] = report.arena.count();

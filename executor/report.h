@@ -18,12 +18,13 @@ struct Training {
     int steps = 0;
     std::vector<double> losses, unplannedLosses;  // one a step; empty when no op makes a loss
     std::int64_t lossesDifferent = 0;             // by their bytes
-    std::int64_t finalCompared = 0, finalDifferent = 0;  // storages, and the generators as one
+    std::int64_t finalCompared = 0, finalDifferent = 0;  // tensors, and the generators as one
     std::string note;
 };
 
 struct Report {
     std::string planner;        // "none" without a plan
+    std::string device;         // "cpu" or "cuda"
     core::Bytes predictedPeak;  // the judge's
     core::Bytes measuredPeak;   // highest live bytes that the allocator saw under the plan
     core::Bytes baselinePeak;   // the same of the unplanned run

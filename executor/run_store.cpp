@@ -56,6 +56,7 @@ Status storeRun(core::Session& session, std::int64_t step, const core::Plan* pla
     }
     row.step = step;
     row.createdNs = nowNs();
+    row.device = report.device;
     row.predictedPeak = report.predictedPeak;
     row.measuredPeak = report.measuredPeak;
     row.arenaBytes = report.arena.count();

@@ -75,7 +75,25 @@ core::Status loadConstants(core::Session& session, Step& step) {
     return {};
 }
 
-core::Status requireRunnable(core::Session& session, const Step& step) {
+// The one device other than the CPU that a step used, "cpu" without.
+core::Result<std::string> recordedDevice(core::Session& session) {
+    try {
+        core::Statement device(session.database(),
+                               "SELECT DISTINCT device FROM storages WHERE device NOT LIKE 'cpu%'");
+        std::string found = "cpu";
+        for (bool first = true; device.step(); first = false) {
+            if (!first)
+                return badInput("session '" + session.path() + "' was recorded on several devices",
+                                "only steps of one device can be run");
+            found = device.text(0);
+        }
+        return found;
+    } catch (const core::DatabaseError& error) {
+        return badInput("session '" + session.path() + "': " + error.message);
+    }
+}
+
+core::Status requireArguments(core::Session& session, const Step& step) {
     const std::string hint =
         "only a session recorded with 'highwater record' can be run; plan and check work without";
     for (std::size_t i = 0; i < step.ops.size(); ++i)
@@ -83,15 +101,14 @@ core::Status requireRunnable(core::Session& session, const Step& step) {
             return badInput("session '" + session.path() + "' has no arguments to replay (op " +
                                 std::to_string(i) + ", " + step.ops[i].name + ")",
                             hint);
-    try {
-        core::Statement device(session.database(),
-                               "SELECT device FROM storages WHERE device NOT LIKE 'cpu%' LIMIT 1");
-        if (device.step())
-            return badInput("session '" + session.path() + "' was recorded on " + device.text(0),
-                            "this executor runs sessions recorded on the cpu");
-    } catch (const core::DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message);
-    }
+    return {};
+}
+
+core::Status requireDevice(core::Session& session, const Step& step, Device device) {
+    const bool gpu = step.recordedOn.starts_with("cuda");
+    if (step.recordedOn != "cpu" && !(gpu && device == Device::Cuda))
+        return badInput("session '" + session.path() + "' was recorded on " + step.recordedOn,
+                        gpu ? "run it with --device cuda" : "no executor runs that device's ops");
     return {};
 }
 
@@ -108,7 +125,7 @@ std::string frameworkVersion(core::Session& session) {
 }  // namespace
 
 core::Result<Step> loadStep(core::Session& session, std::int64_t id,
-                            std::optional<core::CostSet> costs) {
+                            std::optional<core::CostSet> costs, Device device) {
     auto graph = core::loadGraph(session, id, costs);
     if (!graph) return graph.error();
     auto ops = session.ops(id);
@@ -121,7 +138,11 @@ core::Result<Step> loadStep(core::Session& session, std::int64_t id,
         return badInput(
             "session '" + session.path() + "': step " + std::to_string(id) + " contradicts itself",
             "record it again");
-    if (const core::Status ok = requireRunnable(session, step); !ok) return ok.error();
+    if (const core::Status ok = requireArguments(session, step); !ok) return ok.error();
+    auto recordedOn = recordedDevice(session);
+    if (!recordedOn) return recordedOn.error();
+    step.recordedOn = std::move(*recordedOn);
+    if (const core::Status ok = requireDevice(session, step, device); !ok) return ok.error();
     if (const core::Status ok = loadShapes(session, step); !ok) return ok.error();
     if (const core::Status ok = loadConstants(session, step); !ok) return ok.error();
     auto generators = session.generators(id);

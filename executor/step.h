@@ -15,6 +15,9 @@
 
 namespace hw::executor {
 
+/// Where every tensor of a run lives, whichever device it was recorded on.
+enum class Device { Cpu, Cuda };
+
 /// Shape and place of a tensor on its storage.
 struct TensorShape {
     std::string dtype;                         // "float32"; empty when the tensor was not recorded
@@ -38,12 +41,14 @@ struct Step {
     std::vector<core::Generator> generators;
     Environment environment;
     std::string frameworkVersion;
+    std::string recordedOn;  // "cpu", "cuda:0"
 };
 
 /// Loads step `id` with the given costs. Errors: BadInput when the session has no such step, or was
-/// not recorded with arguments (imported logs), or holds another device's tensors.
+/// not recorded with arguments (imported logs), or holds tensors of
+/// devices that a run on `device` cannot stand in for: a GPU's on the CPU, or several GPUs'.
 core::Result<Step> loadStep(core::Session& session, std::int64_t id,
-                            std::optional<core::CostSet> costs);
+                            std::optional<core::CostSet> costs, Device device = Device::Cpu);
 
 /// The first bytes of a constant: the stored ones; without, zeros for integers and, for floating
 /// types, small positive values that depend on the storage alone (weights of two dimensions and

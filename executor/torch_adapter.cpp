@@ -15,11 +15,19 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <stdexcept>
+
+#include "executor/cuda_adapter.h"
 
 namespace hw::executor::torch {
 namespace {
 
 MemoryTracker* installed = nullptr;
+bool onGpu = false;
+
+void require(const core::Status& done) {
+    if (!done) throw std::runtime_error(done.error().what);
+}
 
 void releaseBlock(void* pointer) {
     installed->release(pointer);
@@ -54,7 +62,25 @@ private:
 
 }  // namespace
 
+core::Status open(Device device) {
+    onGpu = device == Device::Cuda;
+    return onGpu ? cuda::open() : core::Status();
+}
+
+c10::Device device() {
+    return onGpu ? c10::Device(c10::DeviceType::CUDA, 0) : c10::Device(c10::DeviceType::CPU);
+}
+
+MemorySource& memory() {
+    return onGpu ? cuda::memory() : hostMemory();
+}
+
+void synchronize() {
+    if (onGpu) require(cuda::synchronize());
+}
+
 void installAllocator(MemoryTracker& tracker) {
+    if (onGpu) return cuda::installAllocator(tracker);
     static TrackedAllocator allocator;
     installed = &tracker;
     c10::SetCPUAllocator(&allocator, /*priority=*/200);
@@ -121,14 +147,15 @@ std::optional<c10::MemoryFormat> memoryFormatFromName(const std::string& name) {
 }
 
 c10::Storage makeStorage(std::size_t bytes) {
-    return c10::Storage(c10::Storage::use_byte_size_t(), bytes, c10::GetCPUAllocator(),
-                        /*resizable=*/true);
+    return c10::Storage(c10::Storage::use_byte_size_t(), bytes,
+                        onGpu ? cuda::allocator() : c10::GetCPUAllocator(), /*resizable=*/true);
 }
 
 at::Tensor makeView(const c10::Storage& storage, c10::ScalarType dtype, at::IntArrayRef sizes,
                     at::IntArrayRef strides, std::int64_t offset) {
     at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(storage), c10::DispatchKeySet(c10::DispatchKey::CPU),
+        c10::Storage(storage),
+        c10::DispatchKeySet(onGpu ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU),
         c10::scalarTypeToTypeMeta(dtype));
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
     tensor.unsafeGetTensorImpl()->set_storage_offset(offset);
@@ -146,7 +173,25 @@ at::Tensor wrappedNumber(const c10::Scalar& value) {
     return tensor;
 }
 
-TensorBytes bytesOf(const at::Tensor& tensor) {
+std::span<const std::byte> HostView::of(const c10::Storage& storage) {
+    const auto* data = static_cast<const std::byte*>(storage.data());
+    if (!onGpu) return {data, storage.nbytes()};
+    copies_.emplace_back(storage.nbytes());
+    require(cuda::toHost(copies_.back(), data));
+    return copies_.back();
+}
+
+core::Status writeStorage(const c10::Storage& storage,
+                          const std::function<core::Status(std::span<std::byte>)>& fill) {
+    auto* data = static_cast<std::byte*>(const_cast<void*>(storage.data()));
+    if (!onGpu) return fill({data, storage.nbytes()});
+    std::vector<std::byte> copy(storage.nbytes());
+    const core::Status done = fill(copy);
+    if (done) require(cuda::toDevice(data, copy));
+    return done;
+}
+
+TensorBytes HostView::of(const at::Tensor& tensor) {
     TensorBytes bytes;
     bytes.elementBytes = tensor.element_size();
     switch (tensor.scalar_type()) {
@@ -170,11 +215,14 @@ TensorBytes bytesOf(const at::Tensor& tensor) {
     }
     bytes.sizes = tensor.sizes().vec();
     bytes.strides = tensor.strides().vec();
-    if (tensor.numel() > 0) bytes.data = static_cast<const std::byte*>(tensor.data_ptr());
+    if (tensor.numel() > 0)
+        bytes.data = of(tensor.storage()).data() +
+                     tensor.storage_offset() * static_cast<std::int64_t>(bytes.elementBytes);
     return bytes;
 }
 
 at::Generator makeGenerator(bool isDefault) {
+    if (onGpu) return cuda::makeGenerator(isDefault);
     return isDefault ? at::detail::getDefaultCPUGenerator() : at::detail::createCPUGenerator();
 }
 

@@ -8,6 +8,8 @@
 #include <ATen/core/stack.h>
 
 #include <cstddef>
+#include <deque>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,8 +21,15 @@
 
 namespace hw::executor::torch {
 
-/// Makes `tracker` (which must live as long as the process uses tensors) the allocator of the CPU.
+/// Chooses where all tensors live; the CPU without. To be called once, before anything else here.
+/// Errors: Usage where there is no such device, or this executor is not built for it.
+core::Status open(Device device);
+c10::Device device();
+MemorySource& memory();  // of the device
+/// Makes `tracker` (which must live as long as the process uses tensors) the device's allocator.
 void installAllocator(MemoryTracker& tracker);
+/// Waits for kernels that still run. Throws when one failed.
+void synchronize();
 /// Threads, default dtype and flags as captured. Returns notes on what could not be set.
 std::vector<std::string> applyEnvironment(const Environment& environment);
 std::string libtorchVersion();  // "1.13"
@@ -41,9 +50,23 @@ at::Tensor alias(const at::Tensor& tensor);
 /// A Python number where a tensor is expected: it takes part in type promotion as a number does.
 at::Tensor wrappedNumber(const c10::Scalar& value);
 
-TensorBytes bytesOf(const at::Tensor& tensor);
+/// What the host reads of storages and tensors: their own memory on the CPU, on a GPU copies that
+/// live as long as this does. Throws when a copy fails.
+class HostView {
+public:
+    std::span<const std::byte> of(const c10::Storage& storage);
+    TensorBytes of(const at::Tensor& tensor);
 
-/// A fresh CPU generator, or the default one.
+private:
+    std::deque<std::vector<std::byte>> copies_;
+};
+
+/// Lets `fill` write the bytes of a storage (on a GPU: a copy that is zero first).
+/// Errors: those of `fill`. Throws when a copy fails.
+core::Status writeStorage(const c10::Storage& storage,
+                          const std::function<core::Status(std::span<std::byte>)>& fill);
+
+/// A fresh generator of the device, or its default one.
 at::Generator makeGenerator(bool isDefault);
 /// Errors: BadInput when the state does not fit this libtorch.
 core::Status setState(at::Generator& generator, std::span<const std::byte> state);

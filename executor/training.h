@@ -20,7 +20,7 @@ struct Course {
 core::OpIndex lossOp(const Step& step);
 
 /// Trains `steps` steps unplanned and, with `planned`, as many under the plan, and compares every
-/// loss and the bytes of what the last step leaves. Errors: those of Interpreter::run().
+/// loss and every element of what the last step leaves. Errors: those of Interpreter::run().
 core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, int steps,
                                   const Course& unplanned, const Course* planned);
 

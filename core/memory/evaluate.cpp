@@ -2,7 +2,11 @@
 #include "core/memory/evaluate.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 #include <utility>
+
+#include "core/plan/codec.h"
 
 namespace hw::core {
 namespace {
@@ -69,7 +73,7 @@ private:
             case ActionKind::Free:
                 return free(action.target);
             case ActionKind::Encode:
-                return encode(action.target, action.encodedBytes);
+                return encode(action);
             case ActionKind::Decode:
                 return decode(action.target);
         }
@@ -162,13 +166,17 @@ private:
     }
 
     // While a codec runs both forms are resident; views do not survive it.
-    bool encode(StorageIndex s, Bytes bytes) {
+    bool encode(const Action& action) {
+        const StorageIndex s = action.target;
+        const Bytes bytes = action.encodedBytes;
         if (!resident_[s])
             return fail("storage " + std::to_string(s) + " is encoded while not resident");
         if (bytes < Bytes(0)) return fail("an encoded form has a negative size");
         during_ = live_ + bytes;
         if (!free(s)) return false;
         encoded_[s] = bytes;
+        codecs_[s] = action.codec;
+        result_.time += codecTime(action.codec, graph_.storages[s].bytes, bytes);
         live_ += bytes;
         return true;
     }
@@ -176,6 +184,7 @@ private:
         if (encoded_[s] < Bytes(0))
             return fail("storage " + std::to_string(s) + " is decoded but not encoded");
         during_ = live_ + graph_.storages[s].bytes;
+        result_.time += codecTime(codecs_[s], graph_.storages[s].bytes, encoded_[s]);
         live_ -= encoded_[s];
         encoded_[s] = Bytes(-1);
         place(s, version_[s]);
@@ -227,6 +236,7 @@ private:
     const TrainingGraph& graph_;
     std::vector<bool> resident_;
     std::vector<Bytes> encoded_;  // bytes of the encoded form, -1 when there is none
+    std::map<StorageIndex, std::string_view> codecs_;  // of encoded forms; the schedule's names
     std::vector<std::int32_t> version_;
     std::vector<bool> defined_;
     std::vector<bool> computed_;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Records real training steps, plans them and runs the plans natively: peaks as predicted, no byte different."""
+import glob
 import json
 import os
 import shutil
@@ -9,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import torch2
 
 BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -92,7 +95,8 @@ class RunTest(unittest.TestCase):
         self.assertTrue(errors.startswith("highwater: error: "), errors)
         for arguments, expected in ((("missing.hws",), 4), ((plan,), 4), ((self.sessions["lstm"], "missing.json"), 4),
                                     ((self.sessions["lstm"], "--step", "99"), 4), ((), 2),
-                                    ((self.sessions["lstm"], "--device", "abacus"), 2)):
+                                    ((self.sessions["lstm"], "--device", "abacus"), 2),
+                                    ((self.sessions["lstm"], "--device", "cuda"), 2)):
             with self.subTest(arguments):
                 code, out, errors = run(EXECUTOR, *arguments)
                 self.assertEqual((code, out), (expected, ""))
@@ -209,6 +213,36 @@ class RunTest(unittest.TestCase):
         self.assertEqual(report["arena_bytes"], planned["arena_bytes"])
         self.assertLessEqual(report["arena_bytes"], planned["budget_bytes"])
         self.assertEqual(report["notes"], [])
+
+
+@unittest.skipUnless(torch2.TORCH2 and glob.glob(EXECUTOR + "-2.*"),
+                     "no executor for torch 2.x; enable with: cmake -DHIGHWATER_TORCH=FOLDER/packages/torch")
+class Torch2Test(unittest.TestCase):
+    def test_a_session_of_torch_2(self):
+        with tempfile.TemporaryDirectory() as folder:
+            session, plan = os.path.join(folder, "a.hws"), os.path.join(folder, "a.plan.json")
+            code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "1", "--", torch2.TORCH2,
+                                  os.path.join(ROOT, "training", "transformer.py"), "--steps", "2", "--batch", "4",
+                                  "--width", "64")
+            self.assertEqual(code, 0, errors)
+            code, _, errors = run(HIGHWATER, "plan", session, "--planner", "dtr:eqclass", "--ratio", "0.8", "-o", plan)
+            self.assertEqual(code, 0, errors)
+            code, out, errors = run(HIGHWATER, "run", session, plan, "--repeat", "1", "--steps", "2", "--json")
+            self.assertEqual(code, 0, out + errors)
+            report = json.loads(out)
+            self.assertEqual((report["outputs_different"], report["fallbacks"]), (0, 0), report)
+            self.assertEqual(report["training"]["final_different"], 0)
+            self.assertLess(abs(report["measured_peak_bytes"] - report["predicted_peak_bytes"]),
+                            0.001 * report["predicted_peak_bytes"])
+
+    def test_a_gpu_that_is_not_there(self):
+        if os.path.exists("/proc/driver/nvidia/version"):
+            self.skipTest("this machine has a driver: see tests/gpu")
+        session = glob.glob(os.path.join(ROOT, "..", "sessions", "*.hws"))[0]
+        for executor in [EXECUTOR, *glob.glob(EXECUTOR + "-2.*")]:
+            code, out, errors = run(executor, session, "--device", "cuda")
+            self.assertEqual((code, out), (2, ""), errors)
+            self.assertRegex(errors, "highwater: error: .*(GPU|cpu).*\nhint: ")
 
 
 if __name__ == "__main__":

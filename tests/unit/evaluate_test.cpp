@@ -2,6 +2,7 @@
 // The judge, rule by rule (DESIGN.md section 5 numbers them).
 #include "core/memory/evaluate.h"
 
+#include "core/plan/codec.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::core {
@@ -189,6 +190,16 @@ TEST(Evaluate, EncodedFormsReplaceStorages) {
     EXPECT_EQ(curve[1].during, Bytes(66));
     EXPECT_EQ(curve[2].during, Bytes(102));
     EXPECT_EQ(curve[3].during, Bytes(166));
+    EXPECT_EQ(result.time, graph.totalTime() + codecTime("bits", Bytes(64), Bytes(2)) * 2);
+}
+
+TEST(Evaluate, CodecsTakeTheTimeOfTheirElements) {
+    EXPECT_EQ(codecTime(kMaskCodec, Bytes(4096), Bytes(8 + 128)), Nanoseconds(1632));
+    EXPECT_EQ(codecTime(kSignCodec, Bytes(4096), Bytes(128)),
+              codecTime(kSignCodec, Bytes(8192), Bytes(128)))
+        << "as many elements, of twice the width";
+    EXPECT_EQ(codecTime(kIndexCodec, Bytes(4096), Bytes(2048)), Nanoseconds(512));
+    EXPECT_GT(codecTime("unknown", Bytes(4096), Bytes(2048)), Nanoseconds(0));
 }
 
 TEST(Evaluate, NamesWhatIsWrongWithNonsense) {

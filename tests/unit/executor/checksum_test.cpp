@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <set>
 
@@ -46,6 +47,17 @@ TEST(Checksum, AStridedTensorIsItsElementsOnly) {
     EXPECT_EQ(column(), before) << "not an element of it";
     data[8] = 99;
     EXPECT_NE(column(), before) << "its second element";
+}
+
+TEST(ElementsOf, LeavesOutWhatNoElementCovers) {
+    const std::vector<float> data{0, 1, 2, 3, 4, 5};
+    const std::vector<std::byte> column = elementsOf(floats(data, {2}, {3}, 1));
+    ASSERT_EQ(column.size(), 2 * sizeof(float));
+    float values[2];
+    std::memcpy(values, column.data(), sizeof values);
+    EXPECT_EQ(values[0], 1);
+    EXPECT_EQ(values[1], 4);
+    EXPECT_TRUE(elementsOf(floats(data, {0, 3}, {3, 1})).empty());
 }
 
 TEST(Checksum, BroadcastAndEmptyTensors) {

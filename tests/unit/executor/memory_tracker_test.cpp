@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 
 using namespace hw::executor;
 using hw::core::Bytes;
@@ -104,4 +106,78 @@ TEST(MemoryTracker, CheckingModeZeroesNewBlocks) {
         tracker.release(block);
         EXPECT_EQ(block[3], 0xff) << "the arena still holds what was left in it";
     }
+}
+
+namespace {
+
+// Stands in for a device: memory of its own with wider alignment, and no more than it has.
+class SmallMemory final : public MemorySource {
+public:
+    void* take(std::size_t bytes, std::size_t alignment) override {
+        if (bytes > left_) return nullptr;
+        left_ -= bytes;
+        void* block = hostMemory().take(bytes, std::max<std::size_t>(alignment, 512));
+        taken_[block] = bytes;
+        return block;
+    }
+    void give(void* block) override {
+        left_ += taken_.at(block);
+        taken_.erase(block);
+        hostMemory().give(block);
+    }
+    void fill(void* block, int byte, std::size_t bytes) override {
+        ++fills;
+        hostMemory().fill(block, byte, bytes);
+    }
+    Bytes alignment() const override { return Bytes(512); }
+    std::size_t blocks() const { return taken_.size(); }
+
+    int fills = 0;
+
+private:
+    std::size_t left_ = 10'000;
+    std::map<void*, std::size_t> taken_;
+};
+
+}  // namespace
+
+TEST(MemoryTracker, TakesEverythingFromItsSource) {
+    SmallMemory memory;
+    {
+        MemoryTracker tracker(memory);
+        ASSERT_TRUE(tracker.setArena(Bytes(4096)));
+        EXPECT_FALSE(tracker.setArena(Bytes(20'000))) << "more than there is";
+        ASSERT_TRUE(tracker.setArena(Bytes(4096)));
+        tracker.setChecking(true);
+        const std::vector<ArenaSlot> slots{{Bytes(512), Bytes(100)}};
+        tracker.beginWindow(&kName, &slots, false);
+        void* inside = tracker.allocate(100);
+        void* outside = tracker.allocate(200);  // not planned
+        EXPECT_EQ(memory.blocks(), 2u);
+        EXPECT_EQ(tracker.allocate(50'000), nullptr);
+        tracker.endWindow();
+        EXPECT_EQ(tracker.fallbacks().size(), 2u);
+        tracker.release(inside);
+        tracker.release(outside);
+        EXPECT_EQ(memory.fills, 4) << "when they come and when they go";
+        EXPECT_EQ(memory.blocks(), 1u) << "the arena";
+        EXPECT_EQ(tracker.live(), Bytes(0));
+    }
+    EXPECT_EQ(memory.blocks(), 0u);
+}
+
+TEST(MemoryTracker, WhatIsDisownedIsNotCountedWhenItGoes) {
+    MemoryTracker tracker;
+    tracker.beginWindow(&kName, nullptr, false);
+    void* kept = tracker.allocate(1000);
+    tracker.endWindow();
+    EXPECT_EQ(tracker.disownLive(), Bytes(1000));
+    tracker.beginWindow(&kName, nullptr, false);
+    void* counted = tracker.allocate(10);
+    tracker.endWindow();
+    EXPECT_EQ(tracker.live(), Bytes(10));
+    tracker.release(kept);
+    EXPECT_EQ(tracker.live(), Bytes(10));
+    tracker.release(counted);
+    EXPECT_EQ(tracker.live(), Bytes(0));
 }
