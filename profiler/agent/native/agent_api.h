@@ -7,6 +7,7 @@
 namespace hw::profiler::native {
 
 struct AgentApi {
+    std::uint64_t size;   // of this structure: an agent of another build is not called
     std::uint32_t magic;  // of the wire format
     std::uint16_t version;
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
