@@ -6,10 +6,14 @@
 #include <QMainWindow>
 #include <optional>
 
+#include "viewer/models/recorder.h"
 #include "viewer/models/workspace.h"
+#include "viewer/panels/attach_dialog.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/empty_state.h"
 #include "viewer/panels/layers_panel.h"
+#include "viewer/panels/plan_actions.h"
+#include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
@@ -27,6 +31,9 @@ public:
     ComparePanel& compare() const { return *compare_; }
     TracePanel& trace() const { return *trace_; }
     EmptyState& emptyState() const { return *empty_; }
+    StepsPanel& steps() const { return *steps_; }
+    Recorder& recorder() { return recorder_; }
+    AttachDialog& attachDialog() const { return *attach_; }
 
     void open(const QString& path, const QStringList& plans = {});
     /// Loads and computes all that the window shows before it returns; for pictures.
@@ -44,6 +51,7 @@ private:
     void buildDocks();
     void buildStatusBar();
     void connectWorkspace();
+    void connectRecorder();
     QDockWidget* dock(Panel* panel, const QString& name);
     QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
     void arrange();
@@ -51,15 +59,22 @@ private:
     void showFailure(const QString& what, const QString& hint);
     void chooseFile();
     void savePicture();
+    void writeReport();
     void showHelp();
 
     Workspace workspace_;
+    Recorder recorder_;
     EmptyState* empty_;
     TimelinePanel* timeline_;
     WhatIfPanel* whatIf_;
     ComparePanel* compare_;
     LayersPanel* layers_;
     TracePanel* trace_;
+    StepsPanel* steps_;
+    QDockWidget* stepsDock_ = nullptr;  // shown for several steps
+    AttachDialog* attach_;
+    PlanActions* planActions_;
+    std::string shown_;  // path of the document that the docks were arranged for
     std::vector<QDockWidget*> docks_;
     std::vector<QAction*> documentActions_;  // of no use without a document
     QLabel* title_ = nullptr;

@@ -100,6 +100,7 @@ std::vector<core::Category> TimelinePlot::categories() const {
 
 void TimelinePlot::setDocument(const DocumentPointer& document) {
     document_ = document;
+    window_ = {};
     plan_ = nullptr;
     budget_.reset();
     selected_ = core::kNone;
@@ -232,10 +233,12 @@ void TimelinePlot::rebuild() {
         return std::clamp(milliseconds(time), seen.lower, seen.upper);
     };
     std::vector<QVector<QCPGraphData>> data(stack_.size());
-    const std::vector<std::size_t> chosen = visibleMoments(document_->curve, from, to, columns);
+    if (document_->series) window_ = document_->series->window(from, to, columns);
+    const StepCurve& drawn = curve();
+    const std::vector<std::size_t> chosen = visibleMoments(drawn, from, to, columns);
     for (std::size_t n = 0; n <= chosen.size() && !chosen.empty(); ++n) {
         const bool closing = n == chosen.size();
-        const Moment& moment = document_->curve.moments[chosen[closing ? n - 1 : n]];
+        const Moment& moment = drawn.moments[chosen[closing ? n - 1 : n]];
         const double at = key(closing ? moment.end : moment.begin);
         core::Bytes top;
         for (std::size_t i = 0; i < stack_.size(); ++i) {
@@ -260,6 +263,10 @@ void TimelinePlot::rebuild() {
     replot(rpQueuedReplot);
 }
 
+const StepCurve& TimelinePlot::curve() const {
+    return document_->series && !window_.moments.empty() ? window_ : document_->curve;
+}
+
 double TimelinePlot::highestDrawn() const {
     double highest = 0;
     if (!stack_.empty())
@@ -272,7 +279,7 @@ void TimelinePlot::showReadout(std::optional<double> at) {
     if (!document_ || !at || *at < 0 || *at > endMilliseconds())
         readout_->show(std::nullopt);
     else
-        readout_->show(readoutAt(*document_, plan_, nanoseconds(*at)));
+        readout_->show(readoutAt(*document_, curve(), plan_, nanoseconds(*at)));
 }
 
 void TimelinePlot::mouseMoveEvent(QMouseEvent* event) {
@@ -300,7 +307,7 @@ void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
     if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
     const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
     if (at < 0 || at > milliseconds(document_->curve.time)) return;
-    const Moment& moment = document_->curve.moments[document_->curve.momentAt(nanoseconds(at))];
+    const Moment& moment = curve().moments[curve().momentAt(nanoseconds(at))];
     if (moment.op != core::kNone) emit opClicked(moment.op);
 }
 
