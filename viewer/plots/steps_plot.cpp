@@ -4,8 +4,8 @@
 #include <QMouseEvent>
 #include <QToolTip>
 #include <algorithm>
-#include <cmath>
 
+#include "viewer/plots/area_graph.h"
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/theme.h"
 
@@ -26,14 +26,12 @@ StepsPlot::StepsPlot(QWidget* parent) : Plot(parent) {
     axisRect()->setMinimumMargins(QMargins(kLeftMargin, 8, kRightMargin, 22));
     xAxis->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("s"), 7));
     const auto step = [this] {
-        QCPGraph* made = addGraph();
+        auto* made = new AreaGraph(xAxis, yAxis);
         made->setLineStyle(QCPGraph::lsStepLeft);
         made->setAdaptiveSampling(false);  // reduced already, peaks kept
         return made;
     };
-    lowest_ = step(), highest_ = step(), currentBase_ = step(), current_ = step();
-    highest_->setChannelFillGraph(nullptr);
-    current_->setChannelFillGraph(nullptr);
+    highest_ = step(), current_ = step();
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     axisRect()->setRangeDrag(Qt::Horizontal);
     axisRect()->setRangeZoom(Qt::Horizontal);
@@ -58,17 +56,10 @@ StepsPlot::StepsPlot(QWidget* parent) : Plot(parent) {
 void StepsPlot::applyTheme() {
     Plot::applyTheme();
     xAxis->grid()->setVisible(false);
-    QColor fill = theme().accent;
-    fill.setAlphaF(theme().light ? 0.30F : 0.34F);
-    lowest_->setPen(Qt::NoPen);
-    lowest_->setBrush(Qt::NoBrush);
-    highest_->setPen(QPen(blend(theme().panel, theme().accent, 0.7), 1));
-    highest_->setBrush(fill);
-    currentBase_->setPen(Qt::NoPen);
-    currentBase_->setBrush(Qt::NoBrush);
-    fill.setAlphaF(0.85F);
+    highest_->setPen(Qt::NoPen);
+    highest_->setBrush(blend(theme().panel, theme().accent, theme().light ? 0.30 : 0.34));
     current_->setPen(Qt::NoPen);
-    current_->setBrush(fill);
+    current_->setBrush(blend(theme().panel, theme().accent, 0.85));
     for (QCPItemRect* gap : gaps_) gap->setBrush(QBrush(theme().line, Qt::BDiagPattern));
     peak_->setColor(theme().alert);
     peak_->setFont(uiFont(kAxisPixels, true));
@@ -96,7 +87,7 @@ void StepsPlot::rebuild() {
     for (QCPItemRect* gap : gaps_) removeItem(gap);
     gaps_.clear();
     drawn_ = 0;
-    QVector<QCPGraphData> low, high, current;
+    QVector<QCPGraphData> high, current;
     peak_->setVisible(false);
     if (document_ && !document_->overview.empty()) {
         const std::vector<StepSummary>& steps = document_->overview;
@@ -108,15 +99,13 @@ void StepsPlot::rebuild() {
             const double begin = seconds(step.begin);
             if (drawn_ > 0 && begin - before > end * kGapShare) addGap(before, begin);
             for (const StepSummary::Piece& piece : step.pieces) {
-                low.push_back({seconds(piece.begin), size.value(piece.lowest)});
                 high.push_back({seconds(piece.begin), size.value(piece.highest)});
                 if (step.step == document_->step) current.push_back(high.back());
             }
             before = seconds(step.end);
             if (step.step == document_->step && !current.isEmpty())
                 current.push_back({before, current.back().value});
-            high.push_back({before, high.isEmpty() ? 0 : high.back().value});
-            high.push_back({before, std::nan("")});  // nothing between steps
+            high.push_back({before, 0});  // nothing between steps
             if (step.peak > highest->peak) highest = &step;
             ++drawn_;
         }
@@ -132,7 +121,6 @@ void StepsPlot::rebuild() {
             size.value(highest->peak) * 1.02);
         peak_->setVisible(true);
     }
-    lowest_->data()->set(low, true);
     highest_->data()->set(high, true);
     current_->data()->set(current, true);
     replot(rpQueuedReplot);

@@ -32,7 +32,7 @@ private:
     void addGap(double from, double to);
 
     DocumentPointer document_;
-    QCPGraph *lowest_, *highest_, *current_, *currentBase_;
+    QCPGraph *highest_, *current_;
     std::vector<QCPItemRect*> gaps_;
     QCPItemText* peak_;
     QPoint pressed_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "viewer/plots/area_graph.h"
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/theme.h"
 
@@ -78,9 +79,8 @@ void TimelinePlot::applyTheme() {
     laneArea_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     area_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     for (auto& [category, graph] : stack_) {
-        QColor fill = theme().category(category);
-        fill.setAlphaF(theme().light ? 0.88F : 0.84F);
-        graph->setBrush(fill);
+        graph->setBrush(
+            blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
     replot(rpQueuedReplot);
@@ -118,7 +118,7 @@ void TimelinePlot::buildGraphs() {
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
     QCPGraph* below = nullptr;
     for (const core::Category category : categories()) {
-        QCPGraph* graph = addGraph(time, size);
+        auto* graph = new AreaGraph(time, size);
         graph->setLineStyle(QCPGraph::lsStepLeft);
         graph->setPen(Qt::NoPen);
         graph->setAntialiasedFill(false);
@@ -126,6 +126,11 @@ void TimelinePlot::buildGraphs() {
         if (below) graph->setChannelFillGraph(below);
         stack_.emplace_back(category, graph);
         below = graph;
+    }
+    QCPGraph* lower = nullptr;
+    for (const auto& [category, graph] : stack_) {
+        static_cast<AreaGraph*>(graph)->setStack(lower, below);
+        lower = graph;
     }
     planGraph_ = addGraph(time, size);
     planGraph_->setLineStyle(QCPGraph::lsStepLeft);
