@@ -36,6 +36,7 @@ void addRecord(CLI::App& app, Common& common);
 void addAttach(CLI::App& app, Common& common);
 void addDetach(CLI::App& app, Common& common);
 void addList(CLI::App& app, Common& common);
+void addReport(CLI::App& app, Common& common);
 void addRun(CLI::App& app, Common& common);
 void addSweep(CLI::App& app, Common& common);
 void addShot(CLI::App& app, Common& common);

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
     addCategorize(app, common);
     addView(app, common);
     addShot(app, common);
+    addReport(app, common);
     try {
         app.parse(argc, argv);
         return common.exitCode;

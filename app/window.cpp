@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `view` and `shot`, and the window without arguments.
+// `view`, `shot` and `report`, and the window without arguments.
 #include <iostream>
 
 #include "app/cli.h"
@@ -28,6 +28,15 @@ int takeShot(const viewer::ShotOptions& options, const Common& common) {
             {{"file", summary->file}, {"width", summary->width}, {"height", summary->height}});
     else
         std::cout << summary->file << ": " << summary->width << " x " << summary->height << '\n';
+    return 0;
+}
+
+int writeReport(const viewer::ReportOptions& options, const Common& common) {
+    if (const core::Status done = viewer::report(options); !done) return fail(done.error());
+    if (common.json)
+        printJson({{"file", options.output}});
+    else
+        std::cout << "written to " << options.output << '\n';
     return 0;
 }
 
@@ -87,7 +96,28 @@ void addShot(CLI::App& app, Common& common) {
     command->callback([options, &common] { common.exitCode = takeShot(*options, common); });
 }
 
+void addReport(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "report",
+                               "Write the story of a step as one HTML or PDF file; plans the step "
+                               "and needs no display");
+    auto options = std::make_shared<viewer::ReportOptions>();
+    command->add_option("SESSION", options->session, "A session or an importable file")->required();
+    command->add_option("-o,--output", options->output, "The report: .html or .pdf")->required();
+    command->add_option("--plan", options->plans, "Plans to compare; the first one is the chosen");
+    command->add_option("--ratio", options->ratio, "The budget as a share of the recorded peak");
+    command->add_option("--step", options->step, "The step (default: the last complete one)");
+    command->add_option("--planners", options->planners, "Planners, separated by commas")
+        ->delimiter(',');
+    command->callback([options, &common] { common.exitCode = writeReport(*options, common); });
+}
+
 #else
+
+void addReport(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "report", "Write a report (not in this build)");
+    command->prefix_command();
+    command->callback([&common] { common.exitCode = noWindow(); });
+}
 
 void addShot(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "shot", "Save a view as a picture (not in this build)");

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/made_up_events.h"
 #include "core/session/session.h"
 
 namespace {
@@ -35,57 +36,23 @@ void checked(const Status& status) {
     if (!status) stop(status.error());
 }
 
-/// Allocations and releases as a caching allocator logs them: up to 2,000 blocks alive, in 512-byte
-/// units, 1 to 200 microseconds apart.
-std::vector<MemoryEventRow> makeEvents(std::int64_t count) {
-    std::mt19937_64 random(1);
-    struct Block {
-        std::int64_t address, bytes;
-    };
-    std::vector<Block> alive;
-    std::vector<MemoryEventRow> events;
-    events.reserve(static_cast<std::size_t>(count));
-    MemoryEventRow row;
-    row.timeNs = 1'000'000'000;
-    std::int64_t allocated = 0, reserved = 0;
-    for (std::int64_t i = 0; i < count; ++i) {
-        row.timeNs += 1000 + static_cast<std::int64_t>(random() % 199'000);
-        const bool allocate =
-            alive.empty() || (alive.size() < 2000 && random() % (2000 + alive.size()) < 2000);
-        if (allocate) {
-            const auto bytes = static_cast<std::int64_t>(512 << random() % 12);
-            const auto address =
-                static_cast<std::int64_t>(0x7f0000000000 + random() % (8LL << 30) / 512 * 512);
-            alive.push_back({address, bytes});
-            row.kind = "alloc", row.address = address, row.bytes = Bytes(bytes);
-        } else {
-            std::swap(alive[random() % alive.size()], alive.back());
-            row.kind = "free", row.address = alive.back().address;
-            row.bytes = Bytes(-alive.back().bytes);
-            alive.pop_back();
-        }
-        allocated += row.bytes.count();
-        reserved = std::max(reserved, (allocated + (2 << 20) - 1) / (2 << 20) * (2 << 20));
-        row.allocated = allocated, row.reserved = reserved;
-        events.push_back(row);
-    }
-    return events;
-}
-
 struct Figures {
     double perSecond = 0, bytesPerEvent = 0, openMs = 0;
     double wholeMs = 0, windowMs = 0, eventsMs = 0;  // medians
 };
 
 double median(std::vector<double> values) {
-    std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
-                     values.end());
+    std::nth_element(values.begin(),
+                     values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
     return values[values.size() / 2];
 }
 
 Figures measure(const std::string& path, std::int64_t count) {
     Figures figures;
-    const std::vector<MemoryEventRow> events = makeEvents(count);
+    std::vector<MemoryEventRow> events;
+    events.reserve(static_cast<std::size_t>(count));
+    hw::bench::MadeUpEvents source;
+    for (std::int64_t i = 0; i < count; ++i) events.push_back(source.next());
     auto begin = Clock::now();
     {
         Session session = checked(Session::create(path));

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "viewer/export/picture.h"
+#include "viewer/export/report.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/panel.h"
 #include "viewer/plots/theme.h"
@@ -103,16 +104,16 @@ core::Result<QSize> draw(QWidget& widget, const ShotOptions& options, int natura
     return widget.size();
 }
 
-void selectPlanners(Workspace& workspace, const ShotOptions& options, bool every) {
+void selectPlanners(Workspace& workspace, const std::vector<std::string>& planners, bool every) {
     QStringList names;
-    for (const std::string& name : options.planners) names << QString::fromStdString(name);
+    for (const std::string& name : planners) names << QString::fromStdString(name);
     if (!names.isEmpty() || every)
         workspace.selectPlanners(names.isEmpty() ? Workspace::planners() : names);
 }
 
 core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options) {
     Workspace workspace;
-    selectPlanners(workspace, options, kind.everyPlanner);
+    selectPlanners(workspace, options.planners, kind.everyPlanner);
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
@@ -133,7 +134,7 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options)
 core::Result<QSize> drawWindow(const ShotOptions& options) {
     MainWindow window;
     window.resize(options.width, kWindowHeight);
-    selectPlanners(window.workspace(), options, false);
+    selectPlanners(window.workspace(), options.planners, false);
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready.error();
@@ -168,6 +169,26 @@ core::Result<ShotSummary> shot(const ShotOptions& options) {
     const double scale = pixels ? options.scale : 1;
     return ShotSummary{options.output, static_cast<int>(std::lround(drawn->width() * scale)),
                        static_cast<int>(std::lround(drawn->height() * scale))};
+}
+
+core::Status report(const ReportOptions& options) {
+    if (core::Status name = checkReportName(options.output); !name) return name;
+    for (const std::string& planner : options.planners)
+        if (const auto known = planners::makePlanner(planner); !known) return known.error();
+    if (options.ratio && !(*options.ratio > 0 && *options.ratio <= 1))
+        return core::Error{core::ErrorCode::Usage, "the budget is no share of the peak",
+                           "--ratio lies above 0 and at most at 1, such as 0.5"};
+    ensureApplication();
+    dress(true);
+    Workspace workspace;
+    selectPlanners(workspace, options.planners, false);
+    if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
+        !opened)
+        return opened;
+    if (options.ratio) workspace.placeBudget(*options.ratio);
+    if (core::Status planned = workspace.planNow(); !planned) return planned;
+    if (core::Status drawn = workspace.frontierNow(); !drawn) return drawn;
+    return saveReport(workspace, options.output);
 }
 
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,

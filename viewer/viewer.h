@@ -33,6 +33,19 @@ struct ShotSummary {
 /// BadInput (the session or a plan cannot be used, the file cannot be written).
 core::Result<ShotSummary> shot(const ShotOptions& options);
 
+struct ReportOptions {
+    std::string session;
+    std::vector<std::string> plans;     // plan files; the first one is the chosen plan
+    std::string output;                 // .html or .pdf
+    std::optional<std::int64_t> step;   // the last complete one otherwise
+    std::vector<std::string> planners;  // of the frontier; the usual ones otherwise
+    std::optional<double> ratio;        // budget as a share of the peak; the plan's, or 0.6
+};
+
+/// Writes the story of a step: its peak, who holds it, what less memory costs, the chosen plan.
+/// Plans where the session holds none; needs no display. Errors: as shot().
+core::Status report(const ReportOptions& options);
+
 /// Opens the window and returns its exit status when it is closed. An empty session shows how to
 /// get one. Usage: there is no display.
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,

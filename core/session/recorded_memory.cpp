@@ -20,9 +20,11 @@ class Loader {
 public:
     explicit Loader(Session& session) : database_(session.database()) {}
 
-    RecordedMemory load() {
+    RecordedMemory load(RecordedDetail detail) {
         loadLayers();
         loadOps();
+        found_.originNs = origin_;
+        if (detail == RecordedDetail::OpsOnly) return std::move(found_);
         chooseDevice();
         loadEvents();
         if (!found_.moments.empty()) loadStorages();
@@ -182,10 +184,10 @@ Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph
     }
 }
 
-Result<RecordedMemory> loadRecordedMemory(Session& session) {
+Result<RecordedMemory> loadRecordedMemory(Session& session, RecordedDetail detail) {
     try {
-        RecordedMemory found = Loader(session).load();
-        if (found.moments.empty() && found.spans.empty())
+        RecordedMemory found = Loader(session).load(detail);
+        if (detail == RecordedDetail::Everything && found.moments.empty() && found.spans.empty())
             return badInput("session '" + session.path() + "' holds no step and no memory event",
                             "record or import one that does");
         return found;

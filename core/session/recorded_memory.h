@@ -34,6 +34,7 @@ struct RecordedMemory {
     std::vector<Moment> moments;
     std::vector<OpSpan> spans;  // by begin
     std::vector<Residence> residences;
+    std::int64_t originNs = 0;  // the session's clock at the first op or event; 0 without times
     std::int64_t ordinal = -1;  // of the device; -1: the host
     Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
     std::string device;         // whose curve it is: the one with the highest, not the host's
@@ -47,8 +48,12 @@ Result<std::optional<Bytes>> deviceCapacity(Session& session);
 /// When each op of a graph that came from `session` began, on the clock of the recorded process; 0
 /// where it was not recorded. Errors: as above.
 Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph& graph);
+/// OpsOnly: no moments and residences, whose number may be large; the session's series tell the
+/// curve.
+enum class RecordedDetail : std::uint8_t { Everything, OpsOnly };
 
 /// Errors: BadInput when the session holds neither ops nor memory events.
-Result<RecordedMemory> loadRecordedMemory(Session& session);
+Result<RecordedMemory> loadRecordedMemory(Session& session,
+                                          RecordedDetail detail = RecordedDetail::Everything);
 
 }  // namespace hw::core

@@ -149,8 +149,15 @@ HW_EXPORT void hw_window(std::int64_t* out) {
 
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {
-    static const native::AgentApi api{wire::kMagic, wire::kVersion, &hw_send_frames,
-                                      &hw_block,    &hw_watch,      &hw_freed,
-                                      &hw_begin,    &hw_end,        &hw_pause};
+    static const native::AgentApi api{sizeof(native::AgentApi),
+                                      wire::kMagic,
+                                      wire::kVersion,
+                                      &hw_send_frames,
+                                      &hw_block,
+                                      &hw_watch,
+                                      &hw_freed,
+                                      &hw_begin,
+                                      &hw_end,
+                                      &hw_pause};
     return &api;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "core/import/import.h"
 #include "core/session/session.h"
@@ -13,6 +14,8 @@
 
 namespace hw::viewer {
 namespace {
+
+constexpr int kColumns = 2000;  // of a curve that is read anew for what is looked at
 
 void attachRun(PlanEntry& entry, const core::RunRow& run) {
     entry.measuredPeak = run.measuredPeak;
@@ -40,6 +43,8 @@ core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) 
     entry.lowerBound = plan.lowerBound;
     if (plan.lowerBound) entry.gap = ratio(judged.time - *plan.lowerBound, document.judged.time);
     entry.schedule = plan.schedule;
+    entry.header = plan;
+    entry.header.schedule.clear();
     entry.curve = stepCurve(document.graph, plan.schedule);
     return entry;
 }
@@ -133,21 +138,43 @@ void loadSurroundings(core::Session& session, Document& document) {
         document.capacity = *capacity;
 }
 
+// What follows from the graph alone.
+core::Status replay(Document& document, core::TrainingGraph graph) {
+    document.graph = std::move(graph);
+    document.baseline = core::baselineSchedule(document.graph);
+    document.judged = core::evaluate(document.graph, document.baseline);
+    if (!document.judged.valid)
+        return core::badInput("the recorded step contradicts itself: " + document.judged.why,
+                              "record it again, or choose another step");
+    document.curve = stepCurve(document.graph, document.baseline);
+    document.lanes = lanesOf(document.graph, document.curve);
+    document.floor = document.graph.floorBytes();
+    document.size = SizeUnit::fitting(document.judged.peak);
+    document.time = TimeFormat::fitting(document.judged.time);
+    return {};
+}
+
 // A trace without a step: its own curve, nothing to plan. False: there is nothing to show either.
 bool loadRecorded(core::Session& session, Document& document) {
-    core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(session);
+    const std::shared_ptr<RecordedSeries> series = RecordedSeries::find(session);
+    core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
+        session, series ? core::RecordedDetail::OpsOnly : core::RecordedDetail::Everything);
     if (!memory) return false;
     loadSurroundings(session, document);
     document.plannable = false;
     document.ordinal = memory->ordinal;
-    document.curve = recordedCurve(*memory);
+    if (series) series->startAt(memory->originNs);
+    document.series = series;
+    document.curve = series ? series->window(core::Nanoseconds(0), series->length(), kColumns)
+                            : recordedCurve(*memory);
     document.lanes = recordedLanes(*memory, document.curve);
     document.graph = std::move(memory->graph);
     document.judged.peak = document.floor = document.curve.peak;
     document.judged.time = document.curve.time;
     document.size = SizeUnit::fitting(document.curve.peak);
     document.time = TimeFormat::fitting(document.curve.time);
-    if (!memory->timed) document.time = {0, QStringLiteral("events")};
+    const bool timed = series ? series->timed() : memory->timed;
+    if (!timed) document.time = {0, QStringLiteral("events")};
     return true;
 }
 
@@ -195,23 +222,24 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     document->step = *step;
     if (core::Result<core::SessionCounts> counts = session->counts())
         document->steps = counts->steps;
+    document->overview = loadOverview(*session);
     loadSurroundings(*session, *document);
     core::Result<core::TrainingGraph> graph = core::loadGraph(*session, *step);
     if (!graph) return graph.error();
-    document->graph = std::move(*graph);
+    if (core::Status replayed = replay(*document, std::move(*graph)); !replayed)
+        return replayed.error();
     loadTensorInfo(*session, *document);
-    document->baseline = core::baselineSchedule(document->graph);
-    document->judged = core::evaluate(document->graph, document->baseline);
-    if (!document->judged.valid)
-        return core::badInput("the recorded step contradicts itself: " + document->judged.why,
-                              "record it again, or choose another step");
-    document->curve = stepCurve(document->graph, document->baseline);
     placeGaps(*session, *document);
-    document->lanes = lanesOf(document->graph, document->curve);
-    document->floor = document->graph.floorBytes();
-    document->size = SizeUnit::fitting(document->judged.peak);
-    document->time = TimeFormat::fitting(document->judged.time);
     if (core::Status stored = loadStoredPlans(*session, *document); !stored) return stored.error();
+    return DocumentPointer(std::move(document));
+}
+
+core::Result<DocumentPointer> documentOf(core::TrainingGraph graph, const QString& name) {
+    auto document = std::make_shared<Document>();
+    document->name = name;
+    document->steps = 1;
+    if (core::Status replayed = replay(*document, std::move(graph)); !replayed)
+        return replayed.error();
     return DocumentPointer(std::move(document));
 }
 
@@ -222,6 +250,12 @@ core::Result<PlanPointer> loadPlan(const Document& document, const std::string& 
     if (!entry) return entry.error();
     entry->origin = PlanEntry::Origin::File;
     return std::make_shared<const PlanEntry>(std::move(*entry));
+}
+
+core::Status savePlan(const PlanEntry& entry, const std::string& path) {
+    core::Plan plan = entry.header;
+    plan.schedule = entry.schedule;
+    return core::writePlanFile(plan, path);
 }
 
 core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
@@ -249,7 +283,8 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
         entry.overhead = outcome->overhead;
         entry.recomputedOps = outcome->recomputedOps;
         entry.gap = outcome->gap;
-        entry.schedule = std::move(outcome->plan->schedule);
+        entry.schedule = std::exchange(outcome->plan->schedule, {});
+        entry.header = std::move(*outcome->plan);
         entry.curve = stepCurve(document.graph, entry.schedule);
     }
     return std::make_shared<const PlanEntry>(std::move(entry));

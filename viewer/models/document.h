@@ -15,7 +15,9 @@
 #include "planners/planner.h"
 #include "viewer/models/format.h"
 #include "viewer/models/lanes.h"
+#include "viewer/models/recorded_series.h"
 #include "viewer/models/step_curve.h"
+#include "viewer/models/step_overview.h"
 
 namespace hw::viewer {
 
@@ -37,6 +39,7 @@ struct PlanEntry {
     std::optional<core::Bytes> measuredPeak;
     std::int64_t outputsCompared = 0, outputsDifferent = 0;  // compared 0: never run
     core::Schedule schedule;
+    core::Plan header;  // the whole plan but its schedule, for writing it out
     StepCurve curve;
 
     bool ok() const { return status == planners::PlanStatus::Ok; }
@@ -61,13 +64,16 @@ struct Document {
     std::string path;
     QString name;  // of the file
     std::int64_t step = 0, steps = 0;
+    std::vector<StepSummary>
+        overview;  // of all recorded steps; empty where there is no curve of them
     qsizetype gaps = 0;
     std::int64_t ordinal = -1;  // of the device whose events an imported trace shows
     bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
     core::Schedule baseline;
-    core::Evaluation judged;  // of the baseline
-    StepCurve curve;          // of the baseline
+    core::Evaluation judged;                       // of the baseline
+    StepCurve curve;                               // of the baseline
+    std::shared_ptr<const RecordedSeries> series;  // where there is more of the curve than that
     Lanes lanes;
     core::Bytes floor;                // no schedule is below
     std::vector<TensorInfo> tensors;  // by storage; may be empty
@@ -88,8 +94,14 @@ using DocumentPointer = std::shared_ptr<const Document>;
 core::Result<DocumentPointer> loadDocument(const std::string& path,
                                            std::optional<std::int64_t> step = std::nullopt);
 
+/// A graph that is in no file. Errors: BadInput when it contradicts itself.
+core::Result<DocumentPointer> documentOf(core::TrainingGraph graph, const QString& name);
+
 /// Judges a plan file for the document's graph. BadInput: another graph, or an invalid schedule.
 core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path);
+
+/// Writes the plan of an entry that has one. BadInput: the file cannot be written.
+core::Status savePlan(const PlanEntry& entry, const std::string& path);
 
 /// Runs a planner at a budget, under the judge; a search gets `seconds`. A planner that finds
 /// nothing gives an entry that says why; Usage: there is no such planner.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hw::viewer {
 
@@ -14,12 +15,19 @@ QStringList usualPlanners() {
             QStringLiteral("echo"), QStringLiteral("highwater")};
 }
 
+// Those whose plan takes milliseconds even for thousands of ops.
+bool isQuick(const QString& planner) {
+    return planner == QLatin1String("none") || planner.startsWith(QLatin1String("chen-")) ||
+           planner.startsWith(QLatin1String("dtr:"));
+}
+
 }  // namespace
 
 Workspace::Workspace(QObject* parent) : QObject(parent) {
     selectPlanners(usualPlanners());
-    connect(&queue_, &TaskQueue::pendingChanged, this,
-            [this](int pending) { emit busyChanged(pending, working_); });
+    for (TaskQueue* queue : {&queue_, &quick_})
+        connect(queue, &TaskQueue::pendingChanged, this,
+                [this] { emit busyChanged(queue_.pending() + quick_.pending(), working_); });
 }
 
 std::vector<double> Workspace::frontierRatios() const {
@@ -56,6 +64,8 @@ core::Result<Workspace::Loaded> Workspace::load(const std::string& path,
 void Workspace::open(const QString& path, const QStringList& planFiles,
                      std::optional<std::int64_t> step) {
     queue_.cancelAll();
+    quick_.cancelAll();
+    following_ = followLoading_ = false;
     plans_.clear();
     working_ = tr("opening %1").arg(path);
     std::vector<std::string> files;
@@ -69,9 +79,66 @@ void Workspace::open(const QString& path, const QStringList& planFiles,
     });
 }
 
+void Workspace::follow(const QString& path) {
+    if (!following_) {
+        queue_.cancelAll();
+        quick_.cancelAll();
+        plans_.clear();
+        following_ = true, followLoading_ = false;
+    }
+    followAgain_ = followLoading_;  // one at a time; the last step is what counts
+    if (!followLoading_) submitFollow(path);
+}
+
+// A step that cannot be read yet is passed over: the next one is on its way.
+void Workspace::submitFollow(const QString& path) {
+    followLoading_ = true;
+    working_ = tr("reading the last step");
+    queue_.submit([this, path](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+        core::Result<Loaded> loaded = load(path.toStdString(), {}, std::nullopt);
+        return [this, path, loaded] {
+            followLoading_ = false;
+            if (!following_) return;
+            if (loaded) {
+                const bool same = document_ && document_->path == (*loaded).document->path;
+                const double kept = same ? budgetRatio() : 0;
+                adopt(*loaded);
+                if (same)
+                    setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
+            }
+            if (std::exchange(followAgain_, false)) submitFollow(path);
+        };
+    });
+}
+
+void Workspace::openStep(std::int64_t step) {
+    if (document_ && !following_ && step != document_->step) reopen(step, {});
+}
+
+void Workspace::reload() {
+    if (document_ && !following_) reopen(document_->step, active_ ? active_->planner : QString());
+}
+
+// Keeps the budget's share of the peak, the frontier and the planner that was looked at.
+void Workspace::reopen(std::int64_t step, const QString& planner) {
+    connect(
+        this, &Workspace::documentChanged, this,
+        [this, frontier = frontierWanted_, kept = budgetRatio(), planner] {
+            setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
+            for (const PlanPointer& plan : document_->plans)
+                if (plan->planner == planner && plan->measuredPeak &&
+                    std::abs(ratio(plan->budget, document_->peak()) - kept) < 1e-6)
+                    choose(plan);
+            if (frontier) requestFrontier();
+        },
+        static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
+    open(QString::fromStdString(document_->path), {}, step);
+}
+
 core::Status Workspace::openNow(const std::string& path, const std::vector<std::string>& planFiles,
                                 std::optional<std::int64_t> step) {
     queue_.cancelAll();
+    quick_.cancelAll();
     core::Result<Loaded> loaded = load(path, planFiles, step);
     if (!loaded) return loaded.error();
     adopt(std::move(*loaded));
@@ -130,6 +197,36 @@ void Workspace::setBudgetRatio(double ratio) {
     if (document_) setBudget(budgetAt(ratio));
 }
 
+void Workspace::glance(double ratio) {
+    if (!document_) return;
+    const PlanPointer best = neighbour(budgetAt(ratio));
+    if (!best || best == active_) return;
+    active_ = best;
+    emit activePlanChanged();
+}
+
+// A plan for a smaller budget fits as well; one of the planner that was chosen goes first.
+PlanPointer Workspace::neighbour(core::Bytes budget) const {
+    PlanPointer best;
+    const auto consider = [&](const PlanPointer& plan) {
+        if (!plan || !plan->ok() || plan->peak > budget) return;
+        const bool kept = chosen_ && plan->planner == chosen_->planner;
+        const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
+        if (!best || (kept && !bestKept) || (kept == bestKept && plan->overhead < best->overhead))
+            best = plan;
+    };
+    for (const auto& [key, plan] : plans_) consider(plan);
+    for (const PlanPointer& plan : document_->plans) consider(plan);
+    for (const PlanPointer& plan : files_) consider(plan);
+    return best;
+}
+
+void Workspace::placeBudget(double ratio) {
+    if (!document_) return;
+    budget_ = budgetAt(ratio);
+    emit budgetChanged();
+}
+
 void Workspace::setBudget(core::Bytes budget) {
     if (!document_) return;
     budget_ = budget;
@@ -155,11 +252,12 @@ void Workspace::requestFrontier() {
 }
 
 void Workspace::request(const QString& planner, core::Bytes budget, bool urgent) {
-    if (budget < document_->floor || !document_->plannable) return;
+    if (budget < document_->floor || !document_->plannable || following_) return;
     const Key key{planner, budget.count()};
     if (!plans_.emplace(key, nullptr).second) return;
     working_ = tr("planning");
-    queue_.submit(
+    TaskQueue& queue = isQuick(planner) ? quick_ : queue_;
+    queue.submit(
         [this, key, seconds = urgent ? kBudgetSeconds : kFrontierSeconds,
          document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
             planners::Progress progress;
@@ -236,12 +334,13 @@ void Workspace::updateActive() {
                 best = row.plan;
         }
     }
-    // The old plan stays on the screen until the first one for the new budget is there.
+    // Until the first plan for the new budget is there: a neighbour that fits, or the old one.
     const bool waiting =
         !best && std::any_of(plans_.begin(), plans_.end(), [this](const auto& item) {
             return item.first.second == budget_.count() && !item.second;
         });
-    if (waiting || best == active_) return;
+    if (waiting) best = neighbour(budget_);
+    if (best == active_ || (waiting && !best)) return;
     active_ = best;
     emit activePlanChanged();
 }
@@ -335,6 +434,8 @@ void Workspace::stepOp(int by) {
 
 void Workspace::cancel() {
     queue_.cancelAll();
+    quick_.cancelAll();
+    followLoading_ = false;
     std::erase_if(plans_, [](const auto& item) { return !item.second; });
     emit plansChanged();
 }

@@ -44,8 +44,19 @@ public:
     // Loading. open() works in the background; openNow() does it all at once, for pictures.
     void open(const QString& path, const QStringList& planFiles = {},
               std::optional<std::int64_t> step = std::nullopt);
+    /// Shows a step that came from elsewhere.
+    void show(DocumentPointer document) { adopt({std::move(document), {}}); }
     core::Status openNow(const std::string& path, const std::vector<std::string>& planFiles,
                          std::optional<std::int64_t> step);
+
+    /// Shows the last complete step of a session that is being recorded; called again after every
+    /// step. The budget keeps its share of the peak, and nothing is planned until open().
+    void follow(const QString& path);
+    bool following() const { return following_; }
+    /// Another step of the open session, with a frontier where there was one.
+    void openStep(std::int64_t step);
+    /// The open session anew, because a run of the active plan was added to it.
+    void reload();
 
     const DocumentPointer& document() const { return document_; }
     core::Bytes budget() const { return budget_; }
@@ -61,6 +72,11 @@ public:
     /// Sets the budget and asks the selected planners for a plan there; results arrive later.
     void setBudget(core::Bytes budget);
     void setBudgetRatio(double ratio);
+    /// Shows, while the budget is still on its way to this share of the peak, the best plan that is
+    /// known already and fits there. Asks for nothing.
+    void glance(double ratio);
+    /// Sets the budget and asks for nothing; for pictures.
+    void placeBudget(double ratio);
     /// Asks every planner for a plan at the budget.
     void planEvery();
     /// Computes the plans of the selected planners at the budget before it returns.
@@ -99,7 +115,7 @@ public:
     void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
     void cancel();
-    bool busy() const { return queue_.pending() > 0; }
+    bool busy() const { return queue_.pending() + quick_.pending() > 0; }
 
 signals:
     void documentChanged();
@@ -122,12 +138,15 @@ private:
                                      const std::vector<std::string>& planFiles,
                                      std::optional<std::int64_t> step);
     void adopt(Loaded loaded);
+    void submitFollow(const QString& path);
+    void reopen(std::int64_t step, const QString& planner);
     void request(const QString& planner, core::Bytes budget, bool urgent);
     void store(const Key& key, PlanPointer plan);
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
     void select(const Selection& selection);
+    PlanPointer neighbour(core::Bytes budget) const;
 
     DocumentPointer document_;
     std::vector<PlanPointer> files_;
@@ -135,12 +154,15 @@ private:
     core::Bytes budget_;
     QStringList selected_;
     bool frontierWanted_ = false;
+    bool following_ = false, followLoading_ = false, followAgain_ = false;
     PlanPointer chosen_;
     PlanPointer active_;
     Selection selection_;
     std::optional<TimeRange> range_;
     QString working_;
-    TaskQueue queue_;  // last: it stops before what its tasks deliver into goes away
+    // Last: they stop before what their tasks deliver into goes away. The quick one never waits
+    // for a search.
+    TaskQueue queue_, quick_;
 };
 
 }  // namespace hw::viewer

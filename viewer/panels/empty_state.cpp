@@ -35,7 +35,15 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
     problem_->hide();
     column->addWidget(problem_);
     column->addSpacing(12);
-    column->addWidget(label(tr("Record a training script, unchanged:"), "muted"));
+    column->addWidget(
+        label(tr("Attach to a training run that is under way, or start one:"), "muted"));
+    auto* record = new QPushButton(tr("Record a training run…  Ctrl+R"));
+    record->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    column->addWidget(record);
+    connect(record, &QPushButton::clicked, this, &EmptyState::recordRequested);
+    column->addSpacing(8);
+    column->addWidget(
+        label(tr("On a machine without a screen, record a script, unchanged:"), "muted"));
     column->addWidget(
         label(QStringLiteral("highwater record -o run.hws -- python3 train.py"), "command"));
     column->addSpacing(8);

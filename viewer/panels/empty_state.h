@@ -16,6 +16,7 @@ public:
 
 signals:
     void openRequested();
+    void recordRequested();
 
 private:
     QLabel* problem_;

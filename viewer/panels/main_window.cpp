@@ -5,13 +5,18 @@
 #include <QApplication>
 #include <QDragEnterEvent>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QStatusBar>
 #include <QToolBar>
+#include <utility>
 
 #include "viewer/export/picture.h"
+#include "viewer/export/report.h"
+#include "viewer/panels/file_dialog.h"
+#include "viewer/panels/recording_bar.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -30,11 +35,15 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     peak_ = new PeakPanel(workspace_);
     map_ = new MapPanel(workspace_);
     plan_ = new PlanPanel(workspace_);
+    steps_ = new StepsPanel(workspace_);
+    attach_ = new AttachDialog(recorder_, this);
+    planActions_ = new PlanActions(workspace_, this);
     setCentralWidget(empty_);
     buildToolBar();
     buildDocks();
     buildStatusBar();
     connectWorkspace();
+    connectRecorder();
     documentArrived();
 }
 
@@ -63,14 +72,24 @@ void MainWindow::buildToolBar() {
     spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     spring->setStyleSheet(QStringLiteral("background: transparent"));
     bar->addWidget(spring);
+    bar->addWidget(new RecordingBar(recorder_));
 
+    QAction* record = action(tr("Record…"), QKeySequence(QStringLiteral("Ctrl+R")),
+                             tr("Attach to a training process, or start one"));
     QAction* open = action(tr("Open…"), QKeySequence::Open, tr("Open a session or a log"));
     QAction* plan = action(tr("Plan"), Qt::Key_P, tr("Plan at the budget with every planner"));
+    QAction* keep = action(tr("Export plan"), QKeySequence(QStringLiteral("Ctrl+E")),
+                           tr("Write the plan that is drawn to a file"));
+    QAction* run = action(tr("Run plan"), QKeySequence(QStringLiteral("Ctrl+Return")),
+                          tr("Run the plan natively and compare every result"));
+    QAction* report =
+        action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
     QAction* picture =
         action(tr("Save picture"), Qt::Key_S, tr("Save the window as PNG, SVG or PDF"));
     QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
     QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
-    for (QAction* shown : {open, plan, picture, appearance, help}) bar->addAction(shown);
+    for (QAction* shown : {record, open, plan, keep, run, report, picture, appearance, help})
+        bar->addAction(shown);
     addToolBar(Qt::TopToolBarArea, bar);
 
     QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"));
@@ -78,8 +97,12 @@ void MainWindow::buildToolBar() {
     QAction* wider = action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"));
     QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
     QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
+    connect(record, &QAction::triggered, attach_, &AttachDialog::open);
     connect(open, &QAction::triggered, this, &MainWindow::chooseFile);
     connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
+    connect(keep, &QAction::triggered, planActions_, &PlanActions::exportPlan);
+    connect(run, &QAction::triggered, planActions_, &PlanActions::runPlan);
+    connect(report, &QAction::triggered, this, &MainWindow::writeReport);
     connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
     connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
     connect(help, &QAction::triggered, this, &MainWindow::showHelp);
@@ -87,7 +110,7 @@ void MainWindow::buildToolBar() {
     connect(wider, &QAction::triggered, this, [this] { timeline_->plot().zoom(1 / 1.5); });
     connect(whole, &QAction::triggered, this, [this] { timeline_->plot().resetZoom(); });
     connect(budget, &QAction::triggered, this, [this] { whatIf_->slider().setFocus(); });
-    documentActions_ = {plan, picture, closer, wider, whole, budget};
+    documentActions_ = {plan, keep, run, report, picture, closer, wider, whole, budget};
 }
 
 QDockWidget* MainWindow::dock(Panel* panel, const QString& name) {
@@ -109,6 +132,8 @@ void MainWindow::buildDocks() {
     splitDockWidget(layers, timeline, Qt::Horizontal);
     splitDockWidget(timeline, whatIf, Qt::Vertical);
     splitDockWidget(whatIf, compare, Qt::Horizontal);
+    stepsDock_ = dock(steps_, QStringLiteral("steps"));
+    splitDockWidget(timeline, stepsDock_, Qt::Vertical);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
     QDockWidget* peak = dock(peak_, QStringLiteral("peak"));
     QDockWidget* trace = dock(trace_, QStringLiteral("trace"));
@@ -129,7 +154,12 @@ void MainWindow::arrange() {
     resizeDocks({docks_[0], docks_[1]}, {side, rest}, Qt::Horizontal);
     if (!workspace_.document()->plannable) return;
     resizeDocks({docks_[2], docks_[3]}, {rest * 42 / 100, rest * 58 / 100}, Qt::Horizontal);
-    resizeDocks({docks_[1], docks_[2]}, {height() * 54 / 100, height() * 46 / 100}, Qt::Vertical);
+    const int upper = height() * 54 / 100, lower = height() - upper, strip = height() * 16 / 100;
+    if (stepsDock_->isHidden())
+        resizeDocks({docks_[1], docks_[2]}, {upper, lower}, Qt::Vertical);
+    else
+        resizeDocks({docks_[1], stepsDock_, docks_[2]}, {upper - strip, strip, lower},
+                    Qt::Vertical);
 }
 
 void MainWindow::buildStatusBar() {
@@ -149,6 +179,8 @@ void MainWindow::buildStatusBar() {
 }
 
 void MainWindow::connectWorkspace() {
+    connect(planActions_, &PlanActions::failed, this, &MainWindow::showFailure);
+    connect(planActions_, &PlanActions::told, activity_, &QLabel::setText);
     connect(empty_, &EmptyState::openRequested, this, &MainWindow::chooseFile);
     connect(&workspace_, &Workspace::documentChanged, this, &MainWindow::documentArrived);
     connect(&workspace_, &Workspace::failed, this, &MainWindow::showFailure);
@@ -156,6 +188,21 @@ void MainWindow::connectWorkspace() {
         activity_->setText(pending == 0   ? QString()
                            : pending == 1 ? what + QStringLiteral("…")
                                           : tr("%1 · %2 left · Esc stops").arg(what).arg(pending));
+    });
+}
+
+// The window follows what is recorded, step by step, and opens it for good when it is complete.
+void MainWindow::connectRecorder() {
+    connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
+    connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
+    connect(&recorder_, &Recorder::finished, this,
+            [this](const QString& session, const QStringList& notes) {
+                open(session);
+                activity_->setText(notes.join(QStringLiteral(" · ")));
+            });
+    connect(&recorder_, &Recorder::failed, this, [this](const QString& what, const QString& hint) {
+        if (recorder_.steps() > 0) open(recorder_.session());
+        if (!attach_->isVisible()) showFailure(what, hint);
     });
 }
 
@@ -175,7 +222,9 @@ void MainWindow::documentArrived() {
         return;
     }
     docks_[0]->setVisible(!document->graph.layers.empty());  // nothing to list without layers
-    arrange();
+    stepsDock_->setVisible(document->overview.size() > 1 || workspace_.following());
+    const bool fresh = std::exchange(shown_, document->path) != document->path;
+    if (fresh) arrange();
     QStringList parts{document->name};
     parts << (!document->plannable ? tr("no step, nothing to plan")
               : document->steps > 1
@@ -193,6 +242,7 @@ void MainWindow::documentArrived() {
     QStringList gaps;
     for (const core::GapRow& gap : document->gapRows) gaps << toQString(gap.what + ": " + gap.why);
     status_->setToolTip(gaps.join(QLatin1Char('\n')));
+    if (!fresh) return;
     docks_[1]->raise();
     timeline_->setFocus();
 }
@@ -230,7 +280,7 @@ void MainWindow::setLight(bool light) {
     setTheme(light);
     qApp->setStyleSheet(theme().styleSheet());
     for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_,
-                                                      peak_, map_, plan_})
+                                                      peak_, map_, plan_, steps_})
         panel->applyTheme();
 }
 
@@ -241,14 +291,25 @@ void MainWindow::chooseFile() {
 }
 
 void MainWindow::savePicture() {
-    const QString path =
-        QFileDialog::getSaveFileName(this, tr("Save picture"), QStringLiteral("highwater.png"),
-                                     tr("Pictures (*.png *.svg *.pdf)"));
-    if (path.isEmpty()) return;
-    if (core::Status saved = savePictureOf(*this, path.toStdString(), 2); !saved)
-        showFailure(toQString(saved.error().what), toQString(saved.error().hint));
-    else
-        activity_->setText(tr("saved %1").arg(path));
+    askToSave(this, tr("Save picture"), QStringLiteral("highwater.png"),
+              tr("Pictures (*.png *.svg *.pdf)"), QStringLiteral("png"),
+              [this](const QString& path) {
+                  if (core::Status saved = savePictureOf(*this, path.toStdString(), 2); !saved)
+                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
+                  else
+                      activity_->setText(tr("saved %1").arg(path));
+              });
+}
+
+void MainWindow::writeReport() {
+    askToSave(this, tr("Write report"),
+              QFileInfo(workspace_.document()->name).completeBaseName() + QStringLiteral(".html"),
+              tr("Reports (*.html *.pdf)"), QStringLiteral("html"), [this](const QString& path) {
+                  if (core::Status saved = saveReport(workspace_, path.toStdString()); !saved)
+                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
+                  else
+                      activity_->setText(tr("saved %1").arg(path));
+              });
 }
 
 void MainWindow::showHelp() {
@@ -265,7 +326,11 @@ void MainWindow::showHelp() {
            "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
            "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
            "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
+           "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
+           "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
+           "<tr><td><b>R</b></td><td>write a report</td></tr>"
            "<tr><td><b>S</b></td><td>save a picture</td></tr>"
+           "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
            "<tr><td><b>Ctrl+O</b></td><td>open a session or a log</td></tr>"
            "<tr><td><b>T</b></td><td>dark or light</td></tr></table>"));
     box->setAttribute(Qt::WA_DeleteOnClose);

@@ -6,13 +6,17 @@
 #include <QMainWindow>
 #include <optional>
 
+#include "viewer/models/recorder.h"
 #include "viewer/models/workspace.h"
+#include "viewer/panels/attach_dialog.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/empty_state.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/map_panel.h"
 #include "viewer/panels/peak_panel.h"
+#include "viewer/panels/plan_actions.h"
 #include "viewer/panels/plan_panel.h"
+#include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
@@ -34,6 +38,9 @@ public:
     LayersPanel& layers() const { return *layers_; }
     PlanPanel& plan() const { return *plan_; }
     EmptyState& emptyState() const { return *empty_; }
+    StepsPanel& steps() const { return *steps_; }
+    Recorder& recorder() { return recorder_; }
+    AttachDialog& attachDialog() const { return *attach_; }
 
     void open(const QString& path, const QStringList& plans = {});
     /// Loads and computes all that the window shows before it returns; for pictures.
@@ -51,6 +58,7 @@ private:
     void buildDocks();
     void buildStatusBar();
     void connectWorkspace();
+    void connectRecorder();
     QDockWidget* dock(Panel* panel, const QString& name);
     QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
     void arrange();
@@ -58,9 +66,11 @@ private:
     void showFailure(const QString& what, const QString& hint);
     void chooseFile();
     void savePicture();
+    void writeReport();
     void showHelp();
 
     Workspace workspace_;
+    Recorder recorder_;
     EmptyState* empty_;
     TimelinePanel* timeline_;
     WhatIfPanel* whatIf_;
@@ -70,6 +80,11 @@ private:
     PeakPanel* peak_;
     MapPanel* map_;
     PlanPanel* plan_;
+    StepsPanel* steps_;
+    QDockWidget* stepsDock_ = nullptr;  // shown for several steps
+    AttachDialog* attach_;
+    PlanActions* planActions_;
+    std::string shown_;  // path of the document that the docks were arranged for
     std::vector<QDockWidget*> docks_;
     std::vector<QAction*> documentActions_;  // of no use without a document
     QLabel* title_ = nullptr;

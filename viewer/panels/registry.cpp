@@ -5,6 +5,7 @@
 #include "viewer/panels/panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_panel.h"
+#include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
@@ -20,6 +21,7 @@ const std::vector<PanelKind>& panelKinds() {
         {"whatif", [](Workspace& workspace) { return new WhatIfPanel(workspace); }},
         {"compare", [](Workspace& workspace) { return new ComparePanel(workspace); }, true},
         {"plan", [](Workspace& workspace) { return new PlanPanel(workspace); }},
+        {"steps", [](Workspace& workspace) { return new StepsPanel(workspace); }},
         {"trace", [](Workspace& workspace) { return new TracePanel(workspace); }},
     };
     return kinds;

@@ -46,20 +46,26 @@ void TimelinePanel::updatePlan() {
 }
 
 void TimelinePanel::updateLegend() {
+    legend_->setItems(
+        timelineLegend(*plot_, workspace().activePlan(), workspace().document().get()));
+}
+
+std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
+                                         const Document* document) {
     std::vector<Legend::Item> items;
-    for (const core::Category category : plot_->categories()) {
+    for (const core::Category category : plot.categories()) {
         const bool unknown = category == core::Category::Unknown;
-        items.push_back({theme().category(category),
-                         unknown ? tr("uncategorised") : toQString(core::categoryName(category))});
+        items.push_back(
+            {theme().category(category), unknown ? TimelinePanel::tr("uncategorised")
+                                                 : toQString(core::categoryName(category))});
     }
-    const PlanPointer& plan = workspace().activePlan();
-    if (plan && plan->ok() && plan->planner != QLatin1String("none") && workspace().document())
-        items.push_back({theme().planLine(),
-                         tr("plan: %1 at %2")
-                             .arg(plan->planner,
-                                  percentText(ratio(plan->budget, workspace().document()->peak()))),
-                         true});
-    legend_->setItems(std::move(items));
+    if (plan && plan->ok() && plan->planner != QLatin1String("none") && document)
+        items.push_back(
+            {theme().planLine(),
+             TimelinePanel::tr("plan: %1 at %2")
+                 .arg(plan->planner, percentText(ratio(plan->budget, document->peak()))),
+             true});
+    return items;
 }
 
 void TimelinePanel::applyTheme() {

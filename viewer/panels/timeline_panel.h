@@ -29,4 +29,8 @@ private:
     bool budgetShown_ = true;  // a picture without a plan shows what was recorded, nothing else
 };
 
+/// What the colours of the plot mean; with a line for the plan, if there is one.
+std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
+                                         const Document* document);
+
 }  // namespace hw::viewer

@@ -47,6 +47,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     connect(slider_, &QSlider::valueChanged, this, [this] {
         settle_.start();
         updateBudget();
+        this->workspace().glance(slider_->ratio());
     });
     connect(&settle_, &QTimer::timeout, this,
             [this] { this->workspace().setBudgetRatio(slider_->ratio()); });

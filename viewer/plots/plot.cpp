@@ -11,6 +11,7 @@ bool vectorPainting = false;
 Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
     setNotAntialiasedElements(QCP::aeNone);
     setAntialiasedElements(QCP::aePlottables | QCP::aeItems);
+    setPlottingHint(QCP::phFastPolylines);  // a wide line of thousands of steps is slow as one
     setFocusPolicy(Qt::StrongFocus);
 }
 

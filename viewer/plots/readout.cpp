@@ -20,15 +20,15 @@ QString storageText(const core::TrainingGraph& graph, core::StorageIndex index) 
 
 }  // namespace
 
-ReadoutContent readoutAt(const Document& document, const PlanPointer& plan, core::Nanoseconds time,
-                         std::size_t lines) {
+ReadoutContent readoutAt(const Document& document, const StepCurve& recorded,
+                         const PlanPointer& plan, core::Nanoseconds time, std::size_t lines) {
     ReadoutContent content;
     content.milliseconds = milliseconds(time);
     const core::TrainingGraph& graph = document.graph;
-    if (document.curve.moments.empty()) return content;
+    if (recorded.moments.empty()) return content;
     // After the end of the recorded step only the plan still runs.
     const bool inPlan = plan && time > document.curve.time;
-    const StepCurve& curve = inPlan ? plan->curve : document.curve;
+    const StepCurve& curve = inPlan ? plan->curve : recorded;
     const std::size_t at = curve.momentAt(time);
     const Moment& moment = curve.moments[at];
     content.title = document.time.text(time);

@@ -22,9 +22,10 @@ struct ReadoutContent {
     std::vector<Line> lines;
 };
 
-/// `lines`: how many of the largest live storages are listed.
-ReadoutContent readoutAt(const Document& document, const PlanPointer& plan, core::Nanoseconds time,
-                         std::size_t lines = 7);
+/// `recorded`: the document's curve, or what is seen of its series. `lines`: how many of the
+/// largest live storages are listed.
+ReadoutContent readoutAt(const Document& document, const StepCurve& recorded,
+                         const PlanPointer& plan, core::Nanoseconds time, std::size_t lines = 7);
 
 class Readout : public QCPLayerable {
 public:

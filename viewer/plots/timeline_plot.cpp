@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "viewer/plots/area_graph.h"
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/theme.h"
 
@@ -78,9 +79,8 @@ void TimelinePlot::applyTheme() {
     laneArea_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     area_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     for (auto& [category, graph] : stack_) {
-        QColor fill = theme().category(category);
-        fill.setAlphaF(theme().light ? 0.88F : 0.84F);
-        graph->setBrush(fill);
+        graph->setBrush(
+            blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
     if (heldGraph_) {
@@ -107,6 +107,7 @@ std::vector<core::Category> TimelinePlot::categories() const {
 
 void TimelinePlot::setDocument(const DocumentPointer& document) {
     document_ = document;
+    window_ = {};
     plan_ = nullptr;
     budget_.reset();
     selection_ = {};
@@ -126,7 +127,7 @@ void TimelinePlot::buildGraphs() {
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
     QCPGraph* below = nullptr;
     for (const core::Category category : categories()) {
-        QCPGraph* graph = addGraph(time, size);
+        auto* graph = new AreaGraph(time, size);
         graph->setLineStyle(QCPGraph::lsStepLeft);
         graph->setPen(Qt::NoPen);
         graph->setAntialiasedFill(false);
@@ -138,6 +139,11 @@ void TimelinePlot::buildGraphs() {
     heldGraph_ = addGraph(time, size);
     heldGraph_->setLineStyle(QCPGraph::lsStepLeft);
     heldGraph_->setAdaptiveSampling(false);
+    QCPGraph* lower = nullptr;
+    for (const auto& [category, graph] : stack_) {
+        static_cast<AreaGraph*>(graph)->setStack(lower, below);
+        lower = graph;
+    }
     planGraph_ = addGraph(time, size);
     planGraph_->setLineStyle(QCPGraph::lsStepLeft);
     planGraph_->setAdaptiveSampling(false);
@@ -304,10 +310,12 @@ void TimelinePlot::rebuild() {
         return std::clamp(milliseconds(time), seen.lower, seen.upper);
     };
     std::vector<QVector<QCPGraphData>> data(stack_.size());
-    const std::vector<std::size_t> chosen = visibleMoments(document_->curve, from, to, columns);
+    if (document_->series) window_ = document_->series->window(from, to, columns);
+    const StepCurve& drawn = curve();
+    const std::vector<std::size_t> chosen = visibleMoments(drawn, from, to, columns);
     for (std::size_t n = 0; n <= chosen.size() && !chosen.empty(); ++n) {
         const bool closing = n == chosen.size();
-        const Moment& moment = document_->curve.moments[chosen[closing ? n - 1 : n]];
+        const Moment& moment = drawn.moments[chosen[closing ? n - 1 : n]];
         const double at = key(closing ? moment.end : moment.begin);
         core::Bytes top;
         for (std::size_t i = 0; i < stack_.size(); ++i) {
@@ -333,6 +341,10 @@ void TimelinePlot::rebuild() {
     replot(rpQueuedReplot);
 }
 
+const StepCurve& TimelinePlot::curve() const {
+    return document_->series && !window_.moments.empty() ? window_ : document_->curve;
+}
+
 double TimelinePlot::highestDrawn() const {
     double highest = 0;
     if (!stack_.empty())
@@ -345,7 +357,7 @@ void TimelinePlot::showReadout(std::optional<double> at) {
     if (!document_ || !at || *at < 0 || *at > endMilliseconds())
         readout_->show(std::nullopt);
     else
-        readout_->show(readoutAt(*document_, plan_, nanoseconds(*at)));
+        readout_->show(readoutAt(*document_, curve(), plan_, nanoseconds(*at)));
 }
 
 void TimelinePlot::mouseMoveEvent(QMouseEvent* event) {
@@ -385,7 +397,7 @@ void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
     if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
     const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
     if (at < 0 || at > milliseconds(document_->curve.time)) return;
-    const Moment& moment = document_->curve.moments[document_->curve.momentAt(nanoseconds(at))];
+    const Moment& moment = curve().moments[curve().momentAt(nanoseconds(at))];
     if (moment.op != core::kNone) emit opClicked(moment.op);
 }
 

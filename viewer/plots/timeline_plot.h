@@ -88,8 +88,10 @@ private:
     double endMilliseconds() const;
     void clampRange(const QCPRange& wanted);
     void showReadout(std::optional<double> milliseconds);
+    const StepCurve& curve() const;  // of what is seen, as exact as it is drawn
 
     DocumentPointer document_;
+    StepCurve window_;  // of a series: what is seen of it
     PlanPointer plan_;
     std::optional<core::Bytes> budget_;
     Selection selection_;

@@ -21,10 +21,13 @@ using namespace hw::profiler::native;
 
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
 
-HW_EXPORT void hwn_open(const AgentApi* api, int contents) {
+/// False: the agent is of another build.
+HW_EXPORT int hwn_open(const AgentApi* api, int contents) {
+    if (api->size != sizeof(AgentApi)) return 0;
     delete gSession;
     gSession = new Session(*api, contents != 0);
     gSession->generators.emplace_back(at::detail::getDefaultCPUGenerator(), -1);
+    return 1;
 }
 
 HW_EXPORT void hwn_enter() {

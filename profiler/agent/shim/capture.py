@@ -127,9 +127,9 @@ class Capture:
             return False
         self.thread = _thread.get_ident()
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
-            else native.load()
+            else native.load(self.contents)
         if library_of_ours is not None:
-            self.registry = NativeRegistry(library_of_ours, self.contents)
+            self.registry = NativeRegistry(library_of_ours)
         self.entered = True
         if self.registry.native:
             self.registry.library.hwn_enter()

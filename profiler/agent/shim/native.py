@@ -7,8 +7,8 @@ from _highwater import encode, library
 BACKWARD_LAYER = -2  # the layer of the node of autograd that runs
 
 
-def load():
-    """The library; None where the recorder has none for this framework."""
+def load(contents):
+    """The library, opened; None where the recorder has none for this framework."""
     path = library.hw_native()
     if not path:
         return None
@@ -19,7 +19,7 @@ def load():
         return None
     longs = ctypes.POINTER(ctypes.c_int64)
     for name, result, *arguments in (
-            ("open", None, ctypes.c_void_p, ctypes.c_int),
+            ("open", ctypes.c_int, ctypes.c_void_p, ctypes.c_int),
             ("enter", None),
             ("leave", None),
             ("release", None),
@@ -38,6 +38,9 @@ def load():
         function = getattr(native, "hwn_" + name)
         function.restype = result
         function.argtypes = arguments
+    if not native.hwn_open(library.hw_api(), contents):
+        encode.send_gap("the quick capture", "its library is of another version")
+        return None
     return native
 
 
@@ -46,9 +49,8 @@ class NativeRegistry:
 
     native = True
 
-    def __init__(self, native, contents):
+    def __init__(self, native):
         self.library = native
-        native.hwn_open(library.hw_api(), contents)
         self.epoch = 0
         self.values = (ctypes.c_int64 * 4)()
         self.pair = (ctypes.c_int64 * 2)()

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How fast the window is: on a session of many memory events, and when its budget is moved.
+// usage: bench_window write FILE EVENTS | events FILE | slider
+#include <unistd.h>
+
+#include <QApplication>
+#include <QElapsedTimer>
+#include <QPaintEvent>
+#include <QStyleFactory>
+#include <QTest>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+
+#include "bench/made_up_events.h"
+#include "bench/networks.h"
+#include "viewer/panels/main_window.h"
+#include "viewer/plots/theme.h"
+
+namespace {
+
+using namespace hw;
+constexpr int kWidth = 1920, kHeight = 1080, kFrames = 400;
+constexpr int kPatience = 600'000;  // milliseconds
+
+double percentile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+double residentMB() {
+    std::ifstream statm("/proc/self/statm");
+    long all = 0, resident = 0;
+    statm >> all >> resident;
+    return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+/// Counts what is painted, so that a frame ends when it is on the screen.
+class Painted : public QObject {
+public:
+    explicit Painted(QWidget& watched) { watched.installEventFilter(this); }
+    int count = 0;
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override {
+        if (event->type() == QEvent::Paint) ++count;
+        return QObject::eventFilter(watched, event);
+    }
+};
+
+/// Milliseconds from an action to the end of the paint that it causes.
+template <class Action>
+double frame(Painted& painted, Action action) {
+    QElapsedTimer timer;
+    const int before = painted.count;
+    timer.start();
+    action();
+    while (painted.count == before && timer.elapsed() < 1000) QCoreApplication::processEvents();
+    return static_cast<double>(timer.nsecsElapsed()) / 1e6;
+}
+
+void printFrames(const char* what, const std::vector<double>& times) {
+    std::printf("%-28s %8.2f %8.2f %8.2f\n", what, percentile(times, 0.5), percentile(times, 0.99),
+                percentile(times, 1));
+}
+
+int events(const char* file) {
+    const double empty = residentMB();
+    QElapsedTimer timer;
+    timer.start();
+    viewer::MainWindow window;
+    window.resize(kWidth, kHeight);
+    window.show();
+    viewer::TimelinePlot& plot = window.timeline().plot();
+    Painted painted(plot);
+    window.open(QString::fromLocal8Bit(file));
+    while ((!window.workspace().document() || painted.count == 0) && timer.elapsed() < kPatience)
+        QCoreApplication::processEvents();
+    const double first = static_cast<double>(timer.nsecsElapsed()) / 1e6;
+    if (!window.workspace().document() || !window.workspace().document()->series) {
+        std::fprintf(stderr, "bench_window: %s was not opened as a series\n", file);
+        return 1;
+    }
+    std::printf("%lld events; plot of %d x %d in a window of %d x %d\n",
+                static_cast<long long>(window.workspace().document()->series->events()),
+                plot.width(), plot.height(), window.width(), window.height());
+    std::printf("first paint %.0f ms; resident %.0f MB, %.0f MB before the window\n", first,
+                residentMB(), empty);
+    QTest::qWait(200);  // the docks have found their places
+
+    std::vector<double> zooms, pans;
+    for (int i = 0; i < kFrames; ++i) {  // in to a hundred thousandth and out again
+        const double factor = i / 50 % 2 == 0 ? 1.26 : 1 / 1.26;
+        zooms.push_back(frame(painted, [&] { plot.zoom(factor); }));
+    }
+    for (const int depth : {4, 12, 24, 36}) {
+        plot.resetZoom();
+        for (int i = 0; i < depth; ++i) plot.zoom(1.26);
+        plot.pan(-1e6);
+        QTest::qWait(50);
+        for (int i = 0; i < kFrames / 4; ++i)
+            pans.push_back(frame(painted, [&] { plot.pan(depth == 4 ? 0.005 : 0.05); }));
+    }
+    std::printf("%-28s %8s %8s %8s\n", "frames, ms", "median", "99 %", "slowest");
+    printFrames("zoom", zooms);
+    printFrames("pan", pans);
+    std::printf("resident after all of it %.0f MB\n", residentMB());
+    return 0;
+}
+
+/// Moves the slider to random places; milliseconds until a plan that fits there is drawn.
+std::vector<double> answers(viewer::MainWindow& window, int moves, std::mt19937& random,
+                            int& without) {
+    viewer::BudgetSlider& slider = window.whatIf().slider();
+    viewer::Workspace& shared = window.workspace();
+    const double floor = ratio(shared.document()->floor, shared.document()->peak());
+    std::uniform_real_distribution<double> ratios(std::max(0.35, floor + 0.05), 0.99);
+    Painted painted(window.timeline().plot());
+    std::vector<double> times;
+    for (int i = 0; i < moves; ++i) {
+        slider.setRatio(ratios(random));
+        const auto budget = core::Bytes(static_cast<std::int64_t>(
+            slider.ratio() * static_cast<double>(shared.document()->peak().count())));
+        QElapsedTimer timer;
+        timer.start();
+        slider.setRatio(slider.ratio());
+        emit slider.valueChanged(slider.value());
+        const auto answered = [&] {
+            return shared.activePlan() && shared.activePlan()->ok() &&
+                   shared.activePlan()->peak <= budget;
+        };
+        double worst = 0;  // the longest that the window did not answer at all
+        while (!answered() && timer.elapsed() < 3000) {
+            const qint64 before = timer.nsecsElapsed();
+            QCoreApplication::processEvents();
+            worst = std::max(worst, static_cast<double>(timer.nsecsElapsed() - before) / 1e6);
+        }
+        if (!answered()) ++without;
+        QCoreApplication::processEvents();
+        times.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+        QTest::qWait(150);  // as long as a hand rests
+    }
+    return times;
+}
+
+int slider() {
+    bench::LstmNetwork network;
+    network.steps = 38;
+    network.layers = 3;
+    core::TrainingGraph graph = bench::generate(network);
+    const auto ops = graph.ops.size();
+    core::Result<viewer::DocumentPointer> document =
+        viewer::documentOf(std::move(graph), QStringLiteral("lstm"));
+    if (!document) {
+        std::fprintf(stderr, "bench_window: %s\n", document.error().what.c_str());
+        return 1;
+    }
+    std::mt19937 random(1);
+    viewer::MainWindow window;
+    window.resize(kWidth, kHeight);
+    window.show();
+    viewer::Workspace& shared = window.workspace();
+    QElapsedTimer timer;
+    timer.start();
+    shared.show(*document);
+    shared.setBudget(shared.budget());
+    shared.requestFrontier();
+    while (!shared.activePlan() && timer.elapsed() < kPatience) QCoreApplication::processEvents();
+    std::printf("LSTM of %zu ops; the first plan ever after %.0f ms\n", ops,
+                static_cast<double>(timer.nsecsElapsed()) / 1e6);
+    std::printf("%-28s %8s %8s %8s\n", "answers, ms", "median", "99 %", "slowest");
+    int without = 0;
+    printFrames("while plans are computed", answers(window, 60, random, without));
+    std::printf("moves without an answer in 3 s: %d of 60; still %s\n", without,
+                shared.busy() ? "computing" : "idle");
+    shared.cancel();
+    without = 0;
+    printFrames("from what is known", answers(window, 60, random, without));
+    std::printf("moves without an answer in 3 s: %d of 60\n", without);
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string_view what = argc > 1 ? argv[1] : "";
+    if (what == "write" && argc == 4) {
+        const core::Status done = bench::writeEvents(argv[2], std::atoll(argv[3]));
+        if (!done) std::fprintf(stderr, "bench_window: %s\n", done.error().what.c_str());
+        return done ? 0 : 1;
+    }
+    if (!(what == "events" && argc == 3) && !(what == "slider" && argc == 2)) {
+        std::fprintf(stderr, "usage: %s write FILE EVENTS | events FILE | slider\n", argv[0]);
+        return 2;
+    }
+    QApplication application(argc, argv);
+    QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    viewer::setTheme(false);
+    qApp->setStyleSheet(viewer::theme().styleSheet());
+    return what == "events" ? events(argv[2]) : slider();
+}

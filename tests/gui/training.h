@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A real training process that knows nothing of Highwater, for tests that record it.
+#pragma once
+
+#include <QFile>
+#include <QProcess>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "viewer/models/tool.h"
+
+namespace hw::viewer::testing {
+
+inline constexpr const char* kTraining = R"(
+import time, torch
+torch.manual_seed(0)
+torch.set_num_threads(1)
+layers = [part for _ in range(8) for part in (torch.nn.Linear(64, 64), torch.nn.ReLU())]
+model = torch.nn.Sequential(*layers, torch.nn.Linear(64, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(1000000):
+    optimizer.zero_grad()
+    model(torch.randn(1024, 64)).pow(2).mean().backward()
+    optimizer.step()
+    print(step, flush=True)
+    time.sleep(0.02)
+)";
+
+class Training {
+public:
+    ~Training() { end(); }
+
+    /// Writes and starts the script; true when it has trained its first steps.
+    bool start() {
+        QFile script(folder_.filePath(QStringLiteral("train.py")));
+        if (!script.open(QIODevice::WriteOnly)) return false;
+        script.write(kTraining);
+        script.close();
+        process_.setProcessChannelMode(QProcess::MergedChannels);
+        process_.start(QStringLiteral("/usr/bin/python3"), {script.fileName()});
+        QByteArray said;
+        return QTest::qWaitFor(
+                   [&] {
+                       said += process_.readAll();
+                       return said.contains("2\n") || process_.state() == QProcess::NotRunning;
+                   },
+                   120'000) &&
+               process_.state() == QProcess::Running;
+    }
+    void end() {
+        process_.kill();
+        process_.waitForFinished(5000);
+    }
+    bool running() const { return process_.state() == QProcess::Running; }
+    qint64 pid() const { return process_.processId(); }
+    QString folder() const { return folder_.path(); }
+
+private:
+    QTemporaryDir folder_;
+    QProcess process_;
+};
+
+/// Empty where training can be recorded here, otherwise what is missing.
+inline QString missingForTraining() {
+    if (!QFile::exists(toolProgram()))
+        return QStringLiteral(
+            "highwater is not built: cmake --build build/release --target "
+            "highwater highwater_agent");
+    QProcess torch;
+    torch.start(QStringLiteral("/usr/bin/python3"),
+                {QStringLiteral("-c"), QStringLiteral("import importlib.util as u, sys; "
+                                                      "sys.exit(u.find_spec('torch') is None)")});
+    torch.waitForFinished(60'000);
+    return torch.exitStatus() == QProcess::NormalExit && torch.exitCode() == 0
+               ? QString()
+               : QStringLiteral("/usr/bin/python3 has no torch: apt-get install python3-torch");
+}
+
+}  // namespace hw::viewer::testing
+
+#define HW_NEED_TRAINING()                                                                     \
+    if (const QString missing = hw::viewer::testing::missingForTraining(); !missing.isEmpty()) \
+    GTEST_SKIP() << missing.toStdString()

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/export/report.h"
+
+#include <QApplication>
+#include <QFileInfo>
+#include <QSaveFile>
+#include <QTemporaryDir>
+#include <QVBoxLayout>
+
+#include "viewer/export/picture.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/plots/frontier_plot.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360;
+
+QString ending(const std::string& file) {
+    return QFileInfo(QString::fromStdString(file)).suffix().toLower();
+}
+
+// A theme for as long as this lives; the window's own comes back with its end.
+class OnPaper {
+public:
+    OnPaper() : before_(theme().light) { setTheme(true); }
+    ~OnPaper() { setTheme(before_); }
+    OnPaper(const OnPaper&) = delete;
+    OnPaper& operator=(const OnPaper&) = delete;
+
+private:
+    bool before_;
+};
+
+// The widget as SVG, without what comes before the element itself.
+QByteArray svgOf(QWidget& widget, int height) {
+    widget.setAttribute(Qt::WA_DontShowOnScreen);
+    widget.setStyleSheet(QStringLiteral("background: %1").arg(theme().panel.name()));
+    widget.resize(kWidth, height);
+    widget.show();
+    QApplication::processEvents(QEventLoop::ExcludeUserInputEvents);
+    const QTemporaryDir folder;
+    const QString path = folder.filePath(QStringLiteral("picture.svg"));
+    if (!savePictureOf(widget, path.toStdString(), 1)) return {};
+    QFile file(path);
+    if (!file.open(QIODevice::ReadOnly)) return {};
+    const QByteArray svg = file.readAll();
+    return svg.mid(std::max<qsizetype>(0, svg.indexOf("<svg")));
+}
+
+QByteArray timelinePicture(Workspace& workspace) {
+    const DocumentPointer& document = workspace.document();
+    const PlanPointer& plan = workspace.activePlan();
+    const bool planned = plan && plan->ok() && plan->planner != QLatin1String("none");
+    QWidget frame;
+    auto* legend = new Legend;
+    auto* plot = new TimelinePlot;
+    plot->setDocument(document);
+    plot->setPlan(planned ? plan : nullptr);
+    if (planned) plot->setBudget(plan->budget);
+    legend->setItems(timelineLegend(*plot, plan, document.get()));
+    auto* column = new QVBoxLayout(&frame);
+    column->setContentsMargins(0, 4, 14, 0);
+    column->addWidget(legend);
+    column->addWidget(plot, 1);
+    return svgOf(frame, kTimelineHeight);
+}
+
+QByteArray frontierPicture(Workspace& workspace) {
+    QWidget frame;
+    auto* column = new QVBoxLayout(&frame);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(new FrontierPlot(workspace));
+    return svgOf(frame, kFrontierHeight);
+}
+
+void addPictures(Workspace& workspace, Report& report) {
+    const OnPaper paper;
+    ReportSection& timeline = report.sections[kTimelineSection];
+    timeline.picture = timelinePicture(workspace);
+    timeline.caption = Workspace::tr(
+        "Live memory while each op runs, stacked by category; below it the phases, layers and ops. "
+        "A line, where there is one, is the chosen plan.");
+    ReportSection& cost = report.sections[kFrontierSection];
+    cost.picture = frontierPicture(workspace);
+    cost.caption = Workspace::tr(
+        "Extra step time of each planner over the budget. Dashed: the proven lower bound; shaded: "
+        "budgets below which no order of the ops fits.");
+}
+
+}  // namespace
+
+core::Status checkReportName(const std::string& file) {
+    if (const QString kind = ending(file);
+        kind == QLatin1String("html") || kind == QLatin1String("pdf"))
+        return {};
+    return core::Error{core::ErrorCode::Usage,
+                       "cannot tell the format of " + (file.empty() ? "the report" : file),
+                       "end the file name with .html or .pdf"};
+}
+
+core::Status saveReport(Workspace& workspace, const std::string& file) {
+    if (core::Status name = checkReportName(file); !name) return name;
+    const DocumentPointer& document = workspace.document();
+    if (!document || !document->plannable)
+        return core::Error{core::ErrorCode::Usage, "there is no recorded step to report on",
+                           "record one with 'highwater record'"};
+    Report report = reportContent(workspace);
+    addPictures(workspace, report);
+    if (ending(file) == QLatin1String("pdf")) return saveReportPdf(report, file);
+    QSaveFile out(QString::fromStdString(file));
+    const QByteArray html = reportHtml(report);
+    if (!out.open(QIODevice::WriteOnly) || out.write(html) != html.size() || !out.commit())
+        return core::badInput("cannot write " + file,
+                              "choose a folder that exists and can be written");
+    return {};
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A session's step as one document: HTML that needs nothing beside it, or PDF.
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "viewer/export/report_content.h"
+
+namespace hw::viewer {
+
+/// Usage error when no report can have this name.
+core::Status checkReportName(const std::string& file);
+
+/// Writes what the workspace knows, on light paper, whatever the window's theme. Errors: Usage (the
+/// ending, or a document without a step), BadInput (the file cannot be written).
+core::Status saveReport(Workspace& workspace, const std::string& file);
+
+/// The parts of saveReport() that differ by format.
+QByteArray reportHtml(const Report& report);
+core::Status saveReportPdf(const Report& report, const std::string& file);
+
+}  // namespace hw::viewer

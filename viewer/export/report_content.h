@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The story of one step of a session in words and tables, for a report.
+#pragma once
+
+#include <QByteArray>
+#include <QStringList>
+#include <vector>
+
+#include "viewer/models/workspace.h"
+
+namespace hw::viewer {
+
+struct ReportTable {
+    QStringList header;
+    std::vector<QStringList> rows;
+    int texts = 1;        // so many columns, from the left, are text; the others are figures
+    int emphasized = -1;  // a row
+};
+
+struct ReportSection {
+    QString title;
+    QStringList paragraphs;
+    QByteArray picture;  // SVG; empty: none
+    QString caption;
+    std::vector<ReportTable> tables;
+};
+
+struct Report {
+    struct Figure {
+        QString label, value;
+    };
+    QString title, subtitle;
+    QString lead;
+    std::vector<Figure> figures;
+    std::vector<ReportSection> sections;
+    QString footer;
+};
+
+/// Everything but the pictures, from what the workspace knows: the active plan is the chosen one.
+/// Requires a document with a step.
+Report reportContent(Workspace& workspace);
+
+/// Sections that get a picture.
+inline constexpr std::size_t kTimelineSection = 0, kFrontierSection = 2;
+
+}  // namespace hw::viewer

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Training processes that can be attached to, as `highwater ps` lists them.
+#pragma once
+
+#include <QAbstractTableModel>
+#include <QProcess>
+#include <vector>
+
+namespace hw::viewer {
+
+struct TrainingProcess {
+    qint64 pid = 0;
+    QString command;
+    bool attachable = false;
+    QString why;  // where not
+
+    bool operator==(const TrainingProcess&) const = default;
+};
+
+/// Rows come, go and change in place, so that a selection stays on its process.
+class ProcessModel : public QAbstractTableModel {
+    Q_OBJECT
+public:
+    enum Column { Pid, Command, State, ColumnCount };
+
+    explicit ProcessModel(QObject* parent = nullptr);
+    ~ProcessModel() override;
+
+    /// Lists anew, in the background; nothing happens while the last listing still runs.
+    void refresh();
+    void setProcesses(const std::vector<TrainingProcess>& listed);  // by ascending pid
+    const TrainingProcess& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
+    int rowOf(qint64 pid) const;  // -1: not there
+
+    int rowCount(const QModelIndex& parent = {}) const override;
+    int columnCount(const QModelIndex& parent = {}) const override;
+    QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
+    QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+signals:
+    void refreshed();
+    void failed(const QString& what);
+
+private:
+    void read();
+
+    std::vector<TrainingProcess> rows_;
+    QProcess lister_;
+};
+
+}  // namespace hw::viewer

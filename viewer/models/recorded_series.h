@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A recorded curve with more events than are worth holding: read from the session's pyramid for
+// whatever is looked at.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "core/session/session.h"
+#include "viewer/models/step_curve.h"
+
+namespace hw::viewer {
+
+class RecordedSeries {
+public:
+    /// Sessions with fewer events are loaded whole.
+    static constexpr std::int64_t kManyEvents = 200'000;
+
+    /// The allocator's curve of the device with the highest level, the host only where there is no
+    /// other. Null where the session has none with many events.
+    static std::shared_ptr<RecordedSeries> find(core::Session& session);
+
+    /// Moments that cover [from, to] for a view so many columns wide, every peak among them; costs
+    /// the same however much is recorded. Times since the start. Any thread.
+    StepCurve window(core::Nanoseconds from, core::Nanoseconds to, int columns) const;
+
+    core::Nanoseconds length() const;
+    core::Bytes highest() const { return core::Bytes(row_.maximum); }
+    std::int64_t events() const { return row_.samples; }
+    bool timed() const { return row_.key.axis == core::SeriesAxis::Time; }
+    /// Where time 0 lies on the session's clock; until then it is where the series begins.
+    void startAt(std::int64_t originNs) { origin_ = timed() ? originNs : row_.begin; }
+
+private:
+    RecordedSeries(core::Session session, core::SeriesRow row)
+        : session_(std::move(session)), row_(std::move(row)), origin_(row_.begin) {}
+
+    mutable std::mutex mutex_;  // of the session
+    mutable core::Session session_;
+    core::SeriesRow row_;
+    std::int64_t origin_;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/tool.h"
+
+#include <QCoreApplication>
+#include <QDir>
+#include <QStringList>
+
+namespace hw::viewer {
+
+QString toolProgram() {
+    return QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("highwater"));
+}
+
+ToolError toolError(const QString& said) {
+    static const QString error = QStringLiteral("highwater: error: "),
+                         hint = QStringLiteral("hint: ");
+    ToolError found;
+    for (const QString& line : said.split(QLatin1Char('\n'))) {
+        if (line.startsWith(error)) found = {line.mid(error.size()).trimmed(), {}};
+        if (line.startsWith(hint)) found.hint = line.mid(hint.size()).trimmed();
+    }
+    return found;
+}
+
+}  // namespace hw::viewer

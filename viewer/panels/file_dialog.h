@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QString>
+#include <functional>
+
+class QWidget;
+
+namespace hw::viewer {
+
+/// Asks for the name of a file to write, without blocking; `take` gets it unless it was cancelled.
+/// `suffix` is added to a name without an ending.
+void askToSave(QWidget* parent, const QString& title, const QString& suggestion,
+               const QString& filter, const QString& suffix,
+               const std::function<void(const QString&)>& take);
+
+}  // namespace hw::viewer

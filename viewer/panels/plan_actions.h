@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What can be done with the plan that is looked at: write it out, run it.
+#pragma once
+
+#include <QProcess>
+#include <QTemporaryDir>
+#include <memory>
+
+#include "viewer/models/workspace.h"
+
+namespace hw::viewer {
+
+class PlanActions : public QObject {
+    Q_OBJECT
+public:
+    PlanActions(Workspace& workspace, QWidget* window);
+    ~PlanActions() override;  // ends a run
+
+    /// Asks where to, then writes the plan file.
+    void exportPlan();
+    /// Runs the plan with the native executor, in the background; the session keeps what was
+    /// measured, and the window shows it.
+    void runPlan();
+    bool running() const { return executor_.state() != QProcess::NotRunning; }
+
+signals:
+    void told(const QString& what);
+    void failed(const QString& what, const QString& hint);
+
+private:
+    bool needsPlan();
+    void ended(int exitCode, QProcess::ExitStatus how);
+
+    Workspace& workspace_;
+    QWidget* window_;
+    QProcess executor_;
+    std::unique_ptr<QTemporaryDir> folder_;  // of the plan that runs
+    QString session_;
+};
+
+}  // namespace hw::viewer

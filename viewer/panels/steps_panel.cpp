@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/steps_panel.h"
+
+#include <QLabel>
+#include <QVBoxLayout>
+
+namespace hw::viewer {
+
+StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, tr("Recording")) {
+    note_ = new QLabel;
+    note_->setObjectName(QStringLiteral("muted"));
+    addToHeader(note_);
+    plot_ = new StepsPlot;
+    plot_->setObjectName(QStringLiteral("stepsPlot"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->addWidget(plot_);
+    setFocusProxy(plot_);
+    connect(&workspace, &Workspace::documentChanged, this, &StepsPanel::reload);
+    connect(plot_, &StepsPlot::stepClicked, &workspace, &Workspace::openStep);
+    reload();
+}
+
+void StepsPanel::reload() {
+    const DocumentPointer& document = workspace().document();
+    plot_->setDocument(document);
+    if (!document || document->overview.empty()) return note_->clear();
+    note_->setText(workspace().following()
+                       ? tr("step %1 is the last complete one").arg(document->step)
+                       : tr("%1 steps · a click opens one").arg(document->overview.size()));
+}
+
+}  // namespace hw::viewer
