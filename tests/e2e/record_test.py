@@ -153,8 +153,8 @@ class Models(Recording):
         self.assertGreater(count, 100)
 
     def test_the_capture_through_python_records_the_same(self):
-        """But for what a dispatch mode brings about: autograd's aliases of what it saves become ops (and
-        linear layers with three-dimensional inputs add their bias out of place: there are none here)."""
+        """But for what a dispatch mode brings about: autograd's aliases of what it saves become ops, torch 2
+        adds gradients up out of place (and linear layers with three-dimensional inputs their bias)."""
         script = os.path.join(TRAINING, "lstm.py")
         seen = {}
         for way in ("native", "python"):
@@ -164,15 +164,16 @@ class Models(Recording):
                                       environment={**os.environ, "HIGHWATER_CAPTURE": way})
             self.assertNotIn("through Python", output)
             self.assert_consistent()
-            ops = self.query("SELECT name, phase, path, random FROM ops JOIN layers ON layers.id = layer"
+            ops = self.query("SELECT rtrim(name, '_'), phase, path, random FROM ops JOIN layers ON layers.id = layer"
                              " WHERE name NOT LIKE '%::detach' AND name <> 'aten::zeros' ORDER BY ops.id")
             self.assertGreater(len(ops), 500)
             seen[way] = ops, self.info()["baseline"]["peak_bytes"], self.query(
                 "SELECT category, SUM(bytes) FROM storages WHERE category IN"
-                " ('activation', 'gradient', 'optimizer state', 'parameter') GROUP BY category")
+                " ('activation', 'optimizer state', 'parameter') GROUP BY category")
         for native, python in zip(*(ways[0] for ways in seen.values()), strict=True):
             self.assertEqual(native, python)
-        self.assertEqual(seen["native"][1:], seen["python"][1:])
+        self.assertEqual(seen["native"][2], seen["python"][2])
+        self.assertLessEqual(seen["native"][1], seen["python"][1])
 
 
 @needs_torch2

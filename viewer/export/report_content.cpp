@@ -142,9 +142,26 @@ ReportTable categoryTable(const Document& document) {
     return table;
 }
 
+/// Layers without their parts, the largest at the peak first.
+std::vector<LayerShare> ownShares(const Document& document) {
+    const LayerTree tree = layerTree(document);
+    std::vector<LayerShare> shares = tree.shares;
+    for (LayerShare& own : shares)
+        for (const int part : own.parts) {
+            const LayerShare& all = tree.shares[static_cast<std::size_t>(part)];
+            own.atPeak -= all.atPeak;
+            own.forward -= all.forward;
+            own.backward -= all.backward;
+            own.other -= all.other;
+        }
+    std::stable_sort(shares.begin(), shares.end(),
+                     [](const LayerShare& a, const LayerShare& b) { return a.atPeak > b.atPeak; });
+    return shares;
+}
+
 ReportTable layerTable(const Document& document) {
     ReportTable table{{tr("layer"), tr("at the peak"), tr("share"), tr("op time")}, {}};
-    const std::vector<LayerShare> shares = layerShares(document);
+    const std::vector<LayerShare> shares = ownShares(document);
     core::Bytes others;
     std::size_t left = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -152,10 +169,10 @@ ReportTable layerTable(const Document& document) {
             others += shares[i].atPeak;
             left += shares[i].atPeak > core::Bytes(0) ? 1 : 0;
         } else if (shares[i].atPeak > core::Bytes(0)) {
-            table.rows.push_back({layerName(document, shares[i].layer),
-                                  document.size.text(shares[i].atPeak),
-                                  share(shares[i].atPeak, document.peak()),
-                                  document.time.text(shares[i].forward + shares[i].backward)});
+            table.rows.push_back(
+                {layerName(document, shares[i].layer), document.size.text(shares[i].atPeak),
+                 share(shares[i].atPeak, document.peak()),
+                 document.time.text(shares[i].forward + shares[i].backward + shares[i].other)});
         }
     }
     if (left > 0)
