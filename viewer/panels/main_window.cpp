@@ -150,7 +150,7 @@ void MainWindow::buildDocks() {
 }
 
 void MainWindow::arrange() {
-    const int side = 300, rest = std::max(600, width() - side);
+    const int side = std::clamp(width() / 5, 300, 400), rest = std::max(600, width() - side);
     resizeDocks({docks_[0], docks_[1]}, {side, rest}, Qt::Horizontal);
     if (!workspace_.document()->plannable) return;
     resizeDocks({docks_[2], docks_[3]}, {rest * 42 / 100, rest * 58 / 100}, Qt::Horizontal);
