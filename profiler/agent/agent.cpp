@@ -15,7 +15,7 @@
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
-#include "profiler/agent/shim_sources.h"
+#include "profiler/agent/embedded.h"
 #include "profiler/wire/format.h"
 
 namespace hw::profiler::agent {

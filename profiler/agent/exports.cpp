@@ -5,8 +5,8 @@
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
+#include "profiler/agent/embedded.h"
 #include "profiler/agent/native/agent_api.h"
-#include "profiler/agent/shim_sources.h"
 
 namespace hw::profiler::agent {
 
@@ -42,10 +42,10 @@ HW_EXPORT const char* hw_native() {
     return gConfig.nativeCapture;
 }
 HW_EXPORT const char* hw_shim_name(int index) {
-    return kShimSources[index].name;
+    return kShimFiles[index].name;
 }
 HW_EXPORT const char* hw_shim_source(int index) {
-    return kShimSources[index].text;
+    return kShimFiles[index].text;
 }
 
 /// out[4]: steps, warmup, every, flags.
@@ -149,15 +149,9 @@ HW_EXPORT void hw_window(std::int64_t* out) {
 
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {
-    static const native::AgentApi api{sizeof(native::AgentApi),
-                                      wire::kMagic,
-                                      wire::kVersion,
-                                      &hw_send_frames,
-                                      &hw_block,
-                                      &hw_watch,
-                                      &hw_freed,
-                                      &hw_begin,
-                                      &hw_end,
-                                      &hw_pause};
+    static const native::AgentApi api{
+        sizeof(native::AgentApi),
+
+        &hw_send_frames,          &hw_block, &hw_watch, &hw_freed, &hw_begin, &hw_end, &hw_pause};
     return &api;
 }

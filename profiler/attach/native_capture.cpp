@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "core/base/digest.h"
+#include "profiler/agent/embedded.h"
 
 extern char** environ;
 
@@ -118,7 +119,7 @@ core::Result<fs::path> cacheFolder() {
 /// Names this build of the framework together with our sources.
 std::string keyOf(const FrameworkFiles& files) {
     core::Digest digest;
-    for (const NativeSource* source = kNativeSources; source->name != nullptr; ++source)
+    for (const EmbeddedFile* source = kNativeFiles; source->name != nullptr; ++source)
         digest.add(source->text);
     for (const std::string& path : {files.libtorch, files.libc10}) {
         struct stat status {};
@@ -144,7 +145,7 @@ std::string compiler() {
 /// everything: nearly all of the time goes into the framework's headers.
 core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     std::ofstream all(folder / "capture.cpp");
-    for (const NativeSource* source = kNativeSources; source->name != nullptr; ++source) {
+    for (const EmbeddedFile* source = kNativeFiles; source->name != nullptr; ++source) {
         const fs::path file = folder / source->name;
         std::ofstream(file) << source->text;
         if (file.extension() == ".cpp") all << "#include \"" << source->name << "\"\n";

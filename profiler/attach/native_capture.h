@@ -11,14 +11,6 @@
 
 namespace hw::profiler {
 
-/// A file of agent/native, embedded at build time.
-struct NativeSource {
-    const char* name;
-    const char* text;
-};
-/// The list ends with a null name.
-extern const NativeSource kNativeSources[];
-
 /// Where a framework lies.
 struct FrameworkFiles {
     std::string libtorch;  // libtorch_cpu.so, resolved

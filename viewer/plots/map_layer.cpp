@@ -167,19 +167,7 @@ void MapLayer::drawSelection(QCPPainter* painter) {
 
 void MapLayer::drawTitle(QCPPainter* painter) {
     const QRectF area = plot_.axisRect()->rect();
-    const QRectF line(area.left(), 12, area.width(), 22);
-    const QString title = plot_.title();
-    const QString name = title.section(QStringLiteral(" · "), 0, 0);
-    const QString rest = title.mid(name.size());
-    painter->setFont(uiFont(kBasePixels, true));
-    painter->setPen(theme().text);
-    painter->drawText(line, Qt::AlignVCenter, name);
-    const double width = QFontMetricsF(painter->font()).horizontalAdvance(name);
-    painter->setFont(uiFont(kBasePixels));
-    painter->setPen(theme().muted);
-    painter->drawText(line.adjusted(width, 0, 0, 0), Qt::AlignVCenter,
-                      QFontMetricsF(painter->font())
-                          .elidedText(rest, Qt::ElideRight, std::max(0.0, line.width() - width)));
+    drawPlotTitle(painter, QRectF(area.left(), 12, area.width(), 22), plot_.title());
 }
 
 }  // namespace hw::viewer

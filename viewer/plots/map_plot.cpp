@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/map_plot.h"
 
-#include <QMouseEvent>
-#include <QToolTip>
 #include <algorithm>
 #include <array>
 
@@ -12,29 +10,13 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kLeft = 86, kRight = 24, kTop = 44, kBottom = 46;
+constexpr int kTop = 44;
+constexpr double kClosest = 1e-6;
 }  // namespace
 
-MapPlot::MapPlot(QWidget* parent) : Plot(parent) {
-    axisRect()->setAutoMargins(QCP::msNone);
-    axisRect()->setMargins(QMargins(kLeft, kTop, kRight, kBottom));
-    setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    axisRect()->setRangeDrag(Qt::Horizontal | Qt::Vertical);
-    axisRect()->setRangeZoom(Qt::Horizontal | Qt::Vertical);
+MapPlot::MapPlot(QWidget* parent) : PlanePlot(kTop, kClosest, parent) {
     new MapLayer(this, MapLayer::Part::Blocks);
     new MapLayer(this, MapLayer::Part::Marks);
-    for (QCPAxis* axis : {xAxis, yAxis})
-        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
-                [this, axis](const QCPRange& wanted) { clamp(axis, wanted); });
-    setMouseTracking(true);
-    setMinimumSize(360, 220);
-    applyTheme();
-}
-
-void MapPlot::applyTheme() {
-    Plot::applyTheme();
-    xAxis->grid()->setVisible(false);
-    replot(rpQueuedReplot);
 }
 
 void MapPlot::show(const DocumentPointer& document, const PlanPointer& plan,
@@ -87,22 +69,6 @@ QCPRange MapPlot::whole(const QCPAxis* axis) const {
     if (!map_) return {0, 1};
     if (axis == yAxis) return {0, std::max(1e-9, document_->size.value(map_->span) * 1.02)};
     return {0, std::max(1e-6, acrossOf(static_cast<std::int32_t>(curve().moments.size())))};
-}
-
-void MapPlot::resetZoom() {
-    xAxis->setRange(whole(xAxis));
-    yAxis->setRange(whole(yAxis));
-    replot(rpQueuedReplot);
-}
-
-void MapPlot::clamp(QCPAxis* axis, const QCPRange& wanted) {
-    if (clamping_) return;
-    clamping_ = true;
-    const double end = whole(axis).upper;
-    const double width = std::clamp(wanted.size(), end * 1e-6, end);
-    const double lower = std::clamp(wanted.lower, 0.0, end - width);
-    axis->setRange(lower, lower + width);
-    clamping_ = false;
 }
 
 MapPlot::Scale MapPlot::scale() const {
@@ -208,34 +174,13 @@ void MapPlot::setSelection(const Selection& selection) {
     replot(rpQueuedReplot);
 }
 
-void MapPlot::mouseMoveEvent(QMouseEvent* event) {
-    Plot::mouseMoveEvent(event);
-    const QString text = event->buttons() ? QString() : describe(event->position());
-    if (text.isEmpty())
-        QToolTip::hideText();
-    else
-        QToolTip::showText(event->globalPosition().toPoint(), text, this);
-}
-
-void MapPlot::mousePressEvent(QMouseEvent* event) {
-    pressed_ = event->pos();
-    Plot::mousePressEvent(event);
-}
-
-void MapPlot::mouseReleaseEvent(QMouseEvent* event) {
-    Plot::mouseReleaseEvent(event);
-    if ((event->pos() - pressed_).manhattanLength() > 3) return;
-    const MapBlock* block = blockAt(event->position());
+void MapPlot::clicked(const QPointF& pixel) {
+    const MapBlock* block = blockAt(pixel);
     if (!block) return;
     if (block->storage != core::kNone)
         emit storagePicked(block->storage);
     else if (block->op != core::kNone)
         emit opPicked(block->op);
-}
-
-void MapPlot::mouseDoubleClickEvent(QMouseEvent* event) {
-    Plot::mouseDoubleClickEvent(event);
-    resetZoom();
 }
 
 }  // namespace hw::viewer

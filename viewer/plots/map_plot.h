@@ -9,7 +9,7 @@
 
 #include "viewer/models/address_map.h"
 #include "viewer/models/workspace.h"
-#include "viewer/plots/plot.h"
+#include "viewer/plots/plane_plot.h"
 
 namespace hw::viewer {
 
@@ -37,7 +37,7 @@ private:
     std::vector<std::pair<const MapBlock*, QRectF>> named_;  // with room for a name
 };
 
-class MapPlot : public Plot {
+class MapPlot : public PlanePlot {
     Q_OBJECT
 public:
     explicit MapPlot(QWidget* parent = nullptr);
@@ -49,13 +49,11 @@ public:
     void setBySteps(bool steps);
     void setSelection(const Selection& selection);
     void setNote(const QString& note);  // instead of a map: what is missing, or being done
-    void resetZoom();
-    void applyTheme() override;
 
     const AddressMap* map() const { return map_.get(); }
-    QString title() const;
+    QString title() const override;
     /// What is at a pixel; empty where nothing is.
-    QString describe(const QPointF& pixel) const;
+    QString describe(const QPointF& pixel) const override;
     const MapBlock* blockAt(const QPointF& pixel) const;
     QPointF pixelOf(const MapBlock& block) const;  // its middle
     /// Rectangles that the last frame painted, for tests of the level of detail.
@@ -66,10 +64,8 @@ signals:
     void opPicked(hw::core::OpIndex op);
 
 protected:
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void mousePressEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
-    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    QCPRange whole(const QCPAxis* axis) const override;
+    void clicked(const QPointF& pixel) override;
 
 private:
     friend class MapLayer;
@@ -95,16 +91,13 @@ private:
         }
     };
     Scale scale() const;
-    void clamp(QCPAxis* axis, const QCPRange& wanted);
-    QCPRange whole(const QCPAxis* axis) const;
 
     DocumentPointer document_;
     PlanPointer plan_;
     std::shared_ptr<const AddressMap> map_;
-    bool steps_ = false, clamping_ = false;
+    bool steps_ = false;
     Selection selection_;
     QString note_;
-    QPoint pressed_;
     std::size_t painted_ = 0;
     std::vector<std::uint8_t> families_;  // by op
 };

@@ -64,28 +64,16 @@ void TraceLayer::drawBars(QCPPainter* painter) {
 
 void TraceLayer::drawTitle(QCPPainter* painter) {
     const QRectF area = plot_.axisRect()->rect();
-    const QString title = plot_.title();
-    const QString name = title.section(QStringLiteral(" · "), 0, 0);
-    const QString rest = title.mid(name.size());
-    painter->setFont(uiFont(kBasePixels, true));
-    const double width = QFontMetricsF(painter->font()).horizontalAdvance(name) + 1;
-    painter->setPen(theme().text);
-    painter->drawText(QRectF(area.left(), kTitle, width, 20), Qt::AlignVCenter, name);
-    painter->setFont(uiFont(kBasePixels));
-    painter->setPen(theme().muted);
-    const double room = area.width() - width;
-    const QFontMetricsF metrics(painter->font());
-    painter->drawText(QRectF(area.left() + width, kTitle, room, 20), Qt::AlignVCenter,
-                      metrics.elidedText(rest, Qt::ElideRight, std::max(0.0, room)));
+    const QRectF line(area.left(), kTitle, area.width(), 20);
+    const double taken = drawPlotTitle(painter, line, plot_.title());
     const TraceView view = plot_.view();
     const double rows = (view.high - view.low) / view.height;
     if (view.axes.bytes || rows <= 1) return;
     const QString note =
         TracePlot::tr("%1 storages a pixel, paler where fewer are there").arg(rows, 0, 'f', 1);
+    if (taken + QFontMetricsF(painter->font()).horizontalAdvance(note) + 20 >= line.width()) return;
     painter->setFont(uiFont(kAxisPixels));
-    if (metrics.horizontalAdvance(rest + note) + 20 < room)
-        painter->drawText(QRectF(area.left(), kTitle, area.width(), 20),
-                          Qt::AlignVCenter | Qt::AlignRight, note);
+    painter->drawText(line, Qt::AlignVCenter | Qt::AlignRight, note);
 }
 
 void TraceLayer::drawPhases(QCPPainter* painter) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/trace_plot.h"
 
-#include <QMouseEvent>
-#include <QToolTip>
 #include <algorithm>
 
 #include "viewer/plots/axis_ticker.h"
@@ -12,7 +10,8 @@ namespace hw::viewer {
 namespace {
 
 // Above the bars: the title, the phases, the steps that recompute.
-constexpr int kLeft = 86, kRight = 24, kTop = 68, kBottom = 46;
+constexpr int kTop = 68;
+constexpr double kClosest = 1e-5;
 
 QString presenceText(const TraceBar* bar) {
     if (!bar) return TracePlot::tr("not in memory");
@@ -29,26 +28,9 @@ QString presenceText(const TraceBar* bar) {
 
 }  // namespace
 
-TracePlot::TracePlot(QWidget* parent) : Plot(parent) {
-    axisRect()->setAutoMargins(QCP::msNone);
-    axisRect()->setMargins(QMargins(kLeft, kTop, kRight, kBottom));
-    setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
-    axisRect()->setRangeDrag(Qt::Horizontal | Qt::Vertical);
-    axisRect()->setRangeZoom(Qt::Horizontal | Qt::Vertical);
+TracePlot::TracePlot(QWidget* parent) : PlanePlot(kTop, kClosest, parent) {
     new TraceLayer(this, TraceLayer::Part::Bars);
     new TraceLayer(this, TraceLayer::Part::Marks);
-    for (QCPAxis* axis : {xAxis, yAxis})
-        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
-                [this, axis](const QCPRange& wanted) { clamp(axis, wanted); });
-    setMouseTracking(true);
-    setMinimumSize(360, 220);
-    applyTheme();
-}
-
-void TracePlot::applyTheme() {
-    Plot::applyTheme();
-    xAxis->grid()->setVisible(false);
-    replot(rpQueuedReplot);
 }
 
 void TracePlot::show(const DocumentPointer& document, const PlanPointer& plan) {
@@ -98,27 +80,11 @@ QCPRange TracePlot::whole(const QCPAxis* axis) const {
     return {0, std::max(rows, 1.0) / rowUnit()};
 }
 
-void TracePlot::resetZoom() {
-    xAxis->setRange(whole(xAxis));
-    yAxis->setRange(whole(yAxis));
-    replot(rpQueuedReplot);
-}
-
 void TracePlot::zoom(double factor) {
     const QCPRange seen = xAxis->range();
     const double half = seen.size() / factor / 2;
     xAxis->setRange(seen.center() - half, seen.center() + half);
     replot(rpQueuedReplot);
-}
-
-void TracePlot::clamp(QCPAxis* axis, const QCPRange& wanted) {
-    if (clamping_) return;
-    clamping_ = true;
-    const double end = whole(axis).upper;
-    const double width = std::clamp(wanted.size(), end * 1e-5, end);
-    const double lower = std::clamp(wanted.lower, 0.0, end - width);
-    axis->setRange(lower, lower + width);
-    clamping_ = false;
 }
 
 TraceView TracePlot::view() const {
@@ -192,31 +158,8 @@ void TracePlot::setSelectedOp(core::OpIndex op) {
     replot(rpQueuedReplot);
 }
 
-void TracePlot::mouseMoveEvent(QMouseEvent* event) {
-    Plot::mouseMoveEvent(event);
-    const QString text = event->buttons() ? QString() : describe(event->position());
-    if (text.isEmpty())
-        QToolTip::hideText();
-    else
-        QToolTip::showText(event->globalPosition().toPoint(), text, this);
-}
-
-void TracePlot::mousePressEvent(QMouseEvent* event) {
-    pressed_ = event->pos();
-    Plot::mousePressEvent(event);
-}
-
-void TracePlot::mouseReleaseEvent(QMouseEvent* event) {
-    Plot::mouseReleaseEvent(event);
-    if (!document_ || (event->pos() - pressed_).manhattanLength() > 3 ||
-        !axisRect()->rect().contains(event->pos()))
-        return;
-    emit opClicked(trace_.ops[stepAt(event->position().x())]);
-}
-
-void TracePlot::mouseDoubleClickEvent(QMouseEvent* event) {
-    Plot::mouseDoubleClickEvent(event);
-    resetZoom();
+void TracePlot::clicked(const QPointF& pixel) {
+    if (document_) emit opClicked(trace_.ops[stepAt(pixel.x())]);
 }
 
 }  // namespace hw::viewer

@@ -6,7 +6,7 @@
 
 #include "viewer/models/document.h"
 #include "viewer/models/trace_marks.h"
-#include "viewer/plots/plot.h"
+#include "viewer/plots/plane_plot.h"
 
 namespace hw::viewer {
 
@@ -33,7 +33,7 @@ private:
     Part part_;
 };
 
-class TracePlot : public Plot {
+class TracePlot : public PlanePlot {
     Q_OBJECT
 public:
     explicit TracePlot(QWidget* parent = nullptr);
@@ -43,34 +43,28 @@ public:
     void setAxes(TraceAxes axes);
     TraceAxes axes() const { return axes_; }
     void setSelectedOp(core::OpIndex op);
-    void resetZoom();
     void zoom(double factor);  // of the time, about the middle of what is seen
-    void applyTheme() override;
 
     const PlanTrace& trace() const { return trace_; }
     /// What is at a pixel: storage, op, layer, bytes, how often computed; empty outside of the
     /// rows.
-    QString describe(const QPointF& pixel) const;
+    QString describe(const QPointF& pixel) const override;
     /// The middle of the bar's pixels, for tests and for tooltips.
     QPointF pixelOf(const TraceBar& bar) const;
-    QString title() const;
+    QString title() const override;
 
 signals:
     void opClicked(hw::core::OpIndex op);
 
 protected:
-    void mouseMoveEvent(QMouseEvent* event) override;
-    void mousePressEvent(QMouseEvent* event) override;
-    void mouseReleaseEvent(QMouseEvent* event) override;
-    void mouseDoubleClickEvent(QMouseEvent* event) override;
+    QCPRange whole(const QCPAxis* axis) const override;
+    void clicked(const QPointF& pixel) override;
 
 private:
     friend class TraceLayer;
     TraceView view() const;
     double acrossOf(std::int32_t step) const;  // in the unit of the axis
     double rowUnit() const;                    // rows or bytes in one unit of the axis
-    QCPRange whole(const QCPAxis* axis) const;
-    void clamp(QCPAxis* axis, const QCPRange& wanted);
     void labelAxes();
     std::int32_t stepAt(double x) const;  // of a pixel
     std::int32_t rowAt(double y) const;   // kNone outside
@@ -80,8 +74,6 @@ private:
     PlanTrace trace_;
     TraceAxes axes_;
     core::OpIndex selected_ = core::kNone;
-    QPoint pressed_;
-    bool clamping_ = false;
 };
 
 }  // namespace hw::viewer

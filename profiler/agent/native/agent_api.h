@@ -7,9 +7,7 @@
 namespace hw::profiler::native {
 
 struct AgentApi {
-    std::uint64_t size;   // of this structure: an agent of another build is not called
-    std::uint32_t magic;  // of the wire format
-    std::uint16_t version;
+    std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
     std::int64_t (*block)(std::uint64_t address);    // bytes of a counted block, -1: not counted
     int (*watch)(std::uint64_t address);             // 1: its release will be among the freed ones

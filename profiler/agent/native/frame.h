@@ -9,20 +9,11 @@
 #include <vector>
 
 #include "agent_api.h"
+#include "format.h"
 
 namespace hw::profiler::native {
 
-enum class FrameType : std::uint16_t {
-    Contents = 11,
-    Storage = 5,
-    Tensor = 6,
-    Op = 7,
-    Free = 8,
-    Category = 9,
-    Resize = 10,
-    Generator = 12,
-    Gap = 16
-};
+using FrameType = wire::Type;
 
 /// The recorder is gone: stop capturing, quietly.
 struct Broken : std::runtime_error {
@@ -36,8 +27,8 @@ public:
 
     Stream& begin(FrameType type) {
         start_ = bytes_.size();
-        return put(agent_.magic)
-            .put(agent_.version)
+        return put(wire::kMagic)
+            .put(wire::kVersion)
             .put(static_cast<std::uint16_t>(type))
             .put(std::uint32_t{0});
     }
@@ -56,8 +47,8 @@ public:
         return *this;
     }
     void end() {
-        const auto length = static_cast<std::uint32_t>(bytes_.size() - start_ - kHeaderBytes);
-        std::memcpy(&bytes_[start_ + kHeaderBytes - sizeof(length)], &length, sizeof(length));
+        const auto length = static_cast<std::uint32_t>(bytes_.size() - start_ - wire::kHeaderBytes);
+        std::memcpy(&bytes_[start_ + wire::kHeaderBytes - sizeof(length)], &length, sizeof(length));
         if (bytes_.size() > kGathered) flush();
     }
     /// Hands over what has been gathered. Throws Broken.
@@ -89,7 +80,6 @@ public:
     }
 
 private:
-    static constexpr std::size_t kHeaderBytes = 12;
     static constexpr std::size_t kGathered = 32u << 10;
 
     const AgentApi& agent_;

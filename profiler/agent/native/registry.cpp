@@ -9,8 +9,7 @@ namespace {
 constexpr std::size_t kMostFreed = 8192;   // see takeFreed() of the agent
 constexpr std::uintptr_t kAlignment = 64;  // of the framework's allocator
 constexpr std::int64_t kSmallBytes = 64;   // floating constants up to here are always stored
-constexpr std::int64_t kLargeBytes = 64ll << 20;
-constexpr std::int64_t kChunkBytes = 1ll << 20;  // of contents, a frame
+constexpr std::int64_t kChunkBytes = wire::kContentsChunk;
 
 std::int64_t bytesOf(const at::Tensor& tensor) {
     return static_cast<std::int64_t>(tensor.storage().nbytes());
@@ -239,7 +238,7 @@ void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
     const std::string what = "contents of storage " + std::to_string(storage.id);
     if (!tensor.device().is_cpu()) {
         stream_.gap(what, "it is not in host memory");
-    } else if (storage.bytes > kLargeBytes && !contents_) {
+    } else if (storage.bytes > wire::kMaxPlainContents && !contents_) {
         stream_.gap(what, std::to_string(storage.bytes) +
                               " bytes are more than is stored without --contents");
     } else {

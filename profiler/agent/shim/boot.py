@@ -53,13 +53,14 @@ def load_modules(package):
         name = library.hw_shim_name(index)
         if name is None:
             return
-        full = "_highwater." + name.decode()
+        short = name.decode().partition(".")[0]
+        full = "_highwater." + short
         module = types.ModuleType(full)
         module.__package__ = "_highwater"
         sys.modules[full] = module
-        setattr(package, name.decode(), module)
+        setattr(package, short, module)
         source = library.hw_shim_source(index)
-        exec(compile(source, "<highwater %s>" % name.decode(), "exec"), module.__dict__)
+        exec(compile(source, "<highwater %s>" % short, "exec"), module.__dict__)
         index += 1
 
 

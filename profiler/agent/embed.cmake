@@ -1,0 +1,10 @@
+# Writes files as a list of agent/embedded.h: cmake -DFILES=a;b -DLIST=kName -DOUTPUT=f -P embed.cmake
+set(text "#include \"profiler/agent/embedded.h\"\n\nnamespace hw::profiler {\n")
+string(APPEND text "const EmbeddedFile ${LIST}[] = {\n")
+foreach(file IN LISTS FILES)
+    get_filename_component(name ${file} NAME)
+    file(READ ${file} source)
+    string(APPEND text "    {\"${name}\", R\"EMBEDDED(${source})EMBEDDED\"},\n")
+endforeach()
+string(APPEND text "    {nullptr, nullptr},\n};\n}  // namespace hw::profiler\n")
+file(WRITE ${OUTPUT} "${text}")
