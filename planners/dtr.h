@@ -42,6 +42,12 @@ enum class DtrHeuristic : std::uint8_t {
 /// then it is freed for good, constants too, and what was computed from it is pinned. Departure: a
 /// banishing is tried again as soon as one of its evicted dependents is banished itself.
 ///
+/// `frees`, when the schedule frees what was evicted: `early` (default), after its last use, except
+/// across the moment of the peak, so that the peak is the runtime's own; `late`, when the runtime
+/// evicted it, which is when memory ran out: the paper's Figures 7 to 10. Departure: a runtime
+/// cannot know the last use, a plan does, and memory that is not full all the time can be laid out
+/// with little fragmentation.
+///
 /// Figures: clock (ns, starts at 1), evals (scores computed), accesses (storages looked at for
 /// them and for the metadata), peak (bytes, of the runtime).
 class Dtr : public Planner {

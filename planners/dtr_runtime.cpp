@@ -75,7 +75,7 @@ void DtrRuntime::play() {
 void DtrRuntime::arrive(StorageIndex s) {
     makeRoom(at(s).size, kNone);
     memory_ += at(s).size;
-    peak_ = std::max(peak_, memory_);
+    notePeak(memory_);
     for (const TensorIndex tensor : graph_.storages[s].tensors)
         if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
     at(s).material = at(s).everMaterial = true;
@@ -213,11 +213,17 @@ void DtrRuntime::finish(const Frame& frame) {
     if (++executed_ % 4096 == 0) checkCancelled();
 }
 
+void DtrRuntime::notePeak(std::int64_t memory) {
+    if (memory <= peak_) return;
+    peak_ = memory;
+    peakAction_ = schedule_.size();
+}
+
 void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
     const Op& op = graph_.ops[frame.op];
     state_.clock += op.time.count();
     memory_ += outputBytes;
-    peak_ = std::max(peak_, memory_ + op.workspace.count());
+    notePeak(memory_ + op.workspace.count());
     const TensorIndex wanted =
         frame.wanted == kNone && !op.outputs.empty() ? op.outputs.front().tensor : frame.wanted;
     std::vector<std::int32_t> kept;

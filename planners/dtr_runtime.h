@@ -26,6 +26,9 @@ public:
     /// Plays the program once. Ok with its schedule, or why it stopped; figures either way.
     Proposal run();
 
+    /// Entry of the schedule, of the run that has ended, during which memory was highest.
+    std::size_t peakAction() const { return peakAction_; }
+
 private:
     struct Stop {
         PlanStatus status;
@@ -61,6 +64,7 @@ private:
     void begin(core::OpIndex index, core::TensorIndex wanted, bool again);
     void advance();
     void finish(const Frame& frame);
+    void notePeak(std::int64_t memory);
     void execute(const Frame& frame, std::int64_t outputBytes);
     bool place(core::StorageIndex s);
     bool satisfied(const core::Use& use) const;
@@ -106,6 +110,7 @@ private:
     core::Schedule schedule_;
     core::OpIndex now_ = core::kNone;  // last op of the program that has begun
     std::int64_t memory_ = 0, peak_ = 0, rematTime_ = 0, executed_ = 0;
+    std::size_t peakAction_ = 0;
     double rematLimit_;
 };
 
