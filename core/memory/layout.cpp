@@ -18,9 +18,14 @@ constexpr std::size_t kMostItemsToSearch = 3000;
 constexpr std::int64_t kImproveShare = 4;  // one part in so many for orders …
 constexpr std::int64_t kOrders = 100;      // … and no more of them than this
 constexpr std::int64_t kFirstShare = 4;    // for the first search at the goal
-constexpr double kMinorShares[] = {0.2, 0.1, 0.05, 0.01, 0.002};  // of coarse searches
+// Coarse packings: of what lives where the load is more than a share of the highest, then of the
+// blocks that stay for one section in so many and of the largest, until the rest is no more than a
+// share of the load.
+constexpr double kCrowds[] = {0.98, 0.95, 0.9};
+constexpr std::int64_t kStays = 2;
+constexpr double kMinorShares[] = {0.2, 0.1, 0.05, 0.01, 0.002};
 constexpr int kCoarseSteps = 4;                   // arenas that each of them aims at
-constexpr std::int64_t kCoarseShare = 30;         // for one aim of one of them …
+constexpr std::int64_t kCoarseShare = 12;         // for one aim of one of them …
 constexpr std::int64_t kCoarseWork = 20'000'000;  // … at most
 constexpr std::int64_t kNear = 100;  // an arena of one part in so many above the goal is fine
 constexpr std::int64_t kAims = 3;    // of what is left, for one aim of the last stage
@@ -36,15 +41,16 @@ public:
           workLimit_(options.workLimit) {}
 
     void run() {
-        packGreedily();
         // A capacity below the bound cannot be met: the greedy answer is as good as any.
+        GreedyPacker packer(problem_);
+        keep(packWell(problem_, packer, goal_, kImproveShare));
         if (best_ <= goal_ || workLimit_ <= 0) return;
-        improve();
-        if (best_ <= goal_) return;
         if (problem_.items.size() <= kMostItemsToSearch) fine_.emplace(problem_);
         aimAt(goal_, workLimit_ / kFirstShare);
+        for (const double crowd : kCrowds)
+            if (best_ > goal_ && !meter_.exhausted()) packCoarsely(crowdedItems(crowd), false);
         for (const double share : kMinorShares)
-            if (best_ > goal_ && !meter_.exhausted()) searchCoarsely(share);
+            if (best_ > goal_ && !meter_.exhausted()) packCoarsely(largestItems(share), true);
         narrow();
     }
 
@@ -52,34 +58,29 @@ public:
     const std::vector<std::int64_t>& offsets() const { return offsets_; }
 
 private:
-    void packGreedily() {
-        GreedyPacker packer(problem_);
-        std::vector<std::int64_t> offsets;
-        for (const PackingOrder& order : packingOrders(problem_))
-            for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
-                const std::int64_t arena = packer.pack(order, choice, best_, offsets);
-                if (arena >= best_) continue;
-                best_ = arena;
-                offsets_ = offsets;
-                order_ = order;
-                choice_ = choice;
-                if (best_ <= goal_) return;
-            }
+    void keep(const GreedyPacking& packing) {
+        if (packing.arena < best_) best_ = packing.arena, offsets_ = packing.offsets;
     }
 
-    void improve() {
-        const auto n = static_cast<std::int64_t>(problem_.items.size());
+    // All orders, then the best one improved by at most `share` of the work.
+    GreedyPacking packWell(const PackingProblem& problem, GreedyPacker& packer, std::int64_t target,
+                           std::int64_t share) {
+        GreedyPacking packing = packInOrders(problem, packer, target);
+        const auto n = static_cast<std::int64_t>(problem.items.size());
         WorkMeter meter =
-            meter_.slice(std::min(workLimit_ / kImproveShare, kOrders * GreedyPacker::cost(n)));
-        improveOrder(problem_, order_, choice_, goal_, meter, best_, offsets_);
+            meter_.slice(std::min(workLimit_ / share, kOrders * GreedyPacker::cost(n)));
+        if (workLimit_ > 0) improveOrder(problem, packer, target, meter, packing);
+        return packing;
     }
 
-    // The largest items alone, as many as leave at most `share` of the load to the others; those
-    // fill the gaps greedily. A large block in a wrong place costs far more than all small ones.
-    void searchCoarsely(double share) {
-        const std::vector<std::int32_t> major = majorItems(share);
+    // Packs the `major` items alone; the others fill the gaps greedily. With `reserve` the search
+    // leaves room for them on top of each section, which suits others that are small.
+    void packCoarsely(const std::vector<std::int32_t>& major, bool reserve) {
         if (major.size() == problem_.items.size() || major.size() > kMostItemsToSearch) return;
-        const PackingProblem coarse = problem_.coarse(major);
+        PackingProblem coarse = problem_.coarse(major);
+        if (!reserve) std::fill(coarse.reserved.begin(), coarse.reserved.end(), 0);
+        GreedyPacker packer(coarse);
+        const GreedyPacking packed = packWell(coarse, packer, goal_, kCoarseShare);
         CanonicalSearch search(coarse);
         std::vector<std::int64_t> found;
         std::int64_t low = goal_;
@@ -87,7 +88,9 @@ private:
              step < (capacity_ ? 1 : kCoarseSteps) && low < best_ && !meter_.exhausted(); ++step) {
             const std::int64_t aim = coarseAim(step, low);
             WorkMeter slice = meter_.slice(std::min(workLimit_ / kCoarseShare, kCoarseWork));
-            if (search.run(aim, slice, found) != SearchResult::Found) {
+            if (packed.arena <= aim) {
+                found = packed.offsets;
+            } else if (search.run(aim, slice, found) != SearchResult::Found) {
                 low = aim + 1;
                 continue;
             }
@@ -102,16 +105,40 @@ private:
         return step == 1 && low <= near && near < best_ ? near : low + (best_ - low) / 2;
     }
 
-    std::vector<std::int32_t> majorItems(double share) const {
+    // Those that live in a section with more than `crowd` of the highest load: what lives elsewhere
+    // only finds room more easily.
+    std::vector<std::int32_t> crowdedItems(double crowd) const {
+        const std::vector<std::int64_t>& load = problem_.load;
+        const auto most = static_cast<double>(*std::max_element(load.begin(), load.end()));
+        std::vector<std::int32_t> major;
+        for (std::size_t i = 0; i < problem_.items.size(); ++i) {
+            const PackingItem& item = problem_.items[i];
+            const auto fullest =
+                *std::max_element(load.begin() + item.first, load.begin() + item.last);
+            if (static_cast<double>(fullest) > crowd * most)
+                major.push_back(static_cast<std::int32_t>(i));
+        }
+        return major;
+    }
+
+    // Those that stay longest, and of the others the largest, as many as leave at most `share` of
+    // the load to the rest: a block in a wrong place costs more the larger it is, and one that
+    // stays needs a place that is free all the time.
+    std::vector<std::int32_t> largestItems(double share) const {
         std::vector<std::int64_t> minor = problem_.load;
-        const auto most = static_cast<std::int64_t>(
-            share * static_cast<double>(*std::max_element(minor.begin(), minor.end())));
-        std::vector<std::int32_t> order = packingOrders(problem_).front(), major;
-        for (const std::int32_t i : order) {
-            if (*std::max_element(minor.begin(), minor.end()) <= most) break;
-            for (std::int32_t t = problem_.items[i].first; t < problem_.items[i].last; ++t)
-                minor[t] -= problem_.items[i].size;
-            major.push_back(i);
+        const auto highest = [&] { return *std::max_element(minor.begin(), minor.end()); };
+        const auto most = static_cast<std::int64_t>(share * static_cast<double>(highest()));
+        PackingOrder order = packingOrders(problem_).front();
+        const auto stays = std::stable_partition(order.begin(), order.end(), [&](std::int32_t i) {
+            const PackingItem& item = problem_.items[i];
+            return kStays * (item.last - item.first) > problem_.sections;
+        });
+        std::vector<std::int32_t> major;
+        for (auto next = order.begin(); next != order.end(); ++next) {
+            if (next >= stays && highest() <= most) break;
+            for (std::int32_t t = problem_.items[*next].first; t < problem_.items[*next].last; ++t)
+                minor[t] -= problem_.items[*next].size;
+            major.push_back(*next);
         }
         std::sort(major.begin(), major.end());
         return major;
@@ -121,16 +148,7 @@ private:
                     const std::vector<std::int64_t>& found) {
         GreedyPacker packer(problem_);
         for (std::size_t k = 0; k < major.size(); ++k) packer.fix(major[k], found[k]);
-        std::vector<std::int64_t> offsets;
-        for (PackingOrder& order : packingOrders(problem_)) {
-            std::erase_if(order, [&](std::int32_t i) {
-                return std::binary_search(major.begin(), major.end(), i);
-            });
-            for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
-                const std::int64_t arena = packer.pack(order, choice, best_, offsets);
-                if (arena < best_) best_ = arena, offsets_ = offsets;
-            }
-        }
+        keep(packWell(problem_, packer, goal_, kCoarseShare));
     }
 
     // Searches for an arena of at most `aim`.
@@ -164,8 +182,6 @@ private:
     std::int64_t workLimit_;
     std::int64_t best_ = std::numeric_limits<std::int64_t>::max();
     std::vector<std::int64_t> offsets_;  // units
-    PackingOrder order_;                 // of the best greedy packing
-    GapChoice choice_ = GapChoice::Tightest;
 };
 
 }  // namespace

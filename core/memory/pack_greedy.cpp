@@ -85,6 +85,7 @@ void GreedyPacker::fix(std::int32_t i, std::int64_t offset) {
     place(i, offset);
     placed_.swap(fixed_);
     fixedItems_.emplace_back(i, offset);
+    isFixed_[static_cast<std::size_t>(i)] = true;
 }
 
 std::int64_t GreedyPacker::gapFor(const PackingItem& item, GapChoice choice) const {
@@ -151,22 +152,37 @@ std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
     return orders;
 }
 
-void improveOrder(const PackingProblem& problem, PackingOrder order, GapChoice choice,
-                  std::int64_t target, WorkMeter& meter, std::int64_t& best,
-                  std::vector<std::int64_t>& offsets) {
+GreedyPacking packInOrders(const PackingProblem& problem, GreedyPacker& packer,
+                           std::int64_t target) {
+    GreedyPacking best;
+    std::vector<std::int64_t> offsets;
+    for (PackingOrder& order : packingOrders(problem)) {
+        std::erase_if(order, [&](std::int32_t i) { return packer.isFixed(i); });
+        for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
+            const std::int64_t arena = packer.pack(order, choice, best.arena, offsets);
+            if (arena >= best.arena) continue;
+            best = {arena, offsets, order, choice};
+            if (arena <= target) return best;
+        }
+    }
+    return best;
+}
+
+void improveOrder(const PackingProblem& problem, GreedyPacker& packer, std::int64_t target,
+                  WorkMeter& meter, GreedyPacking& best) {
     const std::int64_t cost = GreedyPacker::cost(static_cast<std::int64_t>(problem.items.size()));
     std::mt19937_64 random(1);
-    GreedyPacker packer(problem);
-    std::vector<std::int64_t> trial;
+    PackingOrder order = best.order;
+    std::vector<std::int64_t> offsets;
     std::vector<double> priority(problem.items.size());
     for (std::size_t rank = 0; rank < order.size(); ++rank)
         priority[order[rank]] = static_cast<double>(order.size() - rank);
-    while (best > target && meter.spend(cost)) {
+    while (best.arena > target && meter.spend(cost)) {
         const std::int64_t arena =
-            packer.pack(order, choice, std::numeric_limits<std::int64_t>::max(), trial);
-        if (arena < best) best = arena, offsets = trial;
-        for (std::size_t i = 0; i < problem.items.size(); ++i) {
-            const std::int64_t excess = trial[i] * problem.unit + problem.items[i].bytes - target;
+            packer.pack(order, best.choice, std::numeric_limits<std::int64_t>::max(), offsets);
+        if (arena < best.arena) best = {arena, offsets, order, best.choice};
+        for (const std::int32_t i : order) {
+            const std::int64_t excess = offsets[i] * problem.unit + problem.items[i].bytes - target;
             if (excess <= 0) continue;
             const double blame =
                 static_cast<double>(excess) / static_cast<double>(arena - target + 1);

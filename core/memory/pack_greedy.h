@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/memory/packing_problem.h"
@@ -17,13 +19,15 @@ enum class GapChoice : std::uint8_t { Tightest, Lowest };
 /// which for tens of thousands of items is cheaper than any tree.
 class GreedyPacker {
 public:
-    explicit GreedyPacker(const PackingProblem& problem) : problem_(problem) {}
+    explicit GreedyPacker(const PackingProblem& problem)
+        : problem_(problem), isFixed_(problem.items.size(), false) {}
 
     /// Work of one order of n items: a comparison of neighbours in memory is cheap.
     static std::int64_t cost(std::int64_t n) { return n * n / 32 + n; }
 
     /// Puts an item where it shall stay, before any order is packed around it.
     void fix(std::int32_t item, std::int64_t offset);
+    bool isFixed(std::int32_t item) const { return isFixed_[static_cast<std::size_t>(item)]; }
 
     /// Places `order` around what is fixed. Fills `offsets` (units, of all placed) and returns the
     /// arena (bytes). Gives up early, with a value of at least `stopAt`, once the arena reaches
@@ -42,6 +46,7 @@ private:
     const PackingProblem& problem_;
     std::vector<Placed> placed_, fixed_;  // by offset
     std::vector<std::pair<std::int32_t, std::int64_t>> fixedItems_;
+    std::vector<bool> isFixed_;
 };
 
 /// Orders that do well on different kinds of problems: by size (ties: longest, first to begin or
@@ -50,11 +55,23 @@ private:
 /// steps, do best by size and end in the lowest gap. At least one item is needed.
 std::vector<PackingOrder> packingOrders(const PackingProblem& problem);
 
-/// Moves blocks that stick out above the lower bound to the front of the order and packs again, as
-/// long as the meter allows ("squeaky wheel" optimization: Joslin and Clements, JAIR 10, 1999).
-/// Starts from `order`; improves `best` (bytes) and `offsets` and stops at `target`.
-void improveOrder(const PackingProblem& problem, PackingOrder order, GapChoice choice,
-                  std::int64_t target, WorkMeter& meter, std::int64_t& best,
-                  std::vector<std::int64_t>& offsets);
+/// The best of several greedy packings, and how it came about.
+struct GreedyPacking {
+    std::int64_t arena = std::numeric_limits<std::int64_t>::max();  // bytes
+    std::vector<std::int64_t> offsets;                              // units
+    PackingOrder order;                                             // of all that was not fixed
+    GapChoice choice = GapChoice::Tightest;
+};
+
+/// Packs what `packer` has not fixed in every order of packingOrders(), into the lowest and into
+/// the tightest gaps. Stops at an arena of at most `target` bytes.
+GreedyPacking packInOrders(const PackingProblem& problem, GreedyPacker& packer,
+                           std::int64_t target);
+
+/// Moves blocks that stick out above the target to the front of the order and packs again, as long
+/// as the meter allows ("squeaky wheel" optimization: Joslin and Clements, JAIR 10, 1999). Starts
+/// from the order of `best`, improves it, and stops at an arena of at most `target` bytes.
+void improveOrder(const PackingProblem& problem, GreedyPacker& packer, std::int64_t target,
+                  WorkMeter& meter, GreedyPacking& best);
 
 }  // namespace hw::core
