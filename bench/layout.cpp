@@ -2,6 +2,7 @@
 // Packs allocation problems and the plans of recorded steps, and prints a table or CSV.
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@
 namespace {
 
 using namespace hw::core;
+
+constexpr const char* kPlanners[] = {"chen-sqrt", "chen-greedy", "chen-cheap",  "chen-recursive",
+                                     "echo",      "dtr:full",    "dtr:eqclass", "dtr:local",
+                                     "dtr:lru",   "dtr:largest", "dtr:msps",    "mimose",
+                                     "highwater"};
+constexpr std::int64_t kWork = 1'000'000;  // for planners that search
 
 bool csv = false;
 
@@ -45,10 +52,11 @@ void plans(const std::string& path, const std::string& name) {
     const auto graph = loadGraph(*session, *step);
     if (!graph) return void(std::fprintf(stderr, "skipped: %s\n", graph.error().what.c_str()));
     const auto peak = static_cast<double>(evaluate(*graph, baselineSchedule(*graph)).peak.count());
-    for (const char* planner : {"dtr:eqclass", "chen-greedy"})
+    for (const char* planner : kPlanners)
         for (const double share : {0.7, 0.5}) {
             hw::planners::PlanRequest request;
             request.budget = Bytes(static_cast<std::int64_t>(peak * share));
+            request.workLimit = kWork;
             const auto outcome = hw::planners::planWith(planner, *graph, request);
             char title[80];
             std::snprintf(title, sizeof title, "%s %s %.1f", name.c_str(), planner, share);
@@ -62,16 +70,20 @@ void plans(const std::string& path, const std::string& name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2 || (argc == 3 && std::string(argv[2]) != "--csv")) {
-        std::fprintf(stderr, "usage: %s FOLDER_WITH_SAMPLE_DATA [--csv]\n", argv[0]);
+    if (argc < 2) {
+        std::fprintf(stderr, "usage: %s FOLDER_WITH_SAMPLE_DATA [--csv] [SESSION ...]\n", argv[0]);
         return 2;
     }
     const std::string data = argv[1];
-    csv = argc == 3;
+    std::vector<std::string> sessions(argv + 2, argv + argc);
+    csv = !sessions.empty() && sessions.front() == "--csv";
+    if (csv) sessions.erase(sessions.begin());
     std::printf(csv ? "%s,%s,%s,%s,%s,%s\n" : "%-32s %7s %14s %14s %8s %8s\n", "problem", "blocks",
                 "arena", "bound", "above_%", "seconds");
     for (const char* name : {"A", "B", "C", "D", "E", "F"})
         problem(data + "/minimalloc/" + name + ".1048576.csv", name);
     for (const char* name : {"resnet32", "unet", "transformer", "treelstm"})
         plans(data + "/simrd/" + name + ".log.gz", name);
+    for (const std::string& path : sessions)
+        plans(path, std::filesystem::path(path).stem().string());
 }
