@@ -19,7 +19,7 @@ constexpr const char* kPlanners[] = {"chen-sqrt", "chen-greedy", "chen-cheap",  
                                      "echo",      "dtr:full",    "dtr:eqclass", "dtr:local",
                                      "dtr:lru",   "dtr:largest", "dtr:msps",    "mimose",
                                      "highwater"};
-constexpr std::int64_t kWork = 1'000'000;  // for planners that search
+constexpr double kSeconds = 3;  // for planners that search
 
 bool csv = false;
 
@@ -56,7 +56,7 @@ void plans(const std::string& path, const std::string& name) {
         for (const double share : {0.7, 0.5}) {
             hw::planners::PlanRequest request;
             request.budget = Bytes(static_cast<std::int64_t>(peak * share));
-            request.workLimit = kWork;
+            request.timeLimitSeconds = kSeconds;
             const auto outcome = hw::planners::planWith(planner, *graph, request);
             char title[80];
             std::snprintf(title, sizeof title, "%s %s %.1f", name.c_str(), planner, share);
