@@ -11,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "profiler/recorder/assembler.h"
+#include "profiler/recorder/ring_reader.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -53,6 +54,7 @@ public:
 private:
     struct Connection {
         int socket = -1;
+        RingReader ring;
         wire::FrameReader reader;
         std::unique_ptr<Assembler> assembler;
         bool refused = false;  // records are read and thrown away
@@ -61,7 +63,8 @@ private:
     Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
     core::Status listen();
     void accept();
-    bool receive(Connection& connection);
+    bool pollOnce(int milliseconds);
+    bool receive(Connection& connection, bool all);
     void takeFrames(Connection& connection);
     void close(Connection& connection);
 

@@ -13,6 +13,7 @@ class Layers:
         self.ids = {}         # path -> id
         self.types = {}       # path -> type name
         self.stack = []       # (id(module), layer) of the modules that run now
+        self.inners = {}      # id(module) -> layer of parts that ran since their tree was learnt
         self.roots = {}       # id(root) -> (weak reference, prefix, {id(module): path}, epoch)
         self.prefixes = set()
         self.main = None      # the first root with parameters: its paths stay bare
@@ -57,7 +58,8 @@ class Layers:
         for weak, prefix, names, _ in self.roots.values():
             path = names.get(id(module))
             if path is not None and weak() is not None:
-                return self.module_layer(prefix, path, module)
+                layer = self.inners[id(module)] = self.module_layer(prefix, path, module)
+                return layer
         return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
 
     def module_layer(self, prefix, path, module):
@@ -93,6 +95,7 @@ class Layers:
 
     def learn(self, module, known, registry):
         """Names, parameters and buffers of a tree of modules, again at every step."""
+        self.inners.clear()
         names = {}
         weak, prefix = known[0], known[1]
         for path, inner in module.named_modules():

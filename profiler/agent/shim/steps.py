@@ -13,11 +13,10 @@ import sys
 import weakref
 
 import torch
-from _highwater import blocking, encode, library
+from _highwater import encode, library
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
 TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
-FLUSH_MILLISECONDS = 2000
 
 
 def compiles():
@@ -40,7 +39,6 @@ class Steps:
         self.recorded = 0
         self.carried_peak = 0   # of the windows before further Optimizer.steps of the same step
         self.milestones = set()
-        self.prompt = True      # the recorder keeps up
         self.compiled = False   # told that it is
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
@@ -142,10 +140,6 @@ class Steps:
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
-        # A program that is killed now has still ended this step. A recorder that hangs is waited
-        # for once, not at every step.
-        if self.prompt:
-            self.prompt = blocking.hw_flush(FLUSH_MILLISECONDS) == 0
 
     def ran_out(self, why):
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""
