@@ -11,7 +11,7 @@ namespace hw::profiler {
 namespace {
 
 constexpr std::size_t kMapped = wire::kRingHeadBytes + wire::kRingBytes;
-constexpr std::size_t kMostAtOnce = 1u << 20;
+constexpr std::size_t kMostAtOnce = 64u << 10;
 
 }  // namespace
 
@@ -41,6 +41,12 @@ bool RingReader::take(wire::FrameReader& reader) {
     taken_ += run;
     head_->taken.store(taken_, std::memory_order_release);
     return true;
+}
+
+void RingReader::skip() {
+    if (head_ == nullptr) return;
+    taken_ = head_->written.load(std::memory_order_acquire);
+    head_->taken.store(taken_, std::memory_order_release);
 }
 
 }  // namespace hw::profiler

@@ -19,6 +19,8 @@ public:
     /// Moves what the agent has written into the reader, a part of it when it is much. False:
     /// nothing was there, or the agent claims to have written what has no room.
     bool take(wire::FrameReader& reader);
+    /// Throws away what has not been taken.
+    void skip();
     bool nonsense() const { return nonsense_; }
 
 private:

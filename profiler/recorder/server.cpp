@@ -152,8 +152,11 @@ bool Server::pollOnce(int milliseconds) {
 /// Takes in what is there, a part of it where more may come.
 bool Server::receive(Connection& connection, bool all) {
     bool received = false;
-    for (int rounds = 0; (all || rounds < 16) && connection.ring.take(connection.reader);
-         ++rounds) {
+    if (leaving_) {
+        connection.ring.skip();
+        return received;
+    }
+    for (int rounds = 0; (all || rounds < 4) && connection.ring.take(connection.reader); ++rounds) {
         received = true;
         takeFrames(connection);
     }
@@ -202,6 +205,7 @@ bool Server::connected() const {
 }
 
 void Server::hangUp() {
+    leaving_ = true;
     for (auto& connection : connections_)
         if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
 }

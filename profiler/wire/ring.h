@@ -16,6 +16,6 @@ struct RingHead {
 };
 
 inline constexpr std::size_t kRingHeadBytes = 4096;
-inline constexpr std::size_t kRingBytes = 64u << 20;  // of records, after the head
+inline constexpr std::size_t kRingBytes = 16u << 20;  // of records, after the head
 
 }  // namespace hw::profiler::wire

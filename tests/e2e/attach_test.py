@@ -125,11 +125,11 @@ class Attaching(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def in_background(self, pid, *options, name="s.hws"):
+    def in_background(self, pid, *options, name="s.hws", **how):
         """An attach that has recorded a step."""
         recorder = subprocess.Popen(
             [HIGHWATER, "attach", str(pid), "-o", self.path(name), *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **how)
         self.addCleanup(recorder.stderr.close)
         self.addCleanup(self.end, recorder)
         told = []
