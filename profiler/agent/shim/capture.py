@@ -389,6 +389,7 @@ class Capture:
         for gradient in gradients or ():
             if gradient is not None:
                 self.categorize(gradient, GRADIENT, self.layers.loss_layer)
+        self.layers.learn_lazy(self.registry)
         self.registry.save_activations()
         self.gradients.current = self.layers.loss_layer
         if self.registry.native:

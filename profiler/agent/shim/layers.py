@@ -6,6 +6,7 @@ import weakref
 import torch
 from _highwater import encode
 from _highwater.encode import PARAMETER
+from torch.nn.parameter import UninitializedTensorMixin
 
 
 class Layers:
@@ -18,6 +19,7 @@ class Layers:
         self.prefixes = set()
         self.main = None      # the first root with parameters: its paths stay bare
         self.parameters = {}  # id(parameter) -> (weak reference, layer)
+        self.lazy = []        # (weak reference, layer) of modules that wait for their first input
         self.loss_layer = self.of("(loss)")
         self.optimizer_layer = self.of("(optimizer)")
 
@@ -107,10 +109,25 @@ class Layers:
             own += [b for b in inner._buffers.values() if b is not None]
             if own:
                 layer = self.module_layer(prefix, path, inner)
-                for tensor in own:
-                    self.learn_tensor(tensor, layer, registry)
+                self.learn_own(own, inner, layer, registry)
         self.roots[id(module)] = known = (weak, prefix, names, registry.epoch)
         return known
+
+    def learn_own(self, tensors, module, layer, registry):
+        for tensor in tensors:
+            if not isinstance(tensor, UninitializedTensorMixin):
+                self.learn_tensor(tensor, layer, registry)
+            elif not self.lazy or self.lazy[-1][0]() is not module:
+                self.lazy.append((weakref.ref(module), layer))
+
+    def learn_lazy(self, registry):
+        """Lazy modules have got their parameters in the forward that ends now."""
+        lazy, self.lazy = self.lazy, []
+        for weak, layer in lazy:
+            module = weak()
+            if module is not None:
+                own = [*module._parameters.values(), *module._buffers.values()]
+                self.learn_own([each for each in own if each is not None], module, layer, registry)
 
     def learn_tensor(self, tensor, layer, registry):
         if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:

@@ -14,6 +14,7 @@ import weakref
 
 import torch
 from _highwater import encode, library
+from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
 TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
@@ -199,6 +200,8 @@ class Steps:
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
+                    if isinstance(parameter, UninitializedTensorMixin):
+                        continue
                     if capture.layers.layer_of_parameter(parameter) is None:
                         capture.layers.learn_tensor(parameter, capture.layers.of("(root)"),
                                                     capture.registry)
@@ -218,7 +221,8 @@ def find_objects(ignore):
         kind = type(item)  # never item.__class__: proxies answer it with code of their own
         wanted = kinds.get(kind)
         if wanted is None:
-            wanted = kinds[kind] = (1 if issubclass(kind, base) else
+            wanted = kinds[kind] = (0 if issubclass(kind, UninitializedTensorMixin) else
+                                    1 if issubclass(kind, base) else
                                     2 if issubclass(kind, optimizer_base) else 0)
         if wanted == 1 and id(item) not in ignore:
             tensors.append(item)
