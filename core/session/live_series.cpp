@@ -13,9 +13,13 @@ void writeLiveSeries(Database& database, const StepRow& step) {
     };
     std::map<std::int64_t, Change> changes;
     std::int64_t live = 0;
+    // Found by their release (hence the plus): what earlier steps have let go of is many times
+    // more.
     Statement storages(database,
                        "SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
+                       " WHERE free_seq IS NULL AND +alloc_seq < ?2"
+                       " UNION ALL SELECT bytes, alloc_seq, free_seq FROM storages"
+                       " WHERE free_seq >= ?1 AND +alloc_seq < ?2");
     for (storages.bind(1, step.firstSeq).bind(2, step.endSeq); storages.step();) {
         const std::int64_t bytes = storages.integer(0);
         if (storages.integer(1) < step.firstSeq)

@@ -110,7 +110,7 @@ void unmapScratch() {
 void* agentMain(void*) {
     PythonApi python{};
     bool booted = false;
-    if (receiveConfig(gConfig, kConfigMilliseconds) && startWriter() && resolvePython(python)) {
+    if (receiveConfig(gConfig, kConfigMilliseconds) && resolvePython(python)) {
         const timespec pause{0, kPollNanoseconds};
         while (python.isInitialized() == 0) nanosleep(&pause, nullptr);
         booted = bootShim(python);

@@ -19,6 +19,7 @@ namespace {
 struct Entry {
     std::uintptr_t address;
     std::int64_t bytes;
+    std::uintptr_t tag;
 };
 
 struct Shard {
@@ -96,28 +97,42 @@ bool grow(Shard& shard) {
     return true;
 }
 
-bool insert(std::uintptr_t address, std::int64_t bytes) {
+bool insert(std::uintptr_t address, std::int64_t bytes, std::uintptr_t tag = 0) {
     Shard& shard = shardOf(address);
     const Guard guard(shard.lock);
     if (shard.used * 2 >= shard.capacity && !grow(shard)) return false;
-    place(shard, {address, bytes});
+    place(shard, {address, bytes, tag});
     return true;
 }
 
-/// Bytes of the block, kWatched when it is only watched, -1 when it is unknown; takes it out when
-/// asked.
-std::int64_t find(std::uintptr_t address, bool remove) {
-    Shard& shard = shardOf(address);
-    const Guard guard(shard.lock);
-    if (shard.capacity == 0) return -1;
-    const std::size_t mask = shard.capacity - 1;
+/// Null when the block is unknown; the shard's lock is held.
+Entry* entryOf(Shard& shard, std::uintptr_t address) {
+    if (shard.capacity == 0) return nullptr;
     std::size_t slot = slotOf(address, shard);
     while (shard.entries[slot].address != address) {
-        if (shard.entries[slot].address == 0) return -1;
-        slot = (slot + 1) & mask;
+        if (shard.entries[slot].address == 0) return nullptr;
+        slot = (slot + 1) & (shard.capacity - 1);
     }
-    const std::int64_t bytes = shard.entries[slot].bytes;
-    if (!remove) return bytes;
+    return &shard.entries[slot];
+}
+
+/// Bytes of the block, kWatched when it is only watched, -1 when it is unknown.
+std::int64_t find(std::uintptr_t address) {
+    Shard& shard = shardOf(address);
+    const Guard guard(shard.lock);
+    const Entry* entry = entryOf(shard, address);
+    return entry == nullptr ? -1 : entry->bytes;
+}
+
+/// Takes the block out; false when it is unknown.
+bool remove(std::uintptr_t address, Entry& removed) {
+    Shard& shard = shardOf(address);
+    const Guard guard(shard.lock);
+    const Entry* entry = entryOf(shard, address);
+    if (entry == nullptr) return false;
+    removed = *entry;
+    const std::size_t mask = shard.capacity - 1;
+    const auto slot = static_cast<std::size_t>(entry - shard.entries);
     // Close the hole, so that later entries of the same run stay reachable.
     std::size_t hole = slot;
     for (std::size_t next = (slot + 1) & mask; shard.entries[next].address != 0;
@@ -130,7 +145,7 @@ std::int64_t find(std::uintptr_t address, bool remove) {
     }
     shard.entries[hole].address = 0;
     --shard.used;
-    return bytes;
+    return true;
 }
 
 void raisePeak(std::atomic<std::int64_t>& peak, std::int64_t value) {
@@ -153,18 +168,20 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     return status;
 }
 
-void noteFreed(std::uintptr_t address) {
+void noteFreed(std::uintptr_t tag) {
     const Guard guard(gFreedLock);
-    if (gFreedCount < kMostFreed) gFreed[gFreedCount] = address;
+    if (gFreedCount < kMostFreed) gFreed[gFreedCount] = tag;
     if (gFreedCount <= kMostFreed) ++gFreedCount;
 }
 
 void countingFree(void* block) {
     // The entry goes before the block does: another thread may get the same address at once.
     if (block != nullptr && gEnabled.load(std::memory_order_relaxed)) {
-        const std::int64_t bytes = find(reinterpret_cast<std::uintptr_t>(block), true);
-        if (bytes > 0) gLive.fetch_sub(bytes, std::memory_order_relaxed);
-        if (bytes != -1) noteFreed(reinterpret_cast<std::uintptr_t>(block));
+        Entry entry;
+        if (remove(reinterpret_cast<std::uintptr_t>(block), entry)) {
+            if (entry.bytes > 0) gLive.fetch_sub(entry.bytes, std::memory_order_relaxed);
+            noteFreed(entry.tag != 0 ? entry.tag : entry.address);
+        }
     }
     gFree(block);
 }
@@ -235,21 +252,35 @@ AllocationFigures restartStepWindow() {
 }
 
 std::int64_t blockBytes(std::uintptr_t address) {
-    const std::int64_t bytes = gEnabled.load(std::memory_order_relaxed) ? find(address, false) : -1;
+    const std::int64_t bytes = gEnabled.load(std::memory_order_relaxed) ? find(address) : -1;
     return bytes == kWatched ? -1 : bytes;
 }
 
 bool watchBlock(std::uintptr_t address) {
-    if (!gEnabled.load(std::memory_order_relaxed) || find(address, false) != -1) return false;
+    if (!gEnabled.load(std::memory_order_relaxed) || find(address) != -1) return false;
     return insert(address, kWatched);
 }
 
-std::int64_t takeFreed(std::int64_t* addresses) {
+BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign) {
+    if (!gEnabled.load(std::memory_order_relaxed)) return {-1, 0, false};
+    {
+        Shard& shard = shardOf(address);
+        const Guard guard(shard.lock);
+        if (Entry* entry = entryOf(shard, address); entry != nullptr) {
+            const BlockTag result{entry->bytes == kWatched ? -1 : entry->bytes, entry->tag, true};
+            entry->tag = tag;
+            return result;
+        }
+    }
+    return {-1, 0, foreign && insert(address, kWatched, tag)};
+}
+
+std::int64_t takeFreed(std::int64_t* tags) {
     const Guard guard(gFreedLock);
     const std::size_t count = gFreedCount;
     gFreedCount = 0;
     if (count > kMostFreed) return -1;
-    for (std::size_t i = 0; i < count; ++i) addresses[i] = static_cast<std::int64_t>(gFreed[i]);
+    for (std::size_t i = 0; i < count; ++i) tags[i] = static_cast<std::int64_t>(gFreed[i]);
     return static_cast<std::int64_t>(count);
 }
 

@@ -28,9 +28,17 @@ std::int64_t blockBytes(std::uintptr_t address);
 /// From now on takeFreed() tells when a block that was made unseen goes. False: it is known
 /// already.
 bool watchBlock(std::uintptr_t address);
-/// Addresses of counted and watched blocks that went since the last call, in order: up to 8,192 of
-/// them, their number; -1 when there were more.
-std::int64_t takeFreed(std::int64_t* addresses);
+
+struct BlockTag {
+    std::int64_t bytes;  // requested size, -1 where the block is not counted
+    std::uintptr_t before;
+    bool watched;  // takeFreed() will tell
+};
+/// Names the block for takeFreed(). `foreign`: watch it even if it was made unseen.
+BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign);
+/// Tags (of those without: addresses) of counted and watched blocks that went since the last call,
+/// in order: up to 8,192 of them, their number; -1 when there were more.
+std::int64_t takeFreed(std::int64_t* tags);
 /// Allocations of the calling thread are not counted while paused: the shim's own tensors.
 void pauseCounting(bool paused);
 /// In a forked child: never take a lock that another thread held at the fork.

@@ -8,99 +8,89 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 
+#include "profiler/wire/ring.h"
+
 namespace hw::profiler::agent {
 namespace {
 
-constexpr std::size_t kQueueBytes = 64u << 20;  // reserved, touched as needed
 constexpr int kStallMilliseconds = 10000;
-constexpr int kWriterMilliseconds = 100;
-constexpr timespec kGathering{0, 1000000};
-constexpr std::size_t kWriteBytes = 256u << 10;
+constexpr timespec kWaiting{0, 1000000};
 
 std::atomic<int> gSocket{-1};
 std::atomic<bool> gBroken{true};
-pthread_mutex_t gLock = PTHREAD_MUTEX_INITIALIZER;
-pthread_cond_t gFilled = PTHREAD_COND_INITIALIZER;
-pthread_cond_t gDrained = PTHREAD_COND_INITIALIZER;
-unsigned char* gRing = nullptr;
-std::size_t gHead = 0;  // next byte to write out
-std::size_t gCount = 0;
-bool gWriterRuns = false;
-int gFlushes = 0;  // that wait for the queue to be empty
+pthread_mutex_t gLock = PTHREAD_MUTEX_INITIALIZER;  // of those who write into the ring
+wire::RingHead* gRing = nullptr;
 
-timespec deadlineIn(int milliseconds) {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    now.tv_sec += milliseconds / 1000;
-    now.tv_nsec += static_cast<long>(milliseconds % 1000) * 1000000;
-    if (now.tv_nsec >= 1000000000) {
-        now.tv_nsec -= 1000000000;
-        ++now.tv_sec;
-    }
-    return now;
+/// A forked child does not get the mapping: what it does is no part of the recording.
+bool mapRing(int file) {
+    const std::size_t bytes = wire::kRingHeadBytes + wire::kRingBytes;
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) return false;
+    madvise(memory, bytes, MADV_DONTFORK);
+    pthread_mutex_lock(&gLock);
+    if (gRing != nullptr) munmap(gRing, bytes);
+    gRing = static_cast<wire::RingHead*>(memory);
+    pthread_mutex_unlock(&gLock);
+    return true;
 }
 
-void append(const void* data, std::size_t bytes) {
-    const auto* source = static_cast<const unsigned char*>(data);
-    while (bytes > 0) {
-        const std::size_t tail = (gHead + gCount) % kQueueBytes;
-        std::size_t run = kQueueBytes - tail;
-        if (run > bytes) run = bytes;
-        memcpy(gRing + tail, source, run);
-        source += run;
-        gCount += run;
-        bytes -= run;
-    }
+std::size_t room() {
+    return wire::kRingBytes - (gRing->written.load(std::memory_order_relaxed) -
+                               gRing->taken.load(std::memory_order_acquire));
 }
 
-bool writeAll(const unsigned char* data, std::size_t bytes) {
-    while (bytes > 0) {
-        const ssize_t written = send(gSocket.load(), data, bytes, MSG_NOSIGNAL);
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return false;
-        data += written;
-        bytes -= static_cast<std::size_t>(written);
+/// Waits for room as long as the recorder reads on.
+bool waitForRoom() {
+    for (int waited = 0; room() == 0; ++waited) {
+        if (gBroken.load() || waited > kStallMilliseconds) return false;
+        nanosleep(&kWaiting, nullptr);
     }
     return true;
 }
 
-void* writerMain(void*) {
-    pthread_mutex_lock(&gLock);
-    for (;;) {
-        while (gCount == 0 && !gBroken.load()) pthread_cond_wait(&gFilled, &gLock);
-        if (gBroken.load()) break;
-        if (gCount < kWriteBytes && gFlushes == 0) {
-            // More is about to come: a wake-up for every frame would cost more than the frame.
-            pthread_mutex_unlock(&gLock);
-            nanosleep(&kGathering, nullptr);
-            pthread_mutex_lock(&gLock);
-            if (gBroken.load()) break;
-        }
-        std::size_t run = kQueueBytes - gHead;
-        if (run > gCount) run = gCount;
-        if (run > kWriteBytes) run = kWriteBytes;
-        const unsigned char* data = gRing + gHead;
-        pthread_mutex_unlock(&gLock);
-        const bool written = writeAll(data, run);
-        pthread_mutex_lock(&gLock);
-        if (!written) {
-            gBroken.store(true);
-            break;
-        }
-        gHead = (gHead + run) % kQueueBytes;
-        gCount -= run;
-        pthread_cond_broadcast(&gDrained);
+/// False: the channel is broken, or breaks here; the recorder drops the half of a frame.
+bool append(const void* data, std::size_t bytes) {
+    const auto* source = static_cast<const unsigned char*>(data);
+    auto* const ring = reinterpret_cast<unsigned char*>(gRing) + wire::kRingHeadBytes;
+    while (bytes > 0) {
+        if (!waitForRoom()) return false;
+        const std::uint64_t written = gRing->written.load(std::memory_order_relaxed);
+        const std::size_t tail = written % wire::kRingBytes;
+        std::size_t run = room();
+        if (run > wire::kRingBytes - tail) run = wire::kRingBytes - tail;
+        if (run > bytes) run = bytes;
+        memcpy(ring + tail, source, run);
+        source += run;
+        bytes -= run;
+        gRing->written.store(written + run, std::memory_order_release);
     }
-    gWriterRuns = false;
-    pthread_cond_broadcast(&gDrained);
-    pthread_mutex_unlock(&gLock);
-    return nullptr;
+    return true;
+}
+
+/// The first bytes of the recorder's answer, and the file that comes with them.
+bool readWithFile(void* data, std::size_t bytes, int& file, int timeoutMilliseconds) {
+    pollfd waiting{gSocket.load(), POLLIN, 0};
+    while (poll(&waiting, 1, timeoutMilliseconds) < 0)
+        if (errno != EINTR) return false;
+    iovec part{data, bytes};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t got = recvmsg(gSocket.load(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    const cmsghdr* with = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
+    if (with == nullptr || with->cmsg_type != SCM_RIGHTS) return false;
+    memcpy(&file, CMSG_DATA(with), sizeof(file));
+    return got == static_cast<ssize_t>(bytes);
 }
 
 bool readAll(void* data, std::size_t bytes, int timeoutMilliseconds) {
@@ -140,39 +130,24 @@ bool openChannel(const char* socketPath) {
         close(fd);
         return false;
     }
-    if (gRing == nullptr) {
-        void* memory = mmap(nullptr, kQueueBytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (memory == MAP_FAILED) {
-            close(fd);
-            return false;
-        }
-        gRing = static_cast<unsigned char*>(memory);
-    }
-    pthread_mutex_lock(&gLock);
-    // A writer of an earlier connection ends at once: its channel is broken.
-    const timespec deadline = deadlineIn(kWriterMilliseconds);
-    while (gWriterRuns && pthread_cond_timedwait(&gDrained, &gLock, &deadline) != ETIMEDOUT) {
-    }
-    const int before = gSocket.load();
+    const int before = gSocket.exchange(fd);
     if (before >= 0) close(before);
-    gHead = gCount = 0;
-    gSocket.store(fd);
-    gBroken.store(false);
-    pthread_mutex_unlock(&gLock);
-    const std::int64_t pid = getpid();
-    return sendFrame(wire::Type::Hello, &pid, sizeof(pid), nullptr, 0, false) == Sent::Queued;
+    return true;
 }
 
 bool receiveConfig(Config& config, int timeoutMilliseconds) {
     Header header{};
-    if (readAll(&header, sizeof(header), timeoutMilliseconds) && header.magic == wire::kMagic &&
-        header.version == wire::kVersion &&
-        header.type == static_cast<std::uint16_t>(wire::Type::Config) &&
-        header.length == sizeof(Config) && readAll(&config, sizeof(config), timeoutMilliseconds))
-        return true;
-    gBroken.store(true);
-    return false;
+    int file = -1;
+    const bool received = readWithFile(&header, sizeof(header), file, timeoutMilliseconds) &&
+                          header.magic == wire::kMagic && header.version == wire::kVersion &&
+                          header.type == static_cast<std::uint16_t>(wire::Type::Config) &&
+                          header.length == sizeof(Config) &&
+                          readAll(&config, sizeof(config), timeoutMilliseconds) && mapRing(file);
+    if (file >= 0) close(file);
+    if (!received) return false;
+    gBroken.store(false);
+    const std::int64_t pid = getpid();
+    return sendFrame(wire::Type::Hello, &pid, sizeof(pid), nullptr, 0, false) == Sent::Queued;
 }
 
 bool startDetachedThread(void* (*body)(void*)) {
@@ -189,17 +164,6 @@ bool startDetachedThread(void* (*body)(void*)) {
     return started;
 }
 
-bool startWriter() {
-    pthread_mutex_lock(&gLock);
-    const bool running = gWriterRuns;
-    gWriterRuns = true;
-    pthread_mutex_unlock(&gLock);
-    if (running) return true;
-    const bool started = startDetachedThread(&writerMain);
-    if (!started) gBroken.store(true);
-    return started;
-}
-
 namespace {
 
 struct Part {
@@ -213,22 +177,14 @@ Sent queue(const Part (&parts)[count], bool wait) {
     std::size_t total = 0;
     for (const Part& part : parts) total += part.bytes;
     pthread_mutex_lock(&gLock);
-    while (gCount + total > kQueueBytes && !gBroken.load()) {
-        if (!wait) {
-            pthread_mutex_unlock(&gLock);
-            return Sent::Full;
-        }
-        const timespec deadline = deadlineIn(kStallMilliseconds);
-        if (pthread_cond_timedwait(&gDrained, &gLock, &deadline) == ETIMEDOUT) gBroken.store(true);
+    if (!wait && total > room()) {
+        pthread_mutex_unlock(&gLock);
+        return Sent::Full;
     }
-    const bool broken = gBroken.load();
-    const bool wasEmpty = gCount == 0;
-    if (!broken) {
-        for (const Part& part : parts) append(part.data, part.bytes);
-        if (wasEmpty) pthread_cond_signal(&gFilled);
-    }
+    for (const Part& part : parts)
+        if (!gBroken.load() && !append(part.data, part.bytes)) gBroken.store(true);
     pthread_mutex_unlock(&gLock);
-    return broken ? Sent::Broken : Sent::Queued;
+    return gBroken.load() ? Sent::Broken : Sent::Queued;
 }
 
 }  // namespace
@@ -246,25 +202,13 @@ Sent sendFrames(const void* data, std::size_t bytes) {
     return queue({{data, bytes}}, true);
 }
 
-bool flushChannel(int timeoutMilliseconds) {
-    if (gBroken.load()) return false;
-    const timespec deadline = deadlineIn(timeoutMilliseconds);
-    pthread_mutex_lock(&gLock);
-    int status = 0;
-    ++gFlushes;
-    while (gCount > 0 && !gBroken.load() && status == 0)
-        status = pthread_cond_timedwait(&gDrained, &gLock, &deadline);
-    --gFlushes;
-    const bool empty = gCount == 0;
-    pthread_mutex_unlock(&gLock);
-    return empty;
-}
-
 void waitForHangup() {
     // The recorder sends nothing after its configuration: anything to read is the end.
     while (!gBroken.load()) {
         pollfd waiting{gSocket.load(), POLLIN, 0};
-        if (poll(&waiting, 1, -1) >= 0 || errno != EINTR) return;
+        if (poll(&waiting, 1, -1) < 0 && errno == EINTR) continue;
+        if ((waiting.revents & POLLHUP) != 0) gBroken.store(true);  // it is gone
+        return;
     }
 }
 
@@ -273,16 +217,14 @@ bool channelBroken() {
 }
 
 void closeChannel() {
-    pthread_mutex_lock(&gLock);
     gBroken.store(true);
-    pthread_cond_broadcast(&gFilled);
-    pthread_mutex_unlock(&gLock);
     const int fd = gSocket.load();
     if (fd >= 0) shutdown(fd, SHUT_RDWR);
 }
 
 void abandonChannel() {
     gBroken.store(true);
+    gRing = nullptr;  // fork() has left it with the parent
     const int fd = gSocket.exchange(-1);
     if (fd >= 0) close(fd);
 }

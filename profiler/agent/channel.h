@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The agent's side of the socket: a bounded queue of frames and a thread that writes them out.
+// The agent's side of the channel: a socket that says when to end, and memory shared with the
+// recorder (profiler/wire/ring.h) that carries the frames, without a system call.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +20,18 @@ enum class Sent : int { Queued = 0, Full = 1, Broken = -1 };
 
 /// Starts a thread that takes no signals and that nobody joins.
 bool startDetachedThread(void* (*body)(void*));
-/// Connects to the recorder and says hello. Only one connection at a time.
+/// Connects to the recorder. Only one connection at a time.
 bool openChannel(const char* socketPath);
-/// Waits for the recorder's answer to the hello. False: none came, the channel is broken.
+/// Waits for the recorder's configuration and says hello: from here on frames can be sent. False:
+/// none came, the channel stays broken.
 bool receiveConfig(Config& config, int timeoutMilliseconds);
-/// Starts the writer thread. Frames may be queued before.
-bool startWriter();
 /// Queues one frame of the two parts. With `wait`, waits for room as long as the recorder reads on
 /// (10 s without any progress break the channel); without, says Full.
 Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const void* second,
                std::size_t secondBytes, bool wait);
-/// Queues whole frames, headers included; waits for room.
+/// Queues whole frames, headers included; waits for room. What is queued reaches the recorder
+/// whatever becomes of this process.
 Sent sendFrames(const void* data, std::size_t bytes);
-/// Waits until everything that is queued has been handed to the kernel.
-bool flushChannel(int timeoutMilliseconds);
 bool channelBroken();
 /// Blocks until the recorder ends the connection or it breaks.
 void waitForHangup();

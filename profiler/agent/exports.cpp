@@ -86,9 +86,6 @@ HW_EXPORT int hw_send_contents(std::int64_t seq, std::int64_t storage, const voi
     return 0;
 }
 
-HW_EXPORT int hw_flush(int milliseconds) {
-    return flushChannel(milliseconds) ? 0 : -1;
-}
 HW_EXPORT int hw_broken() {
     return channelBroken() ? 1 : 0;
 }
@@ -103,7 +100,6 @@ HW_EXPORT void hw_fault(const char* text, std::int64_t bytes) {
     const auto length = static_cast<std::uint32_t>(bytes);
     sendFrame(wire::Type::Fault, &length, sizeof(length), text, static_cast<std::size_t>(bytes),
               false);
-    flushChannel(1000);
 }
 
 HW_EXPORT int hw_patch() {
@@ -147,11 +143,23 @@ HW_EXPORT void hw_window(std::int64_t* out) {
     out[1] = figures.peak;
 }
 
+namespace {
+
+int tagged(std::uint64_t address, std::uint64_t tag, int foreign, std::int64_t* out) {
+    const BlockTag block = tagBlock(static_cast<std::uintptr_t>(address),
+                                    static_cast<std::uintptr_t>(tag), foreign != 0);
+    out[0] = block.bytes;
+    out[1] = static_cast<std::int64_t>(block.before);
+    return block.watched ? 1 : 0;
+}
+
+}  // namespace
+
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {
     static const native::AgentApi api{
         sizeof(native::AgentApi),
 
-        &hw_send_frames,          &hw_block, &hw_watch, &hw_freed, &hw_begin, &hw_end, &hw_pause};
+        &hw_send_frames,          &tagged, &hw_freed, &hw_begin, &hw_end, &hw_pause};
     return &api;
 }

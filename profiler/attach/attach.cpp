@@ -114,6 +114,7 @@ std::string receive(Server& server, const AttachOptions& options, const Progress
     const auto begin = Clock::now();
     while (!server.done()) {
         receiver.poll();
+        if (server.failed()) return "nothing more could be recorded";
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM))
             return "the recording was interrupted";
         if (SignalFlag::raised(SIGUSR1)) return "the recording was ended by 'highwater detach'";
@@ -188,7 +189,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     const std::string why = receive(**server, options, progress);
     const bool left = leave(**server, options.pid);
     const core::Status written = (*server)->finish();
-    if ((*server)->steps() == 0 && !written) return written.error();
+    if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, why);
     summarize(**server, options.endless ? 0 : options.onOom ? 1 : options.steps, summary);
     if (!why.empty()) summary.notes.push_back(why);

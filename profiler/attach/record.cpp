@@ -59,7 +59,7 @@ int receiveUntilExit(Server& server, Child& child, const Progress& progress) {
         const bool received = receiver.poll();
         if (!status) status = child.poll();
         if (status && !received) ++drained;
-        if (!detached && SignalFlag::raised(SIGUSR1)) {
+        if (!detached && (SignalFlag::raised(SIGUSR1) || server.failed())) {
             detached = true;
             server.hangUp();
             progress("the recording was ended; the program goes on");
@@ -96,7 +96,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     const core::Status written = (*server)->finish();
 
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    if ((*server)->steps() == 0 && !written) return written.error();
+    if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);
     summarize(**server, options.onOom ? 1 : options.steps, summary);
     if (status != 0) summary.notes.push_back("the program " + describeExit(status));

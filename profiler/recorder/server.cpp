@@ -7,8 +7,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -16,14 +17,36 @@
 namespace hw::profiler {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kTick = 5;  // milliseconds between two looks at what agents have written
+
+/// What comes through the socket ends it, but for an interruption.
+bool hungUpOn(int socket) {
+    char byte = 0;
+    const ssize_t got = ::recv(socket, &byte, 1, 0);
+    return got >= 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
 core::Error cannotListen(const std::string& why) {
     return {core::ErrorCode::Internal, "cannot listen for the agent: " + why,
             "check that the folder for temporary files is writable"};
 }
 
-bool sendAll(int socket, const std::vector<std::byte>& bytes) {
-    return ::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-           static_cast<ssize_t>(bytes.size());
+bool sendWithFile(int socket, std::vector<std::byte> bytes, int file) {
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))]{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr* with = CMSG_FIRSTHDR(&message);
+    with->cmsg_level = SOL_SOCKET;
+    with->cmsg_type = SCM_RIGHTS;
+    with->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(with), &file, sizeof(file));
+    return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
 bool isUser(int socket, uid_t user) {
@@ -85,43 +108,60 @@ void Server::accept() {
     if (socket < 0) return;
     const bool admitted = isUser(socket, user_);
     everConnected_ |= admitted;
+    auto connection = std::make_unique<Connection>();
     if (!admitted ||
-        !sendAll(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config_)))) {
+        !sendWithFile(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config_)),
+                      connection->ring.file())) {
         ::close(socket);
         return;
     }
     ::fcntl(socket, F_SETFL, O_NONBLOCK);
-    auto connection = std::make_unique<Connection>();
     connection->socket = socket;
     connection->assembler = std::make_unique<Assembler>(sessionPath_);
     connections_.push_back(std::move(connection));
 }
 
 bool Server::poll(int milliseconds) {
+    const auto deadline = Clock::now() + std::chrono::milliseconds(milliseconds);
+    for (;;) {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+        if (pollOnce(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kTick))))
+            return true;
+        if (left.count() <= 0) return false;
+    }
+}
+
+bool Server::pollOnce(int milliseconds) {
     std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
     for (const auto& connection : connections_)
         waiting.push_back({connection->socket, POLLIN, 0});  // -1 is passed over
     const int ready = ::poll(waiting.data(), waiting.size(), milliseconds);
-    if (ready <= 0) return false;
-    for (std::size_t i = 1; i < waiting.size(); ++i)
-        if (waiting[i].revents != 0 && !receive(*connections_[i - 1])) close(*connections_[i - 1]);
+    bool received = ready > 0;
+    for (std::size_t i = 1; i < waiting.size(); ++i) {
+        Connection& connection = *connections_[i - 1];
+        if (connection.socket < 0) continue;
+        const bool ended = waiting[i].revents != 0 && hungUpOn(connection.socket);
+        received |= receive(connection, ended);
+        if (ended || connection.ring.nonsense() || !connection.reader.error().empty())
+            close(connection);
+    }
     if (waiting[0].revents != 0) accept();
-    return true;
+    return received;
 }
 
-/// False when the other side has hung up.
-bool Server::receive(Connection& connection) {
-    std::array<std::byte, 256 * 1024> buffer;
-    for (int rounds = 0; rounds < 16; ++rounds) {
-        const ssize_t got = ::recv(connection.socket, buffer.data(), buffer.size(), 0);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK;
-        if (got == 0) return false;
-        connection.reader.feed({buffer.data(), static_cast<std::size_t>(got)});
-        takeFrames(connection);
-        if (connection.refused && !connection.reader.error().empty()) return false;
+/// Takes in what is there, a part of it where more may come.
+bool Server::receive(Connection& connection, bool all) {
+    bool received = false;
+    if (leaving_) {
+        connection.ring.skip();
+        return received;
     }
-    return true;
+    for (int rounds = 0; (all || rounds < 4) && connection.ring.take(connection.reader); ++rounds) {
+        received = true;
+        takeFrames(connection);
+    }
+    if (connection.ring.nonsense()) notes_.push_back("the agent's records broke off");
+    return received;
 }
 
 void Server::takeFrames(Connection& connection) {
@@ -165,6 +205,7 @@ bool Server::connected() const {
 }
 
 void Server::hangUp() {
+    leaving_ = true;
     for (auto& connection : connections_)
         if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
 }

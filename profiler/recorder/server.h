@@ -11,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "profiler/recorder/assembler.h"
+#include "profiler/recorder/ring_reader.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -37,7 +38,8 @@ public:
     bool poll(int milliseconds);
     bool connected() const;  // an agent is on the line
     bool everConnected() const { return everConnected_; }
-    /// Asks the agents to leave; the connections end when they have.
+    /// Asks the agents to leave; the connections end when they have. What has not been taken in by
+    /// now is not recorded.
     void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
@@ -45,6 +47,8 @@ public:
     /// The agent has captured all that it was asked for.
     bool done() const { return owner_ != nullptr && owner_->assembler->done(); }
     bool saw(wire::Milestone milestone) const;
+    /// Nothing more can be recorded: finish() will say why.
+    bool failed() const { return !written_; }
     const Assembler* recorded() const;  // null: no process with a framework
     std::int64_t steps() const;
     const std::vector<std::string>& notes() const { return notes_; }
@@ -53,6 +57,7 @@ public:
 private:
     struct Connection {
         int socket = -1;
+        RingReader ring;
         wire::FrameReader reader;
         std::unique_ptr<Assembler> assembler;
         bool refused = false;  // records are read and thrown away
@@ -61,7 +66,8 @@ private:
     Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
     core::Status listen();
     void accept();
-    bool receive(Connection& connection);
+    bool pollOnce(int milliseconds);
+    bool receive(Connection& connection, bool all);
     void takeFrames(Connection& connection);
     void close(Connection& connection);
 
@@ -71,6 +77,7 @@ private:
     std::string folder_, socketPath_;
     int listener_ = -1;
     bool everConnected_ = false;
+    bool leaving_ = false;
     std::vector<std::unique_ptr<Connection>> connections_;
     Connection* owner_ = nullptr;
     core::Status written_;

@@ -20,7 +20,8 @@ from torch2 import TORCH2, needs_torch2
 HIGHWATER = os.path.abspath(os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater"))
 TRAINING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training")
 CYCLES = int(os.environ.get("HIGHWATER_CYCLES", "2"))
-SCRIPTS = ("resnet.py", "transformer.py", "lstm.py") if "HIGHWATER_CYCLES" in os.environ else ("lstm.py",)
+SCRIPTS = [["lstm.py", "--batch", "2"], ["transformer.py", "--batch", "1", "--length", "16"],
+           ["resnet.py", "--batch", "2", "--size", "16"]][:3 if "HIGHWATER_CYCLES" in os.environ else 1]
 MANY = "1000000"
 
 MLP = """
@@ -125,11 +126,11 @@ class Attaching(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def in_background(self, pid, *options, name="s.hws"):
+    def in_background(self, pid, *options, name="s.hws", **how):
         """An attach that has recorded a step."""
         recorder = subprocess.Popen(
             [HIGHWATER, "attach", str(pid), "-o", self.path(name), *options],
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **how)
         self.addCleanup(recorder.stderr.close)
         self.addCleanup(self.end, recorder)
         told = []
@@ -176,10 +177,10 @@ class Records(Attaching):
             self.assertLessEqual(abs(attached[0] - plain[0]), 4096)
 
     def test_cycles_leave_the_training_as_it_was(self):
-        for script in SCRIPTS:
+        for script, *arguments in SCRIPTS:
             with self.subTest(script=script):
-                path = os.path.join(TRAINING, script)
-                process = self.start(self.python, path, "--steps", MANY)
+                command = (self.python, os.path.join(TRAINING, script), *arguments, "--steps")
+                process = self.start(*command, MANY)
                 stops = []
                 for cycle in range(CYCLES):
                     told = self.attached(process.pid, "--steps", "1", name=f"{script}{cycle}.hws")
@@ -188,7 +189,7 @@ class Records(Attaching):
                     os.remove(self.path(f"{script}{cycle}.hws"))
                 self.goes_on(process)
                 self.end(process)
-                self.assert_as_untouched(self.python, path, "--steps")
+                self.assert_as_untouched(*command)
                 print(f"{script}: {CYCLES} cycles, target stopped {statistics.median(stops) / 1e6:.2f} ms "
                       f"(median), {max(stops) / 1e6:.2f} ms (most)", file=sys.stderr)
 
@@ -261,10 +262,10 @@ class RecordsOnTorch2(Records):
 
 
 class Refusals(Attaching):
-    def refused(self, pid, what, hint, **where):
-        done = self.attach(pid, **where)
+    def refused(self, pid, what, hint, *options, **where):
+        done = self.attach(pid, *options, **where)
         self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertEqual(done.stderr.splitlines(), [f"highwater: error: {what}", f"hint: {hint}"])
+        self.assertEqual(done.stderr.splitlines()[-2:], [f"highwater: error: {what}", f"hint: {hint}"])
         self.assertFalse(os.path.exists(self.path()))
 
     def run_plain(self, *command):
@@ -332,9 +333,8 @@ class Refusals(Attaching):
     def test_an_operation_that_does_not_end(self):
         process = self.start(self.python, "-c", "import torch, ctypes\nprint(0, flush=True)\n"
                              "ctypes.PyDLL(None).usleep(100000000)", steps=1)
-        done = self.attach(process.pid, "--patience", "1")
-        self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertIn("has been inside of one operation for 1 s", done.stderr)
+        self.refused(process.pid, f"process {process.pid} has been inside of one operation for 1 s and could not take "
+                     "the agent in", "try again, or start it with 'highwater record -- …' instead", "--patience", "1")
         waiting = subprocess.Popen([HIGHWATER, "attach", str(process.pid), "-o", self.path()],
                                    stderr=subprocess.PIPE, text=True)
         time.sleep(1)
@@ -342,6 +342,12 @@ class Refusals(Attaching):
         self.assertIn("interrupted before", waiting.communicate(timeout=10)[1])
         self.assertEqual(waiting.returncode, 5)
         self.assertIsNone(process.poll())
+
+    def test_a_process_that_ends_meanwhile(self):
+        process = self.start(self.python, "-c", "import torch, ctypes\nprint(0, flush=True)\n"
+                             "ctypes.PyDLL(None).alarm(4)\nctypes.PyDLL(None).usleep(100000000)", steps=1)
+        self.refused(process.pid, f"process {process.pid} ended before it could be attached to",
+                     "check the program's own output; list training processes with 'highwater ps'")
 
     def test_no_step_ran_out_of_memory(self):
         done = subprocess.run([HIGHWATER, "record", "--on-oom", "-o", self.path(), "--",

@@ -79,12 +79,10 @@ class Models(Recording):
     python = PYTHON
     gradients = 1  # made for every parameter in the two recorded steps
 
-    def check(self, name):
-        script = os.path.join(TRAINING, name + ".py")
-        plain = subprocess.run([self.python, script, "--steps", "4"], capture_output=True, text=True,
-                               timeout=300, check=True)
-        done, output = self.recorded(self.python, script, "--steps", "4",
-                                     options=("--steps", "2", "--warmup", "1"))
+    def check(self, name, *arguments):
+        command = (self.python, os.path.join(TRAINING, name + ".py"), "--steps", "4", *arguments)
+        plain = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        done, output = self.recorded(*command, options=("--steps", "2", "--warmup", "1"))
         losses = [line for line in plain.stdout.splitlines() if line]
         self.assertEqual(len(losses), 4)
         for line in losses:  # bit-identical: losses are printed as hexadecimal floats
@@ -97,7 +95,25 @@ class Models(Recording):
         self.assertLessEqual(abs(info["baseline"]["peak_bytes"] - peak), peak / 1000)
         (begin,), = self.query("SELECT allocator_begin_bytes FROM steps ORDER BY id DESC LIMIT 1")
         self.assertLessEqual(abs(info["baseline"]["constant_bytes"] - begin), begin / 1000)
+        self.assertEqual(sum(info["categories"].values()), info["baseline"]["peak_bytes"])
+        self.assert_live_bytes()
         self.assert_consistent()
+
+    def assert_live_bytes(self):
+        """Before every op, what the session says is alive is what the allocator says, within 4 KB."""
+        changes = []
+        for begin, end, size in self.query("SELECT alloc_seq, free_seq, bytes FROM storages"):
+            changes.append((begin, size))
+            if end is not None:
+                changes.append((end, -size))
+        changes.sort()
+        alive, at, ops = 0, 0, self.query("SELECT seq, live_bytes FROM ops ORDER BY seq")
+        self.assertGreater(len(ops), 1000)
+        for seq, live in ops:
+            while at < len(changes) and changes[at][0] < seq:
+                alive += changes[at][1]
+                at += 1
+            self.assertLessEqual(abs(alive - live), 4096, seq)
 
     def assert_consistent(self):
         self.assertEqual(self.query("SELECT name FROM ops WHERE layer IS NULL"), [])
@@ -125,18 +141,21 @@ class Models(Recording):
                 versions[storage] = before + 1
 
     def test_resnet(self):
-        self.check("resnet")
+        self.check("resnet", "--depth", "50", "--batch", "2", "--size", "16")
         layers = dict(self.query("SELECT path, type FROM layers"))
-        self.assertEqual(layers["layer1.0.conv2"], "Conv2d")
+        self.assertEqual(layers["layer1.0.conv3"], "Conv2d")
         self.assertEqual(layers["(root)"], "ResNet")
         categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
         for name in ("input", "activation"):
             self.assertGreater(categories[name], 0)
         # Besides those of the parameters, the loss's own (4 bytes a step).
-        self.assertEqual(categories["gradient"], self.gradients * 4 * 11173962 + 2 * 4)
+        self.assertEqual(categories["gradient"], self.gradients * 4 * 23520842 + 2 * 4)
+
+    def test_gpt(self):
+        self.check("gpt", "--batch", "2", "--length", "32")
 
     def test_transformer(self):
-        self.check("transformer")
+        self.check("transformer", "--batch", "4", "--length", "32")
         categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
         moments = categories["optimizer state"] * self.gradients
         self.assertGreaterEqual(moments, 2 * (categories["gradient"] - 2 * 4))
@@ -147,7 +166,7 @@ class Models(Recording):
         self.assertEqual(len(self.query("SELECT 1 FROM generators")), 2)
 
     def test_lstm(self):
-        self.check("lstm")
+        self.check("lstm", "--batch", "32")
         (count,), = self.query("SELECT COUNT(*) FROM ops JOIN layers ON layers.id = ops.layer"
                                " WHERE path = 'cells.1' AND phase = 'backward'")
         self.assertGreater(count, 100)

@@ -20,7 +20,7 @@ GENERATOR_BYTES = 5056 + LOSS_BYTES  # checkpoints keep generator states, which 
 class Ways(unittest.TestCase):
     python = "/usr/bin/python3"
     ways = ["plain", "checkpoint", "checkpoint-reentrant", "accumulate", "two-optimizers", "foreach", "amp",
-            "create-graph", "thread", "loader"]
+            "create-graph", "thread", "loader", "lazy"]
 
     def test_every_way(self):
         plain = subprocess.run([self.python, SCRIPT, *self.ways], capture_output=True, text=True, timeout=300)

@@ -13,7 +13,8 @@ class Net(nn.Module):
     def __init__(self, way):
         super().__init__()
         self.way = way
-        self.first = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.Tanh())
+        linear = nn.LazyLinear(64) if way == "lazy" else nn.Linear(64, 64)
+        self.first = nn.Sequential(linear, nn.ReLU(), nn.Linear(64, 64), nn.Tanh())
         self.second = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
 
     def forward(self, x):

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <random>
 
+#include "profiler/recorder/ring_reader.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -87,6 +91,67 @@ std::string errorAfterChange(std::size_t at, std::uint8_t value) {
     reader.feed(good);
     EXPECT_FALSE(reader.next()) << "a broken stream must stay broken";
     return reader.error();
+}
+
+/// What an agent does with its end of the shared memory.
+class Writer {
+public:
+    explicit Writer(const RingReader& ring)
+        : memory_(mmap(nullptr, kRingHeadBytes + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+                       ring.file(), 0)) {}
+    ~Writer() { munmap(memory_, kRingHeadBytes + kRingBytes); }
+    RingHead& head() { return *static_cast<RingHead*>(memory_); }
+    void write(const std::vector<std::byte>& bytes) {
+        for (const std::byte byte : bytes) {
+            const std::uint64_t at = head().written.fetch_add(1) % kRingBytes;
+            static_cast<std::byte*>(memory_)[kRingHeadBytes + at] = byte;
+        }
+    }
+
+private:
+    void* memory_;
+};
+
+TEST(Ring, CarriesFramesAroundItsEnd) {
+    RingReader ring;
+    Writer writer(ring);
+    FrameReader reader;
+    const std::vector<std::byte> payload(1u << 20, std::byte{7});
+    const auto frame = encodeFrame(Type::Fault, payload);
+    for (int i = 0; i < 20; ++i) {  // more than fits at once
+        writer.write(frame);
+        while (ring.take(reader)) {
+        }
+        const auto received = reader.next();
+        ASSERT_TRUE(received.has_value());
+        EXPECT_EQ(received->payload, payload);
+    }
+    EXPECT_EQ(writer.head().taken.load(), 20 * frame.size());
+    EXPECT_FALSE(ring.nonsense());
+}
+
+TEST(Ring, DropsWhatIsSkipped) {
+    RingReader ring;
+    Writer writer(ring);
+    FrameReader reader;
+    writer.write(encodeFrame(Type::Done, {}));
+    ring.skip();
+    EXPECT_FALSE(ring.take(reader));
+    EXPECT_EQ(writer.head().taken.load(), writer.head().written.load());
+}
+
+TEST(Ring, BelievesNoAgentThatClaimsMoreThanThereIsRoomFor) {
+    RingReader ring;
+    Writer writer(ring);
+    FrameReader reader;
+    writer.head().written.store(kRingBytes + 1);
+    EXPECT_FALSE(ring.take(reader));
+    EXPECT_TRUE(ring.nonsense());
+}
+
+TEST(Ring, CannotBeShrunkByTheAgent) {
+    const RingReader ring;
+    EXPECT_NE(ftruncate(ring.file(), 0), 0);
 }
 
 TEST(FrameReader, RefusesWhatIsNoFrame) {

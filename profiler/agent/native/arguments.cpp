@@ -7,20 +7,43 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 
 #include "registry.h"
 
 namespace hw::profiler::native {
 namespace {
 
-std::string hexFloat(double value) {
-    char text[40];
-    std::snprintf(text, sizeof(text), "%a", value);
-    return text;
+/// As printf's %a.
+void hexFloat(double value, Buffer& out) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(bits));
+    const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
+    char* text = out.room(40);
+    if (exponent == 0 || exponent == 0x7ff) {  // zero, subnormal, infinite or none
+        out.taken(static_cast<std::size_t>(std::snprintf(text, 40, "%a", value)));
+        return;
+    }
+    char* end = text;
+    if (bits >> 63 != 0) *end++ = '-';
+    *end++ = '0';
+    *end++ = 'x';
+    *end++ = '1';
+    std::uint64_t fraction = bits << 12;
+    if (fraction != 0) *end++ = '.';
+    for (; fraction != 0; fraction <<= 4) *end++ = "0123456789abcdef"[fraction >> 60];
+    *end++ = 'p';
+    if (exponent >= 1023) *end++ = '+';
+    end = std::to_chars(end, text + 40, exponent - 1023).ptr;
+    out.taken(static_cast<std::size_t>(end - text));
 }
 
-std::string tagged(const char* tag, const std::string& value) {
-    return std::string("{\"") + tag + "\":\"" + value + "\"}";
+void tagged(std::string_view tag, std::string_view value, Buffer& out) {
+    out += "{\"";
+    out += tag;
+    out += "\":\"";
+    out += value;
+    out += "\"}";
 }
 
 const char* layoutName(std::int64_t layout) {
@@ -48,7 +71,7 @@ class Encoder {
 public:
     explicit Encoder(ArgumentVisitor& visitor) : visitor_(visitor) {}
 
-    void value(const c10::IValue& item, c10::TypeKind kind, std::string& out) {
+    void value(const c10::IValue& item, c10::TypeKind kind, Buffer& out) {
         if (item.isNone()) {
             out += "null";
         } else if (item.isTensor()) {
@@ -58,24 +81,29 @@ public:
         } else if (item.isInt()) {
             integer(item.toInt(), kind, out);
         } else if (item.isDouble()) {
-            out += tagged("f", hexFloat(item.toDouble()));
+            floating(item.toDouble(), out);
         } else if (item.isComplexDouble()) {
             const auto complex = item.toComplexDouble();
-            out += "{\"c\":[\"" + hexFloat(complex.real()) + "\",\"" + hexFloat(complex.imag()) +
-                   "\"]}";
+            out += "{\"c\":[\"";
+            hexFloat(complex.real(), out);
+            out += "\",\"";
+            hexFloat(complex.imag(), out);
+            out += "\"]}";
         } else if (item.isString()) {
             out += quoted(item.toStringRef());
         } else if (item.isDevice()) {
-            out += tagged("device", item.toDevice().str());
+            tagged("device", item.toDevice().str(), out);
         } else if (item.isGenerator()) {
-            out += "{\"generator\":" + std::to_string(visitor_.generator(item.toGenerator())) + "}";
+            out += "{\"generator\":";
+            number(visitor_.generator(item.toGenerator()), out);
+            out += '}';
         } else {
             several(item, out);
         }
     }
 
 private:
-    void tensor(const at::Tensor& tensor, std::string& out) {
+    void tensor(const at::Tensor& tensor, Buffer& out) {
         if (!tensor.defined()) {
             out += "null";
             return;
@@ -95,7 +123,7 @@ private:
     }
 
     /// A number that the program gave where an op takes a tensor: a scalar on the host.
-    void wrapped(const at::Tensor& tensor, std::string& out) {
+    void wrapped(const at::Tensor& tensor, Buffer& out) {
         const void* data = tensor.unsafeGetTensorImpl()->data();
         switch (tensor.scalar_type()) {
             case at::kDouble:
@@ -116,12 +144,17 @@ private:
         }
     }
 
-    static void number(std::int64_t value, std::string& out) {
-        char digits[24];
-        out.append(digits, std::to_chars(digits, digits + sizeof(digits), value).ptr);
+    static void number(std::int64_t value, Buffer& out) {
+        char* const digits = out.room(24);
+        out.taken(static_cast<std::size_t>(std::to_chars(digits, digits + 24, value).ptr - digits));
+    }
+    static void floating(double value, Buffer& out) {
+        out += "{\"f\":\"";
+        hexFloat(value, out);
+        out += "\"}";
     }
 
-    static void integer(std::int64_t value, c10::TypeKind kind, std::string& out) {
+    static void integer(std::int64_t value, c10::TypeKind kind, Buffer& out) {
         const char* name = nullptr;
         const char* tag = nullptr;
         if (kind == c10::TypeKind::ScalarTypeType) {
@@ -137,34 +170,30 @@ private:
             number(value, out);
             return;
         }
-        out += name != nullptr ? tagged(tag, name) : tagged("opaque", tag);
+        tagged(name != nullptr ? tag : "opaque", name != nullptr ? name : tag, out);
     }
 
-    void several(const c10::IValue& item, std::string& out) {
-        const auto list = [&](const auto& items, auto&& each) {
-            out += '[';
-            bool first = true;
-            for (const auto& one : items) {
-                if (!first) out += ',';
-                first = false;
-                each(one);
-            }
-            out += ']';
-        };
-        if (item.isIntList())
-            list(item.toIntVector(), [&](std::int64_t one) { number(one, out); });
-        else if (item.isDoubleList())
-            list(item.toDoubleVector(), [&](double one) { out += tagged("f", hexFloat(one)); });
-        else if (item.isTensorList())
-            list(item.toTensorVector(), [&](const at::Tensor& one) { tensor(one, out); });
-        else if (item.isTuple())
-            list(item.toTupleRef().elements(),
-                 [&](const c10::IValue& one) { value(one, c10::TypeKind::AnyType, out); });
-        else if (item.isList())
-            list(item.toListRef(),
-                 [&](const c10::IValue& one) { value(one, c10::TypeKind::AnyType, out); });
-        else
-            out += "{\"opaque\":" + quoted(item.tagKind()) + "}";
+    void several(const c10::IValue& item, Buffer& out) {
+        if (item.isTuple()) {
+            list(item.toTupleRef().elements(), out);
+        } else if (item.isList()) {
+            list(item.toListRef(), out);
+        } else {
+            out += "{\"opaque\":";
+            out += quoted(item.tagKind());
+            out += '}';
+        }
+    }
+    template <typename Items>
+    void list(const Items& items, Buffer& out) {
+        out += '[';
+        bool first = true;
+        for (const c10::IValue& one : items) {
+            if (!first) out += ',';
+            first = false;
+            value(one, c10::TypeKind::AnyType, out);
+        }
+        out += ']';
     }
 
     ArgumentVisitor& visitor_;
@@ -181,7 +210,7 @@ bool isDefault(const OperatorArgument& argument, const c10::IValue& value) {
 }  // namespace
 
 void encodeArguments(const Operator& op, c10::ArrayRef<const c10::IValue> values,
-                     ArgumentVisitor& visitor, std::string& out) {
+                     ArgumentVisitor& visitor, Buffer& out) {
     Encoder encoder(visitor);
     const auto& arguments = op.arguments;
     const std::size_t count = std::min(arguments.size(), values.size());

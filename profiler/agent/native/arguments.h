@@ -5,8 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
-#include <string>
-
+#include "buffer.h"
 #include "operators.h"
 
 namespace hw::profiler::native {
@@ -22,6 +21,6 @@ public:
 
 /// Appends {"a":[...],"k":{...}}: what Python would pass, without defaults at the end.
 void encodeArguments(const Operator& op, c10::ArrayRef<const c10::IValue> values,
-                     ArgumentVisitor& visitor, std::string& out);
+                     ArgumentVisitor& visitor, Buffer& out);
 
 }  // namespace hw::profiler::native

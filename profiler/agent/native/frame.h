@@ -2,13 +2,11 @@
 // Frames of the wire format (profiler/wire/format.h), gathered before they go to the agent.
 #pragma once
 
-#include <cstring>
 #include <stdexcept>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "agent_api.h"
+#include "buffer.h"
 #include "format.h"
 
 namespace hw::profiler::native {
@@ -34,45 +32,43 @@ public:
     }
     template <typename Number>
     Stream& put(Number value) {
-        bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value));
+        bytes_.put(value);
         return *this;
     }
     Stream& text(std::string_view value) {
         put(static_cast<std::uint32_t>(value.size()));
-        bytes_.append(value);
+        bytes_ += value;
         return *this;
     }
     Stream& raw(std::string_view value) {
-        bytes_.append(value);
+        bytes_ += value;
         return *this;
     }
     void end() {
         const auto length = static_cast<std::uint32_t>(bytes_.size() - start_ - wire::kHeaderBytes);
-        std::memcpy(&bytes_[start_ + wire::kHeaderBytes - sizeof(length)], &length, sizeof(length));
+        std::memcpy(bytes_.data() + start_ + wire::kHeaderBytes - sizeof(length), &length,
+                    sizeof(length));
         if (bytes_.size() > kGathered) flush();
     }
     /// Hands over what has been gathered. Throws Broken.
     void flush() {
-        if (bytes_.empty() || !held_.empty()) return;
+        if (bytes_.size() == 0 || !held_.empty()) return;
         const int status =
             agent_.sendFrames(bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
         bytes_.clear();
         if (status != 0) throw Broken();
     }
     /// What comes from here on follows what is put after release().
-    void hold() {
-        held_.push_back(std::move(bytes_));
-        bytes_.clear();
-    }
+    void hold() { held_.push_back(std::move(bytes_)); }
     /// Frames go before those of the last hold() again; returns the latter, for append().
-    std::string release() {
-        std::string later = std::move(bytes_);
+    Buffer release() {
+        Buffer later = std::move(bytes_);
         bytes_ = std::move(held_.back());
         held_.pop_back();
         return later;
     }
-    void append(const std::string& frames) {
-        bytes_.append(frames);
+    void append(const Buffer& frames) {
+        bytes_ += frames.view();
         if (bytes_.size() > kGathered) flush();
     }
     void gap(std::string_view what, std::string_view why) {
@@ -83,8 +79,8 @@ private:
     static constexpr std::size_t kGathered = 32u << 10;
 
     const AgentApi& agent_;
-    std::string bytes_;
-    std::vector<std::string> held_;
+    Buffer bytes_;
+    std::vector<Buffer> held_;
     std::size_t start_ = 0;
 };
 

@@ -18,11 +18,24 @@ namespace {
 
 using Use = std::pair<std::int64_t, std::int32_t>;
 
+struct Running;
+
+/// What the framework holds for us between the start and the end of an op, and deletes.
+struct Context : at::ObserverContext {
+    explicit Context(Running& op) : running(op) {}
+    static void* operator new(std::size_t, void* place) { return place; }
+    static void operator delete(void*) {}  // it lies in the op
+    static void operator delete(void*, void*) {}
+    Running& running;
+};
+
 /// An op in progress.
 struct Running {
+    alignas(Context) unsigned char context[sizeof(Context)];
+
     const Operator* op = nullptr;
     Running* outer = nullptr;
-    std::string arguments;
+    Buffer arguments;
     std::vector<Use> inputs;
     std::vector<std::pair<std::int64_t, std::uint8_t>> outputs;  // tensor, whether it made it
     std::vector<Storage*> written;  // alive as long as the op's arguments are
@@ -36,11 +49,6 @@ struct Running {
     bool explicitGenerator = false;
     int exceptions = 0;
     std::int64_t figures[5]{};
-};
-/// What the framework holds for us between the start and the end of an op.
-struct Context : at::ObserverContext {
-    explicit Context(Running& op) : running(op) {}
-    Running& running;
 };
 
 /// Ops in progress on a thread, one in the autograd part of the other; used again and again.
@@ -208,7 +216,7 @@ void sendOp(Session& session, const Running& running) {
         .put(static_cast<std::uint8_t>(running.op->random))
         .text(running.op->name)
         .text(running.op->overload)
-        .text(running.arguments);
+        .text(running.arguments.view());
     frame.put(static_cast<std::uint32_t>(running.inputs.size()));
     for (const auto& [id, version] : running.inputs) frame.put(id).put(version);
     frame.put(static_cast<std::uint32_t>(running.outputs.size()));
@@ -247,10 +255,10 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
 void after(Session& session, Running& running, const at::RecordFunction& function, bool failed) {
     if (failed && !running.held) return;
     if (!running.held) conclude(session, running);
-    std::string later = running.held ? session.stream.release() : std::string();
+    const Buffer later = running.held ? session.stream.release() : Buffer();
     // Results that an op of its own has used already are listed in their order all the same.
-    const auto early = std::move(running.outputs);
-    running.outputs.clear();
+    decltype(running.outputs) early;
+    if (!running.outputs.empty()) early.swap(running.outputs);
     for (const c10::IValue& value : function.outputs())
         eachTensor(value, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
     for (const auto& [id, makes] : early) {
@@ -312,7 +320,7 @@ std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction& function)
              }))
         return nullptr;
     ++tNest.depth;
-    auto context = std::make_unique<Context>(running);
+    std::unique_ptr<at::ObserverContext> context(new (running.context) Context(running));
     if (!op->profiler) session->agent.begin(running.figures);
     return context;
 }

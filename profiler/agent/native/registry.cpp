@@ -61,7 +61,6 @@ const char* dtypeName(at::ScalarType type) {
 
 void Registry::clear() {
     live_.clear();
-    watched_.clear();
     unwatched_.clear();
 }
 
@@ -73,90 +72,92 @@ void Registry::poll() {
         return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
-        const auto known = watched_.find(static_cast<std::uintptr_t>(freed[i]));
-        if (known == watched_.end()) continue;
-        const Key key = known->second;
-        if (!live_.at(key).weak.expired()) continue;  // it only got another block
-        watched_.erase(known);
-        gone(key);
+        Storage* storage = live_.find(reinterpret_cast<Key>(freed[i]));
+        if (storage != nullptr && storage->weak.expired()) gone(*storage);  // else: another block
     }
     if (unwatched_.empty()) return;
-    std::vector<Key> expired;
+    std::vector<Storage*> left;
     for (const Key key : unwatched_)
-        if (live_.at(key).weak.expired()) expired.push_back(key);
-    for (const Key key : expired) {
-        unwatched_.erase(key);
-        gone(key);
-    }
+        if (Storage* storage = live_.find(key); storage != nullptr && storage->weak.expired())
+            left.push_back(storage);
+    for (Storage* storage : left) gone(*storage);
+}
+
+std::vector<Storage*> Registry::expired() {
+    std::vector<Storage*> storages;
+    live_.each([&](Key, Storage& storage) {
+        if (storage.weak.expired()) storages.push_back(&storage);
+    });
+    std::sort(storages.begin(), storages.end(),
+              [](const Storage* a, const Storage* b) { return a->id < b->id; });
+    return storages;
 }
 
 void Registry::sweep() {
-    std::vector<Key> expired;
-    for (const auto& [key, storage] : live_)
-        if (storage.weak.expired()) expired.push_back(key);
-    std::sort(expired.begin(), expired.end(),
-              [this](Key a, Key b) { return live_.at(a).id < live_.at(b).id; });
-    for (const Key key : expired) {
-        const auto known = watched_.find(live_.at(key).address);
-        if (known != watched_.end() && known->second == key) watched_.erase(known);
-        unwatched_.erase(key);
-        gone(key);
-    }
+    for (Storage* storage : expired()) gone(*storage);
 }
 
-void Registry::gone(Key key) {
-    const auto found = live_.find(key);
-    if (!found->second.counted) foreign_ -= found->second.bytes;
-    const std::int64_t id = found->second.id;
-    live_.erase(found);
+void Registry::gone(Storage& storage) {
+    if (!storage.counted) foreign_ -= storage.bytes;
+    const std::int64_t id = storage.id;
+    const Key key = storage.key();
+    if (!unwatched_.empty()) unwatched_.erase(key);
+    live_.erase(key);
     stream_.begin(FrameType::Free).put(id).put(nextSeq()).end();
 }
 
+/// Sees to it that somebody notices when the storage goes. Two storages may share a block: the
+/// first one keeps it as long as it lives.
 void Registry::watch(Storage& storage, const at::Tensor& tensor) {
-    const Key key = tensor.storage().unsafeGetStorageImpl();
     const std::uintptr_t address = addressOf(tensor);
+    const bool foreign = address % kAlignment == 0 && tensor.device().is_cpu();
+    std::int64_t block[2] = {-1, 0};
+    const auto tag = [&](Key key) {
+        return address != 0 &&
+               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), foreign, block) != 0;
+    };
+    const Key key = storage.key();
+    bool watched = tag(key);
+    storage.counted = storage.bytes == 0 || block[0] >= 0;
     storage.address = address;
-    const auto known = watched_.find(address);
-    const bool taken =
-        known != watched_.end() && known->second != key && !live_.at(known->second).weak.expired();
-    if (address != 0 && !taken &&
-        (storage.counted ||
-         (address % kAlignment == 0 && tensor.device().is_cpu() && agent_.watch(address) != 0))) {
-        if (known != watched_.end() && known->second != key) unwatched_.insert(known->second);
-        watched_[address] = key;
-        unwatched_.erase(key);
-    } else {
-        unwatched_.insert(key);
+    const Key before = reinterpret_cast<Key>(block[1]);
+    const Storage* other = watched && before != key ? live_.find(before) : nullptr;
+    if (other != nullptr && other->weak.expired()) {
+        unwatched_.insert(before);
+    } else if (other != nullptr) {
+        tag(before);
+        watched = false;
     }
+    if (!watched)
+        unwatched_.insert(key);
+    else if (!unwatched_.empty())
+        unwatched_.erase(key);
 }
 
 Storage* Registry::lookup(const at::Tensor& tensor) {
     if (!hasPlainStorage(tensor)) return nullptr;
-    const auto found = live_.find(tensor.storage().unsafeGetStorageImpl());
-    return found == live_.end() ? nullptr : &found->second;
+    return live_.find(tensor.storage().unsafeGetStorageImpl());
 }
 
 Storage& Registry::add(const at::Tensor& tensor, const Place& place, std::int64_t seq) {
     const Key key = tensor.storage().unsafeGetStorageImpl();
     Storage& storage =
-        live_.emplace(key, Storage(tensor.storage().getWeakStorageImpl())).first->second;
+        live_.insert(key, std::make_unique<Storage>(tensor.storage().getWeakStorageImpl()));
     storage.id = storages_++;
     storage.bytes = bytesOf(tensor);
     storage.epoch = epoch_;
     storage.op = place.op;
     storage.phase = place.phase;
     storage.layer = place.layer;
-    const std::uintptr_t address = addressOf(tensor);
-    storage.counted = storage.bytes == 0 || agent_.block(address) >= 0;
-    if (!storage.counted) foreign_ += storage.bytes;
     watch(storage, tensor);
+    if (!storage.counted) foreign_ += storage.bytes;
     stream_.begin(FrameType::Storage)
         .put(storage.id)
         .put(seq)
         .put(storage.bytes)
         .put(place.op)
         .put(place.layer)
-        .put(static_cast<std::int64_t>(address))
+        .put(static_cast<std::int64_t>(storage.address))
         .put(static_cast<std::uint8_t>(storage.category))
         .text(tensor.device().is_cpu() ? "cpu" : tensor.device().str())
         .end();
@@ -221,12 +222,10 @@ Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int
 
 void Registry::resized(Storage& storage, const at::Tensor& tensor) {
     const std::int64_t bytes = bytesOf(tensor);
-    if (!storage.counted) foreign_ += bytes - storage.bytes;
+    if (!storage.counted) foreign_ -= storage.bytes;
     storage.bytes = bytes;
-    const auto known = watched_.find(storage.address);
-    if (known != watched_.end() && known->second == tensor.storage().unsafeGetStorageImpl())
-        watched_.erase(known);
     watch(storage, tensor);
+    if (!storage.counted) foreign_ += bytes;
     stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
 }
 
@@ -268,10 +267,11 @@ void Registry::setCategory(Storage& storage, Category category, std::int64_t lay
 
 void Registry::saveActivations() {
     std::vector<Storage*> saved;
-    for (auto& [key, storage] : live_)
+    live_.each([&](Key, Storage& storage) {
         if (storage.op >= 0 && storage.epoch == epoch_ && storage.phase == Phase::Forward &&
             storage.category == Category::Unknown)
             saved.push_back(&storage);
+    });
     std::sort(saved.begin(), saved.end(),
               [](const Storage* a, const Storage* b) { return a->id < b->id; });
     for (Storage* storage : saved) setCategory(*storage, Category::Activation, storage->layer);
@@ -279,7 +279,7 @@ void Registry::saveActivations() {
 
 std::vector<std::int64_t> Registry::finals() const {
     std::vector<const Storage*> storages;
-    for (const auto& [key, storage] : live_) storages.push_back(&storage);
+    live_.each([&](Key, const Storage& storage) { storages.push_back(&storage); });
     std::sort(storages.begin(), storages.end(),
               [](const Storage* a, const Storage* b) { return a->id < b->id; });
     std::vector<std::int64_t> ids;

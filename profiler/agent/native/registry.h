@@ -9,10 +9,10 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "flat_map.h"
 #include "frame.h"
 
 namespace hw::profiler::native {
@@ -62,6 +62,7 @@ struct Storage {
 
     explicit Storage(c10::weak_intrusive_ptr<c10::StorageImpl> reference)
         : weak(std::move(reference)) {}
+    c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
 };
 
 /// Where an op runs.
@@ -114,17 +115,17 @@ private:
 
     Storage& add(const at::Tensor& tensor, const Place& place, std::int64_t seq);
     void watch(Storage& storage, const at::Tensor& tensor);
-    void gone(Key key);
+    void gone(Storage& storage);
+    std::vector<Storage*> expired();
     void resized(Storage& storage, const at::Tensor& tensor);
     std::int64_t tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op);
 
     const AgentApi& agent_;
     Stream& stream_;
     bool contents_;
-    std::unordered_map<Key, Storage> live_;
-    std::unordered_map<std::uintptr_t, Key> watched_;  // by the address of the block
-    std::unordered_set<Key> unwatched_;                // no release of a block tells that they go
-    std::int64_t epoch_ = 0;  // goes up with every possible start of a step
+    FlatMap<c10::StorageImpl, Storage> live_;
+    std::unordered_set<Key> unwatched_;  // no release of a block tells that they go
+    std::int64_t epoch_ = 0;             // goes up with every possible start of a step
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
     std::int64_t tensors_ = 0;

@@ -24,7 +24,6 @@ def declare(library):
             ("hw_send_wait", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),
             ("hw_send_contents", ctypes.c_int, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
              ctypes.c_int64),
-            ("hw_flush", ctypes.c_int, ctypes.c_int),
             ("hw_broken", ctypes.c_int),
             ("hw_close", None),
             ("hw_leave_interpreter", None),

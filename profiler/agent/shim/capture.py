@@ -7,7 +7,7 @@ import re
 import traceback
 
 import torch
-from _highwater import blocking, encode, library, native
+from _highwater import encode, library, native
 from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
@@ -98,6 +98,7 @@ class Capture:
         self.on_finish = on_finish
         self.failed = False
         self.thread = 0
+        self.quick = 0  # the thread whose ops are seen in C++
         self.mode = None
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
@@ -134,6 +135,7 @@ class Capture:
         if self.registry.native:
             self.registry.library.hwn_enter()
             self.mode = self.registry
+            self.quick = self.thread
             self.moved()
             return True
         if not self.timing.fresh_ns:
@@ -150,6 +152,7 @@ class Capture:
         if _thread.get_ident() != self.thread:
             return False
         if mode is self.registry:
+            self.quick = 0
             mode.library.hwn_leave()
             self.mode = None
             return True
@@ -164,7 +167,6 @@ class Capture:
         self.registry.release()
         self.on_finish()
         encode.send(encode.DONE, b"")
-        blocking.hw_flush(5000)
 
     def give_up(self, error):
         """Something went wrong in here, or nobody listens: the training goes on without us."""
@@ -374,6 +376,11 @@ class Capture:
             if self.registry.library.hwn_context(layer, self.phase()):
                 self.check()
 
+    def moved_to(self, layer):
+        """As moved(), to a module's layer, the capture being native."""
+        if self.registry.library.hwn_context(layer, BACKWARD if self.gradients.depth else FORWARD):
+            self.check()
+
     def before_backward(self, roots, gradients):
         """Outermost only. What forward left alive is what it saved for now."""
         self.steps.backward()
@@ -382,6 +389,7 @@ class Capture:
         for gradient in gradients or ():
             if gradient is not None:
                 self.categorize(gradient, GRADIENT, self.layers.loss_layer)
+        self.layers.learn_lazy(self.registry)
         self.registry.save_activations()
         self.gradients.current = self.layers.loss_layer
         if self.registry.native:

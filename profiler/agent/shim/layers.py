@@ -6,6 +6,7 @@ import weakref
 import torch
 from _highwater import encode
 from _highwater.encode import PARAMETER
+from torch.nn.parameter import UninitializedTensorMixin
 
 
 class Layers:
@@ -13,10 +14,12 @@ class Layers:
         self.ids = {}         # path -> id
         self.types = {}       # path -> type name
         self.stack = []       # (id(module), layer) of the modules that run now
+        self.inners = {}      # id(module) -> layer of parts that ran since their tree was learnt
         self.roots = {}       # id(root) -> (weak reference, prefix, {id(module): path}, epoch)
         self.prefixes = set()
         self.main = None      # the first root with parameters: its paths stay bare
         self.parameters = {}  # id(parameter) -> (weak reference, layer)
+        self.lazy = []        # (weak reference, layer) of modules that wait for their first input
         self.loss_layer = self.of("(loss)")
         self.optimizer_layer = self.of("(optimizer)")
 
@@ -57,7 +60,8 @@ class Layers:
         for weak, prefix, names, _ in self.roots.values():
             path = names.get(id(module))
             if path is not None and weak() is not None:
-                return self.module_layer(prefix, path, module)
+                layer = self.inners[id(module)] = self.module_layer(prefix, path, module)
+                return layer
         return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
 
     def module_layer(self, prefix, path, module):
@@ -93,6 +97,7 @@ class Layers:
 
     def learn(self, module, known, registry):
         """Names, parameters and buffers of a tree of modules, again at every step."""
+        self.inners.clear()
         names = {}
         weak, prefix = known[0], known[1]
         for path, inner in module.named_modules():
@@ -104,10 +109,25 @@ class Layers:
             own += [b for b in inner._buffers.values() if b is not None]
             if own:
                 layer = self.module_layer(prefix, path, inner)
-                for tensor in own:
-                    self.learn_tensor(tensor, layer, registry)
+                self.learn_own(own, inner, layer, registry)
         self.roots[id(module)] = known = (weak, prefix, names, registry.epoch)
         return known
+
+    def learn_own(self, tensors, module, layer, registry):
+        for tensor in tensors:
+            if not isinstance(tensor, UninitializedTensorMixin):
+                self.learn_tensor(tensor, layer, registry)
+            elif not self.lazy or self.lazy[-1][0]() is not module:
+                self.lazy.append((weakref.ref(module), layer))
+
+    def learn_lazy(self, registry):
+        """Lazy modules have got their parameters in the forward that ends now."""
+        lazy, self.lazy = self.lazy, []
+        for weak, layer in lazy:
+            module = weak()
+            if module is not None:
+                own = [*module._parameters.values(), *module._buffers.values()]
+                self.learn_own([each for each in own if each is not None], module, layer, registry)
 
     def learn_tensor(self, tensor, layer, registry):
         if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:

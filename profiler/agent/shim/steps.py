@@ -13,11 +13,11 @@ import sys
 import weakref
 
 import torch
-from _highwater import blocking, encode, library
+from _highwater import encode, library
+from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
 TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
-FLUSH_MILLISECONDS = 2000
 
 
 def compiles():
@@ -40,7 +40,6 @@ class Steps:
         self.recorded = 0
         self.carried_peak = 0   # of the windows before further Optimizer.steps of the same step
         self.milestones = set()
-        self.prompt = True      # the recorder keeps up
         self.compiled = False   # told that it is
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
@@ -142,10 +141,6 @@ class Steps:
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
-        # A program that is killed now has still ended this step. A recorder that hangs is waited
-        # for once, not at every step.
-        if self.prompt:
-            self.prompt = blocking.hw_flush(FLUSH_MILLISECONDS) == 0
 
     def ran_out(self, why):
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""
@@ -205,6 +200,8 @@ class Steps:
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
+                    if isinstance(parameter, UninitializedTensorMixin):
+                        continue
                     if capture.layers.layer_of_parameter(parameter) is None:
                         capture.layers.learn_tensor(parameter, capture.layers.of("(root)"),
                                                     capture.registry)
@@ -224,7 +221,8 @@ def find_objects(ignore):
         kind = type(item)  # never item.__class__: proxies answer it with code of their own
         wanted = kinds.get(kind)
         if wanted is None:
-            wanted = kinds[kind] = (1 if issubclass(kind, base) else
+            wanted = kinds[kind] = (0 if issubclass(kind, UninitializedTensorMixin) else
+                                    1 if issubclass(kind, base) else
                                     2 if issubclass(kind, optimizer_base) else 0)
         if wanted == 1 and id(item) not in ignore:
             tensors.append(item)
