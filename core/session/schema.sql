@@ -120,6 +120,12 @@ CREATE TABLE copies (
     id INTEGER PRIMARY KEY, device INTEGER, stream INTEGER, kind TEXT NOT NULL,
     bytes INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER);
 
+-- Spans of host time that a GPU recording brings: NVTX ranges of the program, its waits for the
+-- device ('sync'), and the work of CUPTI and the driver ('overhead'). Older sessions lack the table.
+CREATE TABLE ranges (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
+
 CREATE TABLE gaps (
     id INTEGER PRIMARY KEY, step INTEGER, begin_ns INTEGER, end_ns INTEGER,
     what TEXT NOT NULL, why TEXT NOT NULL);

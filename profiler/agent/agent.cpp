@@ -16,6 +16,7 @@
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
 #include "profiler/agent/embedded.h"
+#include "profiler/agent/gpu.h"
 #include "profiler/wire/format.h"
 
 namespace hw::profiler::agent {
@@ -128,6 +129,7 @@ void* agentMain(void*) {
 
 void onForkInChild() {
     disableCounting();
+    abandonGpu();
     abandonChannel();
     gStarting.store(false);
 }

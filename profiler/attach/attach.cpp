@@ -117,6 +117,7 @@ std::string receive(Server& server, const AttachOptions& options, const Progress
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM))
             return "the recording was interrupted";
         if (SignalFlag::raised(SIGUSR1)) return "the recording was ended by 'highwater detach'";
+        if (gpuRefusal(server, options)) return "CUPTI refuses";
         if (options.duration && Clock::now() - begin > *options.duration) return "the time is over";
         if (!server.connected())
             return hasEnded(options.pid) ? "the process ended" : "the agent left the process";
@@ -188,6 +189,7 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     const std::string why = receive(**server, options, progress);
     const bool left = leave(**server, options.pid);
     const core::Status written = (*server)->finish();
+    if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if ((*server)->steps() == 0 && !written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, why);
     summarize(**server, options.endless ? 0 : options.onOom ? 1 : options.steps, summary);

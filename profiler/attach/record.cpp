@@ -51,7 +51,8 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
 
 /// Takes records in until the program has ended; its wait status. The program goes on after the
 /// recording has been ended from outside.
-int receiveUntilExit(Server& server, Child& child, const Progress& progress) {
+int receiveUntilExit(Server& server, Child& child, const RecordOptions& options,
+                     const Progress& progress) {
     Receiver receiver(server, progress);
     std::optional<int> status;
     bool detached = false;
@@ -59,10 +60,12 @@ int receiveUntilExit(Server& server, Child& child, const Progress& progress) {
         const bool received = receiver.poll();
         if (!status) status = child.poll();
         if (status && !received) ++drained;
-        if (!detached && SignalFlag::raised(SIGUSR1)) {
+        const auto refused = gpuRefusal(server, options);
+        if (!detached && (refused || SignalFlag::raised(SIGUSR1))) {
             detached = true;
             server.hangUp();
-            progress("the recording was ended; the program goes on");
+            progress(refused ? refused->what + "; the program goes on"
+                             : "the recording was ended; the program goes on");
         }
     }
     return *status;
@@ -92,10 +95,11 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     yieldToProgram();
     const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
-    const int status = receiveUntilExit(**server, *child, progress);
+    const int status = receiveUntilExit(**server, *child, options, progress);
     const core::Status written = (*server)->finish();
 
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if ((*server)->steps() == 0 && !written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);
     summarize(**server, options.onOom ? 1 : options.steps, summary);

@@ -90,9 +90,10 @@ core::Result<std::string> findAgent(const std::string& given) {
 wire::ConfigRecord configOf(const CaptureOptions& options,
                             const core::Result<FrameworkFiles>& framework,
                             const Progress& progress) {
-    wire::ConfigRecord record{
-        options.steps, options.warmup, options.every,
-        (options.contents ? wire::kConfigContents : 0) | (options.onOom ? wire::kConfigOnOom : 0)};
+    wire::ConfigRecord record{options.steps, options.warmup, options.every,
+                              (options.contents ? wire::kConfigContents : 0) |
+                                  (options.onOom ? wire::kConfigOnOom : 0) |
+                                  (options.gpu ? wire::kConfigGpu : 0)};
     const char* way = std::getenv("HIGHWATER_CAPTURE");
     if (way != nullptr && std::string(way) == "python") return record;
     if (!framework || options.onOom) return record;
@@ -122,6 +123,12 @@ bool Receiver::poll() {
     return received;
 }
 
+std::optional<core::Error> gpuRefusal(const Server& server, const CaptureOptions& options) {
+    const wire::RefusalRecord* refusal = options.gpu ? server.refusal() : nullptr;
+    if (refusal == nullptr) return std::nullopt;
+    return Error{ErrorCode::Target, refusal->what, refusal->hint};
+}
+
 std::string whatWasSeen(const Server& server) {
     std::string seen;
     if (server.saw(Milestone::Forward)) seen += "a forward with gradients";
@@ -140,6 +147,8 @@ void summarize(const Server& server, int stepsWanted, RecordSummary& summary) {
     summary.dropped = server.dropped();
     summary.ops = recorded.opsOfLastStep();
     summary.notes = server.notes();
+    if (const wire::RefusalRecord* refusal = server.refusal())
+        summary.notes.push_back("kernels, copies and driver memory are missing: " + refusal->what);
     for (const auto& fault : recorded.faults())
         summary.notes.push_back("the shim gave up: " + fault);
     if (summary.steps < stepsWanted)

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct CaptureOptions {
     int every = 1;          // record every n-th step
     bool contents = false;  // store the bytes of floating constants too
     bool onOom = false;     // record only the step that runs out of memory
+    bool gpu = false;       // without kernels, copies and driver memory, no recording
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 
@@ -67,6 +69,8 @@ private:
     bool capturing_ = false;
 };
 
+/// Where the options ask for the GPU and CUPTI refuses: why.
+std::optional<core::Error> gpuRefusal(const Server& server, const CaptureOptions& options);
 /// "a forward with gradients, a backward; 12 ops captured": how far a program without a step came.
 std::string whatWasSeen(const Server& server);
 /// Figures and notes of a recording with at least one step.

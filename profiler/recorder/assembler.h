@@ -12,6 +12,7 @@
 
 #include "core/base/result.h"
 #include "core/session/session.h"
+#include "profiler/recorder/device_records.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -37,6 +38,8 @@ public:
     std::int64_t opsOfLastStep() const { return opsOfLastStep_; }
     std::int64_t opsSeen() const { return nextOp_; }
     const std::vector<std::string>& faults() const { return faults_; }
+    /// CUPTI could not be used.
+    const std::optional<wire::RefusalRecord>& refusal() const { return refusal_; }
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
@@ -79,6 +82,7 @@ private:
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
     core::Status take(wire::FaultRecord record);
+    core::Status take(wire::RefusalRecord record);
     core::Status confirm();
 
     core::Status applyOp(const wire::OpRecord& record);
@@ -86,6 +90,7 @@ private:
     core::Status writeStep(const wire::StepEndRecord& end);
     core::Status writeRows(const wire::StepEndRecord& end);
     core::Status writeStorages(std::int64_t endSeq);
+    core::Status writeDeviceRecords(const core::StepRow* step);
     core::Status writeContents(std::int64_t step, std::int64_t endSeq);
     void settleCategories(std::int64_t endSeq);
     void discardBefore(std::int64_t seq);
@@ -103,6 +108,9 @@ private:
     std::int64_t nextOp_ = 0;
     std::int64_t lastSeq_ = -1;
     Pending pending_;
+    std::optional<core::TraceWriter> trace_;
+    DeviceRecords device_;
+    std::optional<wire::RefusalRecord> refusal_;
     std::optional<wire::StepStartRecord> start_;
     std::optional<wire::StepEndRecord> end_;
     std::int64_t steps_ = 0;

@@ -180,6 +180,12 @@ bool Server::saw(wire::Milestone milestone) const {
     return false;
 }
 
+const wire::RefusalRecord* Server::refusal() const {
+    for (const auto& connection : connections_)
+        if (const auto& refusal = connection->assembler->refusal()) return &*refusal;
+    return nullptr;
+}
+
 const Assembler* Server::recorded() const {
     return owner_ == nullptr ? nullptr : owner_->assembler.get();
 }

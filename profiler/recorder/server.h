@@ -45,6 +45,8 @@ public:
     /// The agent has captured all that it was asked for.
     bool done() const { return owner_ != nullptr && owner_->assembler->done(); }
     bool saw(wire::Milestone milestone) const;
+    /// CUPTI could not be used in the recorded process.
+    const wire::RefusalRecord* refusal() const;
     const Assembler* recorded() const;  // null: no process with a framework
     std::int64_t steps() const;
     const std::vector<std::string>& notes() const { return notes_; }

@@ -29,6 +29,7 @@ core::Status Assembler::openSession() {
     auto created = core::Session::create(path_);
     if (!created) return created.error();
     session_.emplace(std::move(*created));
+    trace_.emplace(*session_);
     core::ProcessRow row;
     row.pid = pid_;
     row.command = process_->command;
@@ -88,6 +89,18 @@ core::Status Assembler::writeContents(std::int64_t step, std::int64_t endSeq) {
     return {};
 }
 
+core::Status Assembler::writeDeviceRecords(const core::StepRow* step) {
+    try {
+        device_.write(*session_, *trace_, step == nullptr ? 0 : step->beginNs,
+                      step == nullptr ? 0 : step->endNs, step == nullptr);
+        return {};
+    } catch (const core::DatabaseError& error) {
+        return core::badInput(
+            "writing what the GPU did to '" + path_ + "' failed: " + error.message,
+            "check that the folder is writable and has room");
+    }
+}
+
 core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
     for (const auto& layer : pending_.layers) HW_TRY(session_->insert(layer));
     settleCategories(end.seq);
@@ -99,6 +112,8 @@ core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
     for (const auto& op : pending_.ops) {
         if (op.seq >= end.seq) break;
         HW_TRY(session_->insert(op));
+        if (device_.any())
+            device_.op({op.beginNs, op.beginNs + op.duration.count(), op.thread, op.id});
         ++opsOfLastStep_;
     }
     for (const auto& gap : pending_.gaps) HW_TRY(session_->insert(gap));
@@ -114,7 +129,8 @@ core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
         row.allocatorPeakBytes = end.peak;
     }
     row.environment = end.environment;
-    return session_->insert(row, end.tensors);
+    HW_TRY(session_->insert(row, end.tensors));
+    return writeDeviceRecords(&row);
 }
 
 core::Status Assembler::writeStep(const wire::StepEndRecord& end) {
@@ -149,12 +165,14 @@ core::Status Assembler::confirm() {
 
 core::Status Assembler::finish() {
     if (start_ && end_) HW_TRY(confirm());
-    if (session_ && !pending_.gaps.empty()) {
+    if (session_ && (device_.any() || !pending_.gaps.empty())) {
         HW_TRY(session_->begin());
+        HW_TRY(writeDeviceRecords(nullptr));
         for (const auto& gap : pending_.gaps) HW_TRY(session_->insert(gap));
         HW_TRY(session_->commit());
         pending_.gaps.clear();
     }
+    trace_.reset();
     session_.reset();
     return {};
 }

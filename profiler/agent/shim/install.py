@@ -7,7 +7,7 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, library
+from _highwater import blocking, encode, gpu, library
 from _highwater.capture import Capture
 from _highwater.steps import JOINING, TORCH
 from torch.autograd import profiler
@@ -84,6 +84,7 @@ class Hooks:
             handle.remove()
         self.handles = []
         library.hw_unpatch()
+        blocking.hw_gpu_stop()
         if _next:
             start()
         elif close:
@@ -189,6 +190,14 @@ def at_exit():
     blocking.hw_flush(5000)
 
 
+def rank():
+    """Among the processes of a distributed training, as torchrun and others say."""
+    try:
+        return int(os.environ.get("RANK", "0"))
+    except ValueError:
+        return 0
+
+
 def start():
     """Begins a recording, the first or a further one."""
     global _current, _next, _watching_exit
@@ -197,11 +206,12 @@ def start():
         return
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
-                encode.text(command) + struct.pack("<q", time.time_ns()))
+                encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     if library.hw_patch() == 0:
         encode.send_gap("live bytes and workspaces",
                         "the calls of the framework's allocator could not be counted")
     hooks = Hooks()
+    gpu.start(hooks.capture.needs_gpu)
     hooks.install()
     _current = hooks
     if not _watching_exit:

@@ -142,6 +142,7 @@ class Steps:
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
+        library.hw_gpu_flush()
         # A program that is killed now has still ended this step. A recorder that hangs is waited
         # for once, not at every step.
         if self.prompt:

@@ -1,0 +1,200 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Records as on a GPU, with a stand-in for libcupti: what CUPTI delivers gets to its op, what it refuses is said."""
+import json
+import os
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+from torch2 import TORCH2, needs_torch2
+
+BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
+HIGHWATER = os.path.join(BIN, "highwater")
+LIBRARIES = os.path.join(BIN, "..", "lib")
+STANDIN = os.path.abspath(os.path.join(LIBRARIES, "libstandin_cupti.so"))
+REAL = next((path for path in ("/usr/local/cuda/lib64/libcupti.so.13",
+                               "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13") if os.path.exists(path)), None)
+MLP = """
+import sys, time, torch
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(10, 20), torch.nn.ReLU(), torch.nn.Linear(20, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+print("ready", flush=True)
+for step in range(int(sys.argv[1])):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 10)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    time.sleep(float(sys.argv[2]))
+print("loss", loss.item().hex(), flush=True)
+"""
+REFUSALS = {  # what the stand-in answers: (the error, its hint)
+    "held:CUPTI for Nsight Systems": (
+        "CUPTI is in use by Nsight Systems (nsys) (cuptiSubscribe_v2: error 39)",
+        "CUPTI serves one profiler at a time: end that one, or record without it"),
+    "held:CUPTI for ncu": (
+        "CUPTI is in use by Nsight Compute (ncu) (cuptiSubscribe_v2: error 39)",
+        "CUPTI serves one profiler at a time: end that one, or record without it"),
+    "held:CUPTI for Kineto": (
+        "CUPTI is in use by torch.profiler (Kineto) (cuptiSubscribe_v2: error 39)",
+        "CUPTI serves one profiler at a time: end that one, or record without it"),
+    "held:": (
+        "CUPTI is in use by another profiler, such as nsys, ncu or torch.profiler (Kineto)"
+        " (cuptiSubscribe_v2: error 39)",
+        "CUPTI serves one profiler at a time: end that one, or record without it"),
+    "privileges": (
+        "this user may not use the GPU's profiling interface (cuptiSubscribe_v2: error 35)",
+        "run as root, or have the administrator load the driver with NVreg_RestrictProfilingToAdminUsers=0"),
+    "old-driver": (
+        "the NVIDIA driver is too old for this CUPTI (cuptiSubscribe_v2: error 15)",
+        "update the driver, or use a CUPTI of the driver's own CUDA version"),
+    "no-driver": (
+        "there is no NVIDIA driver (cuptiSubscribe_v2: error 999)",
+        "record on a machine with an NVIDIA GPU, or leave --gpu out"),
+    "unsupported": (
+        "CUPTI does not support this GPU as it is set up (cuptiSubscribe_v2: error 43)",
+        "leave --gpu out: ops and tensors are recorded without CUPTI"),
+    "fails": (
+        "CUPTI failed (cuptiSubscribe_v2: error 8)",
+        "leave --gpu out: ops and tensors are recorded without CUPTI")}
+
+
+@unittest.skipUnless(os.path.exists(STANDIN), "no stand-in for libcupti; enable with: the CUDA toolkit's headers")
+class Gpu(unittest.TestCase):
+    python = "/usr/bin/python3"
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.session = os.path.join(self.folder, "s.hws")
+        self.script = os.path.join(self.folder, "train.py")
+        self.mode = os.path.join(self.folder, "mode")
+        with open(self.script, "w") as file:
+            file.write(MLP)
+
+    def environment(self, mode, **others):
+        with open(self.mode, "w") as file:
+            file.write(mode)
+        return {**os.environ, "HIGHWATER_CUPTI": STANDIN, "STANDIN_CUPTI": self.mode, **others}
+
+    def record(self, environment, *options, steps=4):
+        return subprocess.run(
+            [HIGHWATER, "record", "--json", "-o", self.session, "--gpu", "--warmup", "1", "--steps", "2", *options,
+             "--", self.python, self.script, str(steps), "0"],
+            capture_output=True, text=True, timeout=120, env=environment)
+
+    def query(self, sql):
+        database = sqlite3.connect(self.session)
+        try:
+            return database.execute(sql).fetchall()
+        finally:
+            database.close()
+
+    def refused(self, done, what, hint):
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn(f"highwater: error: {what}\nhint: {hint}\n", done.stderr)
+
+    def test_kernels_copies_memory_and_ranges(self):
+        for way in ("native", "python"):
+            self.session = os.path.join(self.folder, way + ".hws")
+            done = self.record(self.environment("segments", HIGHWATER_CAPTURE=way))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(self.query("SELECT * FROM gaps"), [])
+            # One kernel an op, whether its id was pushed or its thread and time tell it.
+            (ops,), = self.query("SELECT COUNT(*) FROM ops")
+            (kernels, of_ops, names), = self.query("SELECT COUNT(*), COUNT(DISTINCT op), MIN(name) FROM kernels"
+                                                   " WHERE op IS NOT NULL")
+            self.assertEqual((of_ops, names), (ops, "_Z6kernelPf"))
+            self.assertGreaterEqual(kernels, ops)  # an op around others begins anew after each
+            # The device's clock is 5 s ahead of the host's.
+            clock, = (json.loads(text) for text, in self.query("SELECT value FROM meta WHERE key = 'device_clock'"))
+            self.assertAlmostEqual(clock["offset_ns"], -5e9, delta=1e6)
+            self.assertLess(abs(clock["drift_ppb"]), 1e6)
+            late, = self.query("SELECT COUNT(*) FROM kernels JOIN ops ON ops.id = op"
+                               " WHERE kernels.begin_ns < ops.begin_ns OR kernels.begin_ns > ops.begin_ns + 1e9")
+            self.assertEqual(late, (0,))
+            self.assertEqual(self.query("SELECT COUNT(*) FROM ops WHERE device_ns IS NULL"), [(0,)])
+            self.assertGreater(self.query("SELECT COUNT(*) FROM copies WHERE bytes = 4096 AND kind = 'HtoD'")[0][0], 0)
+            self.assertEqual(self.query("SELECT kind, ordinal, name, capacity_bytes FROM devices"),
+                             [("cuda", 0, "Stand-in GPU", 80 << 30)])
+            self.assertEqual(self.query("SELECT DISTINCT kind, name FROM ranges"), [("nvtx", "a range")])
+            peaks = dict(self.query("SELECT name, MAX(maximum) FROM series JOIN series_buckets ON series = series.id"
+                                    " GROUP BY name"))
+            self.assertEqual(peaks["device 0 CUPTI"], 9_600_000)
+            self.assertEqual(peaks["host CUPTI"] % (2 << 20), 0)
+            self.assertEqual(peaks["device 0 reserved"], (20 << 20) + (2 << 20))
+
+    def test_attached(self):
+        process = self.start("works")
+        done = subprocess.run([HIGHWATER, "attach", "--json", "--gpu", "-o", self.session, "--steps", "2",
+                               str(process.pid)], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (ops,), = self.query("SELECT COUNT(*) FROM ops")
+        self.assertEqual(self.query("SELECT COUNT(DISTINCT op) FROM kernels"), [(ops,)])
+
+    def start(self, mode):
+        process = subprocess.Popen([self.python, self.script, "100000", "0.002"], stdout=subprocess.PIPE, text=True,
+                                   env=self.environment(mode))
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process
+
+
+class Refusals(Gpu):
+    test_kernels_copies_memory_and_ranges = test_attached = None
+
+    def test_each_has_its_message(self):
+        process = self.start("works")
+        for mode, (what, hint) in REFUSALS.items():
+            self.environment(mode)
+            done = subprocess.run([HIGHWATER, "attach", "--gpu", "-o", self.session, "--steps", "2", str(process.pid)],
+                                  capture_output=True, text=True, timeout=60)
+            self.refused(done, what, hint)
+            self.assertFalse(os.path.exists(self.session))
+        # Without --gpu, what is missing is a gap.
+        done = subprocess.run([HIGHWATER, "attach", "--json", "-o", self.session, "--steps", "1", str(process.pid)],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNone(process.poll())
+
+    def test_starvation(self):
+        done = self.record(self.environment("starves"))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stderr, r"highwater: error: CUPTI delivered no records although the program launched \d+ "
+                         r"kernels: another profiler took them\nhint: end torch\.profiler \(Kineto\) or whatever else uses"
+                         r" CUPTI in the program, and record again\n")
+        self.assertIn("loss ", done.stderr)  # the training went on to its end
+
+    def test_lost_records_are_gaps(self):
+        done = self.record(self.environment("lossy"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        why = [why for why, in self.query("SELECT why FROM gaps WHERE what = 'GPU records'")]
+        self.assertIn("CUPTI dropped 12 of them: the buffers were full", why)
+        self.assertTrue(any("have no times" in each for each in why), why)
+
+    def test_no_library(self):
+        missing = os.path.join(self.folder, "libcupti.so")
+        done = self.record(self.environment("works", HIGHWATER_CUPTI=missing))
+        self.refused(done, f"CUPTI was not found (looked for {missing})",
+                     "install the CUDA toolkit's CUPTI, or name its libcupti.so in HIGHWATER_CUPTI")
+        self.assertIn("loss ", done.stderr)
+
+    @unittest.skipUnless(REAL and not os.path.exists("/proc/driver/nvidia/version"), "a driver, or no CUPTI")
+    def test_the_real_library_without_a_driver(self):
+        done = self.record(self.environment("works", HIGHWATER_CUPTI=REAL))
+        self.refused(done, "there is no NVIDIA driver (cuptiSubscribe_v2: error 999)",
+                     "record on a machine with an NVIDIA GPU, or leave --gpu out")
+
+
+@needs_torch2
+class GpuOnTorch2(Gpu):
+    python = TORCH2
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
