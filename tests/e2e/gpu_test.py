@@ -1,15 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Records as on a GPU, with a stand-in for libcupti: what CUPTI delivers gets to its op, what it refuses is said."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from torch2 import TORCH2, needs_torch2
 
+GPU_RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", "run")
 BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
 HIGHWATER = os.path.join(BIN, "highwater")
 LIBRARIES = os.path.join(BIN, "..", "lib")
@@ -126,6 +130,12 @@ class Gpu(unittest.TestCase):
             self.assertEqual(peaks["device 0 CUPTI"], 9_600_000)
             self.assertEqual(peaks["host CUPTI"] % (2 << 20), 0)
             self.assertEqual(peaks["device 0 reserved"], (20 << 20) + (2 << 20))
+            # The figures that tests/gpu/run compares with torch's.
+            table = gpu_run()
+            of_steps = table.kernels_of_steps(self.session)
+            self.assertEqual((len(of_steps), sum(count for count, _, _ in of_steps)), (2, kernels))
+            self.assertEqual(sum(ns for _, _, ns in of_steps), 1000 * kernels)
+            self.assertEqual(table.highest(self.session, "device 0 CUPTI"), 9_600_000)
 
     def test_attached(self):
         process = self.start("works")
@@ -143,6 +153,47 @@ class Gpu(unittest.TestCase):
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
+
+
+def gpu_run():
+    """tests/gpu/run as a module."""
+    loader = importlib.machinery.SourceFileLoader("gpu_run", GPU_RUN)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_run", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Table(unittest.TestCase):
+    """Of tests/gpu/run."""
+
+    def test_rows_that_fail_skip_and_break_are_all_in_it(self):
+        run = gpu_run()
+
+        class Machine:
+            left = staticmethod(lambda: 100.0)
+
+        def skips(_):
+            raise run.Skip("no reason")
+
+        rows = [("counts", *run.evaluate(lambda _: run.same("kernels", 102, 100, 0.02), None, Machine)),
+                ("more", *run.evaluate(lambda _: run.same("kernels", 103, 100, 0.02), None, Machine)),
+                ("absent", *run.evaluate(skips, None, Machine)),
+                ("broken", *run.evaluate(lambda _: {}["key"], None, Machine))]
+        self.assertEqual(run.table(rows, "a GPU").splitlines(), [
+            "a GPU", "",
+            "counts  pass     kernels: session 102, torch 100",
+            "more    fail     kernels: session 103, torch 100",
+            "absent  skipped  no reason",
+            "broken  fail     KeyError: 'key'", "",
+            "1 pass, 2 fail, 1 skipped"])
+
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "there is a GPU: run tests/gpu/run")
+    def test_without_a_gpu_it_says_so(self):
+        done = subprocess.run([sys.executable, GPU_RUN], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 77)
+        self.assertIn("error: no NVIDIA driver is loaded here\nhint: run it on a machine with an NVIDIA GPU", done.stderr)
+        self.assertIn("recorded by launch", done.stdout)
+        self.assertIn("0 pass, 0 fail, 19 skipped", done.stdout)
 
 
 class Refusals(Gpu):
