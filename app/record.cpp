@@ -33,6 +33,7 @@ int tell(const profiler::RecordSummary& summary, const Json& own, const Common& 
     if (common.json) {
         Json told{{"session", summary.session},
                   {"steps", summary.steps},
+                  {"processes", summary.processes},
                   {"ops", summary.ops},
                   {"dropped", summary.dropped}};
         told.update(own);

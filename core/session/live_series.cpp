@@ -13,10 +13,12 @@ void writeLiveSeries(Database& database, const StepRow& step) {
     };
     std::map<std::int64_t, Change> changes;
     std::int64_t live = 0;
-    Statement storages(database,
-                       "SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
-    for (storages.bind(1, step.firstSeq).bind(2, step.endSeq); storages.step();) {
+    Statement storages(
+        database,
+        "SELECT bytes, alloc_seq, free_seq FROM storages"
+        " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
+    storages.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
+    while (storages.step()) {
         const std::int64_t bytes = storages.integer(0);
         if (storages.integer(1) < step.firstSeq)
             live += bytes;

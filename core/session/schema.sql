@@ -14,6 +14,8 @@ CREATE TABLE devices (
     kind TEXT NOT NULL, ordinal INTEGER NOT NULL DEFAULT 0, name TEXT, capacity_bytes INTEGER);
 
 -- A row is inserted when the step is complete; what has no step row is unfinished and is not shown.
+-- The n-th process, from 0, has its seqs and the ids of its ops, storages and tensors from n * 2^40
+-- on: what lives in a step lies in the block of the step's process.
 CREATE TABLE steps (
     id INTEGER PRIMARY KEY,              -- recorded steps count from 0
     process INTEGER NOT NULL REFERENCES processes(id),

@@ -32,6 +32,8 @@ unsigned char* gRing = nullptr;
 std::size_t gHead = 0;  // next byte to write out
 std::size_t gCount = 0;
 bool gWriterRuns = false;
+std::atomic<bool> gAnswered{false};  // a Native frame has come on this connection
+pthread_mutex_t gReading = PTHREAD_MUTEX_INITIALIZER;
 int gFlushes = 0;  // that wait for the queue to be empty
 
 timespec deadlineIn(int milliseconds) {
@@ -159,6 +161,7 @@ bool openChannel(const char* socketPath) {
     gHead = gCount = 0;
     gSocket.store(fd);
     gBroken.store(false);
+    gAnswered.store(false);
     pthread_mutex_unlock(&gLock);
     const std::int64_t pid = getpid();
     return sendFrame(wire::Type::Hello, &pid, sizeof(pid), nullptr, 0, false) == Sent::Queued;
@@ -260,12 +263,49 @@ bool flushChannel(int timeoutMilliseconds) {
     return empty;
 }
 
-void waitForHangup() {
-    // The recorder sends nothing after its configuration: anything to read is the end.
-    while (!gBroken.load()) {
-        pollfd waiting{gSocket.load(), POLLIN, 0};
-        if (poll(&waiting, 1, -1) >= 0 || errno != EINTR) return;
+namespace {
+
+enum class Read { Nothing, Answer, End };
+
+/// The one answer that may come after the configuration; anything else is the end. Two threads may
+/// wait: whoever comes first reads.
+Read readAnswer(Config& config, int milliseconds) {
+    pollfd waiting{gSocket.load(), POLLIN, 0};
+    const int ready = poll(&waiting, 1, milliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) return Read::Nothing;
+    if (ready < 0) return Read::End;
+    pthread_mutex_lock(&gReading);
+    Read read = Read::Nothing;
+    if (poll(&waiting, 1, 0) > 0) {
+        Header header{};
+        static char path[wire::kPathBytes];
+        const bool taken =
+            !gAnswered.load() && readAll(&header, sizeof(header), kStallMilliseconds) &&
+            header.magic == wire::kMagic &&
+            header.type == static_cast<std::uint16_t>(wire::Type::Native) &&
+            header.length == sizeof(path) && readAll(path, sizeof(path), kStallMilliseconds);
+        read = taken ? Read::Answer : Read::End;
+        if (taken) {
+            memcpy(config.nativeCapture, path, sizeof(path));
+            gAnswered.store(true);
+        }
     }
+    pthread_mutex_unlock(&gReading);
+    return read;
+}
+
+}  // namespace
+
+void awaitNative(Config& config, int timeoutMilliseconds) {
+    constexpr int kPause = 20;
+    for (int waited = 0; waited < timeoutMilliseconds && !gAnswered.load() && !gBroken.load();
+         waited += kPause)
+        if (readAnswer(config, kPause) == Read::End) return;
+}
+
+void waitForHangup(Config& config) {
+    while (!gBroken.load())
+        if (readAnswer(config, -1) == Read::End) return;
 }
 
 bool channelBroken() {

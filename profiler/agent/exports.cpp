@@ -42,6 +42,10 @@ HW_EXPORT void hw_leave_interpreter() {
 HW_EXPORT const char* hw_native() {
     return gConfig.nativeCapture;
 }
+/// Waits until the recorder has said whether there is one, where it promised to.
+HW_EXPORT void hw_await_native(int milliseconds) {
+    if ((gConfig.flags & wire::kConfigNative) != 0) awaitNative(gConfig, milliseconds);
+}
 HW_EXPORT const char* hw_shim_name(int index) {
     return kShimFiles[index].name;
 }

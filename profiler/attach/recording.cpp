@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -96,13 +97,28 @@ wire::ConfigRecord configOf(const CaptureOptions& options,
                                   (options.gpu ? wire::kConfigGpu : 0)};
     const char* way = std::getenv("HIGHWATER_CAPTURE");
     if (way != nullptr && std::string(way) == "python") return record;
-    if (!framework || options.onOom) return record;
+    if (options.onOom) return record;
+    if (!framework) {
+        record.flags |= wire::kConfigNative;
+        return record;
+    }
     const auto library = nativeCapture(*framework, progress);
     if (!library)
         progress("ops are seen through Python, which takes longer: " + library.error().what);
     else if (library->size() < sizeof(record.nativeCapture))
         std::strcpy(record.nativeCapture, library->c_str());
     return record;
+}
+
+Server::FindNative findNative(const Progress& progress) {
+    return [progress](pid_t pid) -> std::string {
+        const auto files = frameworkOfProcess(pid);
+        const auto library =
+            files ? nativeCapture(*files, progress) : core::Result<std::string>(files.error());
+        if (library) return *library;
+        progress("ops are seen through Python, which takes longer: " + library.error().what);
+        return "";
+    };
 }
 
 void yieldToProgram() {
@@ -149,8 +165,9 @@ void summarize(const Server& server, int stepsWanted, RecordSummary& summary) {
     summary.notes = server.notes();
     if (const wire::RefusalRecord* refusal = server.refusal())
         summary.notes.push_back("kernels, copies and driver memory are missing: " + refusal->what);
-    for (const auto& fault : recorded.faults())
-        summary.notes.push_back("the shim gave up: " + fault);
+    for (const auto& fault : server.faults()) summary.notes.push_back("the shim gave up: " + fault);
+    summary.processes = static_cast<std::int64_t>(server.recordedProcesses().size());
+    stepsWanted *= static_cast<int>(std::max<std::int64_t>(1, summary.processes));
     if (summary.steps < stepsWanted)
         summary.notes.push_back("the recording ended after " + std::to_string(summary.steps) +
                                 " of " + std::to_string(stepsWanted) + " steps");

@@ -29,10 +29,11 @@ struct CaptureOptions {
 
 struct RecordSummary {
     std::string session;
-    std::int64_t steps = 0;
-    std::int64_t ops = 0;      // of the last step
-    std::int64_t dropped = 0;  // records that did not get into the session
-    int exitStatus = 0;        // of a launched program; 128 + signal where one ended it
+    std::int64_t steps = 0;      // of all processes
+    std::int64_t processes = 0;  // with a step
+    std::int64_t ops = 0;        // of the last step
+    std::int64_t dropped = 0;    // records that did not get into the session
+    int exitStatus = 0;          // of a launched program; 128 + signal where one ended it
     std::vector<std::string> notes;
 };
 
@@ -51,6 +52,10 @@ core::Result<std::string> findAgent(const std::string& given);
 wire::ConfigRecord configOf(const CaptureOptions& options,
                             const core::Result<FrameworkFiles>& framework,
                             const Progress& progress);
+
+/// For a program that is not known before it runs (torchrun, a wrapper): looks for the framework in
+/// the process itself.
+Server::FindNative findNative(const Progress& progress);
 
 /// Records wait in the agent's queue: the program's own work goes first.
 void yieldToProgram();

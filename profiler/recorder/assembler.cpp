@@ -33,7 +33,10 @@ bool decoded(const wire::Frame& frame, Record& record) {
 
 }  // namespace
 
-Assembler::Assembler(std::string sessionPath) : path_(std::move(sessionPath)) {}
+Assembler::Assembler(std::shared_ptr<SharedSession> session) : session_(std::move(session)) {}
+
+Assembler::Assembler(std::string sessionPath)
+    : Assembler(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
 core::Status Assembler::handle(const wire::Frame& frame) {
     const auto as = [&]<class Record>(Record record) -> Status {

@@ -92,7 +92,7 @@ void DeviceRecords::take(const wire::ActivitiesRecord& record) {
                 break;
             case ActivityKind::Memory:
             case ActivityKind::Pool:
-                memory_.push_back(activity);
+                memory_.push_back({activity});
                 break;
             case ActivityKind::Marker:
                 if (activity.detail == static_cast<int>(MarkerDetail::Start)) {
@@ -206,6 +206,18 @@ void DeviceRecords::writeMemory(core::TraceWriter& writer, const Activity& activ
     writer.memory(row);
 }
 
+/// In the order of their times: calls are told at once, records when a buffer is handed over, so
+/// what has just come waits for the next step.
+void DeviceRecords::writeMemoryEvents(core::TraceWriter& writer, bool last) {
+    const auto isNew = [&](Pending& each) { return !last && each.age++ == 0; };
+    const auto kept = std::stable_partition(memory_.begin(), memory_.end(), isNew);
+    std::stable_sort(kept, memory_.end(), [&](const Pending& a, const Pending& b) {
+        return begin(a.activity) < begin(b.activity);
+    });
+    for (auto each = kept; each != memory_.end(); ++each) writeMemory(writer, each->activity);
+    memory_.erase(kept, memory_.end());
+}
+
 void DeviceRecords::writeRanges(core::Session& session) {
     if (ranges_.empty() && closed_.empty()) return;
     core::Statement insert(session.database(),
@@ -268,11 +280,7 @@ void DeviceRecords::write(core::Session& session, core::TraceWriter& writer, std
     for (const auto& device : devices_)
         writer.describe(writer.device("cuda", device.ordinal), device.name, device.capacity);
     devices_.clear();
-    // Calls are told at once, records when a buffer is full.
-    std::stable_sort(memory_.begin(), memory_.end(),
-                     [&](const Activity& a, const Activity& b) { return begin(a) < begin(b); });
-    for (const Activity& activity : memory_) writeMemory(writer, activity);
-    memory_.clear();
+    writeMemoryEvents(writer, last);
     std::vector<Pending> later;
     for (Pending& each : work_) {
         const auto op = opOf(each.activity.correlation);

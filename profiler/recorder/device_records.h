@@ -66,6 +66,7 @@ private:
     void writeWork(core::TraceWriter& writer, const wire::Activity& activity,
                    std::optional<std::int64_t> op);
     void writeMemory(core::TraceWriter& writer, const wire::Activity& activity);
+    void writeMemoryEvents(core::TraceWriter& writer, bool last);
     void writeRanges(core::Session& session);
     void writeFootprints(core::Session& session);
     void writeSums(core::Session& session);
@@ -77,7 +78,7 @@ private:
     std::unordered_map<std::int64_t, std::string> names_;
     std::unordered_map<std::uint32_t, Launch> launches_;
     std::vector<Pending> work_;                    // kernels, copies, memsets
-    std::vector<wire::Activity> memory_;           // allocations and pools
+    std::vector<Pending> memory_;                  // allocations and pools
     std::vector<wire::Activity> ranges_;           // synchronizations and CUPTI's own work
     std::map<std::int64_t, wire::Activity> open_;  // ranges that began
     std::vector<std::pair<wire::Activity, std::int64_t>> closed_;  // with their ends

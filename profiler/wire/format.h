@@ -5,7 +5,7 @@
 // All numbers are little-endian; a string is a u32 length and its bytes. Payloads:
 //
 //   Hello          i64 pid
-//   Process        str framework, str version, str command, i64 started_ns, i64 rank
+//   Process        str framework, str version, str command, i64 started_ns, i64 rank (-1)
 //   Milestone      u32 what
 //   Layer          i64 id, i64 parent (-1), str path, str type
 //   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device

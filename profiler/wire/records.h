@@ -21,7 +21,7 @@ struct HelloRecord {
 };
 struct ProcessRecord {
     std::string framework, version, command;
-    std::int64_t startedNs = 0, rank = 0;
+    std::int64_t startedNs = 0, rank = -1;  // -1: not of a distributed training
 };
 struct MilestoneRecord {
     std::uint32_t what = 0;

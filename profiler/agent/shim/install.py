@@ -14,6 +14,7 @@ from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as modules
 
+NATIVE_MILLISECONDS = 600_000  # it may have to be built, for each of several processes
 _current = None
 _next = False  # a recording waits for the one before it to be gone
 _watching_exit = False
@@ -191,11 +192,11 @@ def at_exit():
 
 
 def rank():
-    """Among the processes of a distributed training, as torchrun and others say."""
+    """Among the processes of a distributed training, as torchrun and others say; -1: of none."""
     try:
-        return int(os.environ.get("RANK", "0"))
+        return int(os.environ.get("RANK", "-1"))
     except ValueError:
-        return 0
+        return -1
 
 
 def start():
@@ -207,6 +208,7 @@ def start():
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
+    blocking.hw_await_native(NATIVE_MILLISECONDS)
     if library.hw_patch() == 0:
         encode.send_gap("live bytes and workspaces",
                         "the calls of the framework's allocator could not be counted")
