@@ -21,6 +21,7 @@ constexpr char kLibrary[] = "libhighwater_cupti.so";
 
 std::atomic<const GpuApi*> gApi{nullptr};
 std::atomic<bool> gCollecting{false};
+std::atomic<bool> gRefused{false};  // in this recording: it is said once
 thread_local bool tInOp __attribute__((tls_model("initial-exec"))) = false;
 
 int sendFromLibrary(int type, const void* data, std::int64_t bytes, int wait) {
@@ -81,24 +82,29 @@ void refuse(const char* what, const char* hint) {
 }  // namespace
 
 int startGpu(bool required) {
-    if (!required && !usesGpu()) return 2;
+    gRefused.store(false);
+    if (channelBroken() || (!required && !usesGpu())) return 2;
     if (gApi.load() == nullptr) gApi.store(load());
     const GpuApi* api = gApi.load();
     if (api == nullptr) {
-        if (required)
-            refuse("this build of Highwater has no CUPTI library",
-                   "build it where the CUDA toolkit's headers are installed");
-        return 2;
+        refuse("this build of Highwater has no CUPTI library",
+               "build it where the CUDA toolkit's headers are installed");
+        gRefused.store(true);
+        return 1;
     }
     static const GpuHost host{sizeof(GpuHost), &sendFromLibrary, &now, &startThread};
-    return api->start(&host);
+    const int started = api->start(&host);
+    gRefused.store(started != 0);
+    return started;
 }
 
 int beginGpu(bool required) {
+    if (gRefused.load()) return 1;
     const int started = startGpu(required);
     if (started != 0) return started;
     const int begun = gApi.load()->begin();
     gCollecting.store(begun == 0);
+    gRefused.store(begun != 0);
     return begun;
 }
 
@@ -131,7 +137,7 @@ void leaveOp() {
 
 void abandonGpu() {
     gCollecting.store(false);
-    if (const GpuApi* api = gApi.load()) api->abandon();
+    if (const GpuApi* api = gApi.exchange(nullptr)) api->abandon();  // its locks may be held
 }
 
 }  // namespace hw::profiler::agent

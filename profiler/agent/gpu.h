@@ -6,8 +6,8 @@
 
 namespace hw::profiler::agent {
 
-/// 0: it takes part, 1: it refuses, which the recorder has been told, 2: there is no GPU in use, or
-/// the library is not installed. With `required`, whether or not a GPU is in use.
+/// 0: it takes part, 1: it refuses or is not installed, which the recorder has been told, 2: there
+/// is no GPU in use. With `required`, whether or not a GPU is in use.
 int startGpu(bool required);
 /// Kernels, copies and calls from here on; startGpu() where it has not been.
 int beginGpu(bool required);

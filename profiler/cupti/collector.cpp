@@ -148,11 +148,11 @@ bool Collector::start(const GpuHost& host) {
     if (parser_ == nullptr) parser_ = new Parser(cupti_->nextRecord);
     refusedBefore_ = buffers_.refused();
     launchesOfRuntime_ = launchesOfDriver_ = 0;
-    if (!reading_.exchange(true) && host_.startThread([](void*) -> void* {
+    ++readers_;
+    if (host_.startThread([](void*) -> void* {
             instance().read();
             return nullptr;
         }) == 0) {
-        reading_ = false;
         cupti_->unsubscribe(subscriber_);
         return refuse({0, "no thread could be started to read CUPTI's records", ""});
     }
@@ -229,6 +229,8 @@ void Collector::stop() {
     cupti_->disable(CUPTI_ACTIVITY_KIND_DEVICE);
     for (const CUpti_CallbackId id : kSegmentCalls) watch(CUPTI_CB_DOMAIN_DRIVER_API, id, false);
     state_ = State::Off;
+    ++readers_;  // ends the thread
+    buffers_.wake();
     cupti_->unsubscribe(subscriber_);
 }
 
@@ -245,7 +247,7 @@ void Collector::pop() {
 
 void Collector::abandon() {
     state_ = State::Off;
-    reading_ = false;
+    ++readers_;
 }
 
 void CUPTIAPI Collector::requested(std::uint8_t** buffer, std::size_t* bytes,

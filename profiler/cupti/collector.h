@@ -46,6 +46,7 @@ private:
     // On the reader's thread.
     void read();
     void drain();
+    void parse(const Buffers::Filled& filled);
     void sendActivities();
     void reportLosses();
     void name(std::uint32_t id, std::string_view text) override;
@@ -65,8 +66,10 @@ private:
     const Library* cupti_ = nullptr;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     std::atomic<State> state_{State::Off};
-    std::mutex control_;  // of start(), begin(), end(), stop()
-    std::atomic<bool> reading_{false}, flushing_{false}, draining_{false};
+    std::mutex control_;           // of start(), begin(), end(), stop()
+    std::atomic<int> readers_{0};  // started so far; the last one reads
+    std::mutex reading_;           // of parser_ and what it fills
+    std::atomic<bool> flushing_{false}, draining_{false};
     std::atomic<std::uint64_t> launchesOfRuntime_{0}, launchesOfDriver_{0};
     Buffers buffers_;
     Parser* parser_ = nullptr;

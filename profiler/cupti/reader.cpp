@@ -16,8 +16,15 @@ constexpr int kClockTries = 5;
 
 }  // namespace
 
+void Collector::parse(const Buffers::Filled& filled) {
+    const std::lock_guard<std::mutex> guard(reading_);
+    if (state_.load() != State::Off)
+        parsed_ += parser_->parse(filled.data, filled.validBytes, *this);
+    buffers_.giveBack(filled.data);
+}
+
 void Collector::read() {
-    while (reading_.load()) {
+    for (const int self = readers_.load(); self == readers_.load();) {
         if (draining_.load()) {
             drain();
             draining_ = false;
@@ -28,9 +35,7 @@ void Collector::read() {
         }
         const Buffers::Filled filled = buffers_.next(kReaderMilliseconds);
         if (filled.data == nullptr) continue;
-        if (state_.load() != State::Off)
-            parsed_ += parser_->parse(filled.data, filled.validBytes, *this);
-        buffers_.giveBack(filled.data);
+        parse(filled);
         sendActivities();
     }
 }
@@ -39,10 +44,7 @@ void Collector::read() {
 /// graph's capture.
 void Collector::drain() {
     const auto readAll = [this] {
-        for (Buffers::Filled filled; (filled = buffers_.next(0)).data != nullptr;) {
-            parsed_ += parser_->parse(filled.data, filled.validBytes, *this);
-            buffers_.giveBack(filled.data);
-        }
+        for (Buffers::Filled filled; (filled = buffers_.next(0)).data != nullptr;) parse(filled);
         sendActivities();
     };
     cupti_->flushAll(0);

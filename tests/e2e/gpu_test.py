@@ -5,13 +5,11 @@ import importlib.machinery
 import importlib.util
 import json
 import os
-import sqlite3
 import subprocess
 import sys
-import tempfile
 import unittest
 
-from torch2 import TORCH2, needs_torch2
+from sessions import InFolder
 
 GPU_RUN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "gpu", "run")
 BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
@@ -65,20 +63,22 @@ REFUSALS = {  # what the stand-in answers: (the error, its hint)
         "leave --gpu out: ops and tensors are recorded without CUPTI")}
 
 
+def gpu_run():
+    """tests/gpu/run as a module."""
+    loader = importlib.machinery.SourceFileLoader("gpu_run", GPU_RUN)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_run", loader))
+    loader.exec_module(module)
+    return module
+
+
 @unittest.skipUnless(os.path.exists(STANDIN), "no stand-in for libcupti; enable with: the CUDA toolkit's headers")
-class Gpu(unittest.TestCase):
+class Gpu(InFolder):
     python = "/usr/bin/python3"
-    ways = ("native", "python")
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.session = os.path.join(self.folder, "s.hws")
-        self.script = os.path.join(self.folder, "train.py")
+        super().setUp()
+        self.train = self.script(MLP)
         self.mode = os.path.join(self.folder, "mode")
-        with open(self.script, "w") as file:
-            file.write(MLP)
 
     def environment(self, mode, **others):
         with open(self.mode, "w") as file:
@@ -88,22 +88,20 @@ class Gpu(unittest.TestCase):
     def record(self, environment, *options, steps=4):
         return subprocess.run(
             [HIGHWATER, "record", "--json", "-o", self.session, "--gpu", "--warmup", "1", "--steps", "2", *options,
-             "--", self.python, self.script, str(steps), "0"],
+             "--", self.python, self.train, str(steps), "0"],
             capture_output=True, text=True, timeout=120, env=environment)
 
-    def query(self, sql):
-        database = sqlite3.connect(self.session)
-        try:
-            return database.execute(sql).fetchall()
-        finally:
-            database.close()
+    def attach(self, process, mode, *options):
+        self.environment(mode)
+        return subprocess.run([HIGHWATER, "attach", "-o", self.session, "--steps", "2", *options, str(process.pid)],
+                              capture_output=True, text=True, timeout=60)
 
     def refused(self, done, what, hint):
         self.assertEqual(done.returncode, 5, done.stderr)
         self.assertIn(f"highwater: error: {what}\nhint: {hint}\n", done.stderr)
 
     def test_kernels_copies_memory_and_ranges(self):
-        for way in self.ways:
+        for way in ("native", "python"):
             self.session = os.path.join(self.folder, way + ".hws")
             done = self.record(self.environment("segments", HIGHWATER_CAPTURE=way))
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -138,16 +136,8 @@ class Gpu(unittest.TestCase):
             self.assertEqual(sum(ns for _, _, ns in of_steps), 1000 * kernels)
             self.assertEqual(table.highest(self.session, "device 0 CUPTI"), 9_600_000)
 
-    def test_attached(self):
-        process = self.start("works")
-        done = subprocess.run([HIGHWATER, "attach", "--json", "--gpu", "-o", self.session, "--steps", "2",
-                               str(process.pid)], capture_output=True, text=True, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        (ops,), = self.query("SELECT COUNT(*) FROM ops")
-        self.assertEqual(self.query("SELECT COUNT(DISTINCT op) FROM kernels"), [(ops,)])
-
     def start(self, mode):
-        process = subprocess.Popen([self.python, self.script, "100000", "0.002"], stdout=subprocess.PIPE, text=True,
+        process = subprocess.Popen([self.python, self.train, "100000", "0.002"], stdout=subprocess.PIPE, text=True,
                                    env=self.environment(mode))
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -155,13 +145,42 @@ class Gpu(unittest.TestCase):
         self.assertEqual(process.stdout.readline(), "ready\n")
         return process
 
+    def test_attached_and_each_refusal(self):
+        process = self.start("works")
+        self.assertEqual(self.attach(process, "works", "--gpu").returncode, 0)
+        (ops,), = self.query("SELECT COUNT(*) FROM ops")
+        self.assertEqual(self.query("SELECT COUNT(DISTINCT op) FROM kernels"), [(ops,)])
+        os.remove(self.session)
+        for mode, (what, hint) in REFUSALS.items():
+            self.refused(self.attach(process, mode, "--gpu"), what, hint)
+            self.assertFalse(os.path.exists(self.session))
+        done = self.attach(process, "starves", "--gpu")
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertRegex(done.stderr, r"highwater: error: CUPTI delivered no records although the program launched \d+ "
+                         r"kernels: another profiler took them\nhint: end torch\.profiler \(Kineto\) or whatever else "
+                         r"uses CUPTI in the program, and record again\n")
+        os.remove(self.session)  # it holds the steps all the same
+        # What CUPTI loses is a gap; what nobody asked for is not missed.
+        self.assertEqual(self.attach(process, "lossy", "--gpu").returncode, 0)
+        why = [why for why, in self.query("SELECT why FROM gaps WHERE what = 'GPU records'")]
+        self.assertIn("CUPTI dropped 12 of them: the buffers were full", why)
+        self.assertTrue(any("have no times" in each for each in why), why)
+        os.remove(self.session)
+        self.assertEqual(self.attach(process, "privileges").returncode, 0)
+        self.assertIsNone(process.poll())
 
-def gpu_run():
-    """tests/gpu/run as a module."""
-    loader = importlib.machinery.SourceFileLoader("gpu_run", GPU_RUN)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("gpu_run", loader))
-    loader.exec_module(module)
-    return module
+    def test_no_library(self):
+        missing = os.path.join(self.folder, "libcupti.so")
+        done = self.record(self.environment("works", HIGHWATER_CUPTI=missing))
+        self.refused(done, f"CUPTI was not found (looked for {missing})",
+                     "install the CUDA toolkit's CUPTI, or name its libcupti.so in HIGHWATER_CUPTI")
+        self.assertIn("loss ", done.stderr)
+
+    @unittest.skipUnless(REAL and not os.path.exists("/proc/driver/nvidia/version"), "a driver, or no CUPTI")
+    def test_the_real_library_without_a_driver(self):
+        done = self.record(self.environment("works", HIGHWATER_CUPTI=REAL))
+        self.refused(done, "there is no NVIDIA driver (cuptiSubscribe_v2: error 999)",
+                     "record on a machine with an NVIDIA GPU, or leave --gpu out")
 
 
 class Table(unittest.TestCase):
@@ -195,55 +214,6 @@ class Table(unittest.TestCase):
         self.assertIn("error: no NVIDIA driver is loaded here\nhint: run it on a machine with an NVIDIA GPU", done.stderr)
         self.assertIn("recorded by launch", done.stdout)
         self.assertIn("0 pass, 0 fail, 19 skipped", done.stdout)
-
-
-class Refusals(Gpu):
-    test_kernels_copies_memory_and_ranges = test_attached = None
-
-    def test_each_has_its_message(self):
-        process = self.start("works")
-        for mode, (what, hint) in REFUSALS.items():
-            self.refused(self.attach(process, mode, "--gpu"), what, hint)
-            self.assertFalse(os.path.exists(self.session))
-        done = self.attach(process, "starves", "--gpu")
-        self.assertEqual(done.returncode, 5, done.stderr)
-        self.assertRegex(done.stderr, r"highwater: error: CUPTI delivered no records although the program launched \d+ "
-                         r"kernels: another profiler took them\nhint: end torch\.profiler \(Kineto\) or whatever else "
-                         r"uses CUPTI in the program, and record again\n")
-        os.remove(self.session)  # it holds the steps all the same
-        # What CUPTI loses is a gap; what nobody asked for is not missed.
-        self.assertEqual(self.attach(process, "lossy", "--gpu").returncode, 0)
-        why = [why for why, in self.query("SELECT why FROM gaps WHERE what = 'GPU records'")]
-        self.assertIn("CUPTI dropped 12 of them: the buffers were full", why)
-        self.assertTrue(any("have no times" in each for each in why), why)
-        os.remove(self.session)
-        self.assertEqual(self.attach(process, "privileges").returncode, 0)
-        self.assertIsNone(process.poll())
-
-    def attach(self, process, mode, *options):
-        self.environment(mode)
-        return subprocess.run([HIGHWATER, "attach", "-o", self.session, "--steps", "2", *options, str(process.pid)],
-                              capture_output=True, text=True, timeout=60)
-
-    def test_no_library(self):
-        missing = os.path.join(self.folder, "libcupti.so")
-        done = self.record(self.environment("works", HIGHWATER_CUPTI=missing))
-        self.refused(done, f"CUPTI was not found (looked for {missing})",
-                     "install the CUDA toolkit's CUPTI, or name its libcupti.so in HIGHWATER_CUPTI")
-        self.assertIn("loss ", done.stderr)
-
-    @unittest.skipUnless(REAL and not os.path.exists("/proc/driver/nvidia/version"), "a driver, or no CUPTI")
-    def test_the_real_library_without_a_driver(self):
-        done = self.record(self.environment("works", HIGHWATER_CUPTI=REAL))
-        self.refused(done, "there is no NVIDIA driver (cuptiSubscribe_v2: error 999)",
-                     "record on a machine with an NVIDIA GPU, or leave --gpu out")
-
-
-@needs_torch2
-class GpuOnTorch2(Gpu):
-    python = TORCH2
-    ways = ("native",)
-    test_attached = None
 
 
 if __name__ == "__main__":

@@ -4,15 +4,15 @@
 import json
 import os
 import re
-import sqlite3
 import subprocess
-import tempfile
 import time
 import unittest
 
+from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
 
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
+PORT = str(20000 + os.getpid() % 20000)
 TRAIN = """
 import os, sys, time, torch
 import torch.distributed as dist
@@ -36,30 +36,18 @@ dist.destroy_process_group()
 """
 
 
-class Ranks(unittest.TestCase):
+class Ranks(InFolder):
     python = "/usr/bin/python3"
     # Debian's torchrun fails on Python 3.11 for want of a name for "no redirection".
     options = ("--redirects", "1", "--tee", "1")
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.session = os.path.join(self.folder, "s.hws")
-        self.script = os.path.join(self.folder, "train.py")
-        with open(self.script, "w") as file:
-            file.write(TRAIN)
+        super().setUp()
+        self.train = self.script(TRAIN)
 
     def torchrun(self, steps, pause):
-        return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port",
-                str(20000 + os.getpid() % 20000), *self.options, self.script, str(steps), os.path.join(self.folder, "rank"), str(pause))
-
-    def query(self, sql):
-        database = sqlite3.connect(self.session)
-        try:
-            return database.execute(sql).fetchall()
-        finally:
-            database.close()
+        return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", PORT, *self.options,
+                self.train, str(steps), os.path.join(self.folder, "rank"), str(pause))
 
     def told(self, *command):
         done = subprocess.run([HIGHWATER, *command], capture_output=True, text=True, timeout=120)
@@ -105,23 +93,24 @@ class Ranks(unittest.TestCase):
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
 
     def test_attach_to_both(self):
-        launcher = subprocess.Popen(self.torchrun(100000, 0.01), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(launcher.wait)
-        self.addCleanup(launcher.terminate)
+        ranks = [subprocess.Popen(
+            [self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT})
+            for rank in (0, 1)]
+        for process in ranks:
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
         deadline = time.monotonic() + 60
         paths = [os.path.join(self.folder, "rank" + str(rank)) for rank in (0, 1)]
         while not all(os.path.exists(path) and os.path.getsize(path) for path in paths):
             self.assertLess(time.monotonic(), deadline)
-            self.assertIsNone(launcher.poll())
+            self.assertEqual([process.poll() for process in ranks], [None, None])
             time.sleep(0.05)
-        pids = []
-        for path in paths:
-            with open(path) as file:
-                pids.append(int(file.read()))
+        pids = [process.pid for process in ranks]
         self.told("attach", "--json", "-o", self.session, "--steps", "2", *map(str, pids))
         info, _ = self.check(2)
         self.assertEqual([rank["pid"] for rank in info["ranks"]], pids)
-        self.assertIsNone(launcher.poll())
+        self.assertEqual([process.poll() for process in ranks], [None, None])
 
 
 @needs_torch2

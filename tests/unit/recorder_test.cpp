@@ -79,7 +79,7 @@ protected:
         fields.one(std::uint8_t{0});
         fields.one(std::string("aten::relu"));
         fields.one(std::string());
-        fields.one(std::string("{\"a\":[],\"k\":{}}"));
+        fields.one("{\"a\":[{\"t\":" + std::to_string(in) + "},\"{\\\"t\\\":7}\"],\"k\":{}}");
         fields.one(std::uint32_t{1});
         fields.one(in);
         fields.one(std::int32_t{version});
@@ -196,6 +196,42 @@ TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
         << "by the thread and the time of its call";
     EXPECT_EQ(figures("SELECT device_ns FROM ops"), Row{100});
     EXPECT_FALSE(send({activity(static_cast<ActivityKind>(99), 1, 0, 0, 0)})) << "an unknown kind";
+}
+
+TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {
+    const auto shared = std::make_shared<SharedSession>(path());
+    auto other = std::make_unique<Assembler>(shared);
+    assembler_ = std::make_unique<Assembler>(shared);
+    for (int process = 0; process < 2; ++process, std::swap(assembler_, other)) {
+        beginStep();  // storage 0 outlives the step
+        end(2, {0, 1});
+        ok(Type::Gap, I64{0}, I64{0}, std::string("something"), std::to_string(process));
+    }
+    for (int process = 0; process < 2; ++process, std::swap(assembler_, other)) {
+        ok(Type::StepConfirmed);
+        ASSERT_TRUE(assembler_->finish());
+    }
+    assembler_.reset(), other.reset();
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto steps = session->steps();
+    ASSERT_TRUE(steps);
+    ASSERT_EQ(steps->size(), 2u);
+    for (std::int64_t i = 0; i < 2; ++i) {
+        EXPECT_EQ((*steps)[i].process, i + 1);
+        EXPECT_EQ((*steps)[i].firstSeq, i * core::kIdsOfProcess + 1);
+        const auto graph = core::loadGraph(*session, i);
+        ASSERT_TRUE(graph) << graph.error().what;
+        EXPECT_EQ(graph->storages.size(), 2u) << "none of the other process's";
+        const auto ops = session->ops(i);
+        ASSERT_TRUE(ops);
+        ASSERT_EQ(ops->size(), 1u);
+        EXPECT_EQ(ops->front().args, "{\"a\":[{\"t\":" + std::to_string(i * core::kIdsOfProcess) +
+                                         "},\"{\\\"t\\\":7}\"],\"k\":{}}");
+        EXPECT_EQ((*session->gaps())[i].step, i);
+    }
+    EXPECT_EQ(session->counts()->layers, 1);
+    EXPECT_EQ(session->processes()->size(), 2u);
 }
 
 TEST(DeviceClock, RunsStraightBetweenTwoMoments) {

@@ -144,6 +144,7 @@ class Capture:
             self.mode.__enter__()
         if self.failed:  # the recorder has gone meanwhile, and another thread has taken the hooks out
             self.leave()
+            blocking.hw_gpu_stop()
             return False
         return True
 

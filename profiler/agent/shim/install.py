@@ -43,6 +43,7 @@ class Hooks:
         self.capture = Capture(self.remove)
         self.handles = []
         self.installed = False
+        self.leaving = False
         self.stacks = []
 
     def install(self):
@@ -73,8 +74,10 @@ class Hooks:
 
     def remove(self, close=False):
         """With `close`, the connection ends too."""
-        if not self.installed:
+        if not self.installed or self.leaving:
             return
+        self.leaving = True
+        blocking.hw_gpu_stop()  # others run meanwhile, for whom we are still here
         self.installed = False
         if Variable._execution_engine is self.proxy:
             Variable._execution_engine = self.engine
@@ -85,7 +88,6 @@ class Hooks:
             handle.remove()
         self.handles = []
         library.hw_unpatch()
-        blocking.hw_gpu_stop()
         if _next:
             start()
         elif close:
