@@ -53,13 +53,19 @@ void addAttach(CLI::App& app, Common& common) {
     auto options = std::make_shared<profiler::AttachOptions>();
     auto duration = std::make_shared<double>(0);
     auto patience = std::make_shared<double>(60);
-    command->add_option("PID", options->pid, "The process; see 'highwater ps'")->required();
+    auto pids = std::make_shared<std::vector<pid_t>>();
+    command
+        ->add_option("PID", *pids,
+                     "The process, or all ranks of a training into one session; see 'highwater ps'")
+        ->required();
     auto* steps = addCaptureOptions(*command, *options);
     auto* seconds = command->add_option("--duration", *duration,
                                         "Seconds to record; without --steps, all steps in them");
     command->add_option("--patience", *patience,
                         "Seconds to wait for a safe point in the process (default: 60)");
     command->callback([=, &common] {
+        options->pid = pids->front();
+        options->others.assign(pids->begin() + 1, pids->end());
         options->patience = std::chrono::duration<double>(*patience);
         if (seconds->count() > 0) options->duration = std::chrono::duration<double>(*duration);
         options->endless = options->duration.has_value() && steps->count() == 0;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 
@@ -6,6 +7,7 @@
 #include "core/import/import.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/evaluate.h"
+#include "core/session/database.h"
 #include "core/session/recorded_memory.h"
 
 namespace hw::app {
@@ -40,6 +42,74 @@ Json gapList(Session& session) {
         for (const GapRow& gap : *gaps) list.push_back({{"what", gap.what}, {"why", gap.why}});
     return list;
 }
+/// One each process: its steps and their highest peak; more than one where ranks were recorded.
+struct Rank {
+    ProcessRow process;
+    std::vector<std::int64_t> steps;
+    Bytes peak;  // as its allocator said; 0: not recorded
+};
+
+std::vector<Rank> ranksOf(Session& session) {
+    std::vector<Rank> ranks;
+    const auto processes = session.processes();
+    const auto steps = session.steps();
+    if (!processes || !steps) return ranks;
+    for (const ProcessRow& process : *processes) {
+        Rank rank{process, {}, Bytes(0)};
+        for (const StepRow& step : *steps) {
+            if (step.process != process.id) continue;
+            rank.steps.push_back(step.id);
+            rank.peak = std::max(rank.peak, Bytes(step.allocatorPeakBytes.value_or(0)));
+        }
+        ranks.push_back(std::move(rank));
+    }
+    std::stable_sort(ranks.begin(), ranks.end(),
+                     [](const Rank& a, const Rank& b) { return a.process.rank < b.process.rank; });
+    return ranks;
+}
+
+Json rankList(Session& session) {
+    Json list = Json::array();
+    for (const Rank& rank : ranksOf(session))
+        list.push_back({{"rank", rank.process.rank},
+                        {"pid", rank.process.pid},
+                        {"steps", rank.steps},
+                        {"peak_bytes", rank.peak.count()}});
+    return list;
+}
+void printRanks(Session& session) {
+    const std::vector<Rank> ranks = ranksOf(session);
+    for (const Rank& rank : ranks)
+        if (ranks.size() > 1)
+            std::printf("  rank %d: process %lld, %zu steps (--step %lld to %lld), peak %s\n",
+                        rank.process.rank, static_cast<long long>(rank.process.pid),
+                        rank.steps.size(),
+                        static_cast<long long>(rank.steps.empty() ? 0 : rank.steps.front()),
+                        static_cast<long long>(rank.steps.empty() ? 0 : rank.steps.back()),
+                        humanBytes(rank.peak).c_str());
+}
+
+/// What CUPTI told; null where nothing was recorded of a GPU.
+Json gpuFigures(Session& session) {
+    try {
+        Statement counts(session.database(),
+                         "SELECT (SELECT count(*) FROM kernels), (SELECT count(*) FROM copies),"
+                         " (SELECT count(*) FROM kernels WHERE op IS NULL)");
+        if (!counts.step() || counts.integer(0) + counts.integer(1) == 0) return nullptr;
+        Json figures{{"kernels", counts.integer(0)},
+                     {"copies", counts.integer(1)},
+                     {"kernels_without_op", counts.integer(2)}};
+        if (const auto clock = session.meta("device_clock"); clock && !clock->empty())
+            figures["clock"] = Json::parse(*clock, nullptr, false);
+        for (const SeriesRow& row : session.series() ? *session.series() : std::vector<SeriesRow>())
+            if (row.key.name.ends_with(" CUPTI"))
+                figures["cupti_bytes"][row.key.name] = row.maximum;
+        return figures;
+    } catch (const DatabaseError&) {
+        return nullptr;
+    }
+}
+
 void printGaps(Session& session) {
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps)
@@ -133,6 +203,8 @@ int run(const Arguments& arguments, const Common& common) {
                    {"step", graph.sessionStep},
                    {"costs", costSetName(graph.costs)},
                    {"fingerprint", graph.fingerprint()},
+                   {"ranks", rankList(*session)},
+                   {"gpu", gpuFigures(*session)},
                    {"gaps", gapList(*session)}});
         return 0;
     }
@@ -149,6 +221,10 @@ int run(const Arguments& arguments, const Common& common) {
     for (const auto& [name, bytes] : categories)
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
+    if (const Json gpu = gpuFigures(*session); !gpu.is_null())
+        std::printf("  GPU: %lld kernels, %lld copies\n", gpu["kernels"].get<long long>(),
+                    gpu["copies"].get<long long>());
+    printRanks(*session);
     printGaps(*session);
     return 0;
 }

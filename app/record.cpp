@@ -33,6 +33,7 @@ int tell(const profiler::RecordSummary& summary, const Json& own, const Common& 
     if (common.json) {
         Json told{{"session", summary.session},
                   {"steps", summary.steps},
+                  {"processes", summary.processes},
                   {"ops", summary.ops},
                   {"dropped", summary.dropped}};
         told.update(own);
@@ -52,6 +53,9 @@ CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& opti
                      "Store the contents of floating-point tensors too");
     command.add_flag("--on-oom", options.onOom,
                      "Keep only the step that runs out of memory, up to the op that does");
+    command.add_flag("--gpu", options.gpu,
+                     "Fail where kernels, copies and driver memory cannot be recorded (without it "
+                     "they are where a GPU is in use, and missing ones become a gap)");
     return command.add_option("--steps", options.steps, "Steps to record (default: 3)");
 }
 

@@ -206,10 +206,12 @@ private:
         };
         std::vector<Change> changes;
         std::array<std::int64_t, kCategoryCount> live{};
-        Statement from(database_,
-                       "SELECT bytes, category, alloc_seq, free_seq FROM storages"
-                       " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
-        for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
+        Statement from(
+            database_,
+            "SELECT bytes, category, alloc_seq, free_seq FROM storages"
+            " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
+        from.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
+        while (from.step()) {
             const auto category = static_cast<std::size_t>(categoryFromName(from.text(1)));
             if (from.integer(2) < step.firstSeq)
                 live[category] += from.integer(0);

@@ -17,10 +17,11 @@ void writeLiveSeries(Database& database, const StepRow& step) {
     // more.
     Statement storages(database,
                        "SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE free_seq IS NULL AND +alloc_seq < ?2"
+                       " WHERE free_seq IS NULL AND alloc_seq >= ?3 AND +alloc_seq < ?2"
                        " UNION ALL SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE free_seq >= ?1 AND +alloc_seq < ?2");
-    for (storages.bind(1, step.firstSeq).bind(2, step.endSeq); storages.step();) {
+                       " WHERE free_seq >= ?1 AND +alloc_seq >= ?3 AND +alloc_seq < ?2");
+    storages.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
+    while (storages.step()) {
         const std::int64_t bytes = storages.integer(0);
         if (storages.integer(1) < step.firstSeq)
             live += bytes;

@@ -48,9 +48,11 @@ private:
         Statement from(
             database_,
             "SELECT id, bytes, category, layer, creator, alloc_seq, free_seq FROM storages"
-            " WHERE alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
+            " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
             " ORDER BY alloc_seq, id");
-        from.bind(1, step_.firstSeq).bind(2, step_.endSeq);
+        from.bind(1, step_.firstSeq)
+            .bind(2, step_.endSeq)
+            .bind(3, firstSeqOfProcess(step_.firstSeq));
         while (from.step()) {
             const auto index = static_cast<StorageIndex>(graph_.storages.size());
             Storage& storage = graph_.storages.emplace_back();

@@ -28,6 +28,9 @@ CREATE TABLE series_buckets (
     minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (series, level, bucket)) WITHOUT ROWID;
+CREATE TABLE ranges (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE series_blocks (
     series INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (series, block));

@@ -14,6 +14,8 @@ CREATE TABLE devices (
     kind TEXT NOT NULL, ordinal INTEGER NOT NULL DEFAULT 0, name TEXT, capacity_bytes INTEGER);
 
 -- A row is inserted when the step is complete; what has no step row is unfinished and is not shown.
+-- The n-th process, from 0, has its seqs and the ids of its ops, storages and tensors from n * 2^40
+-- on: what lives in a step lies in the block of the step's process.
 CREATE TABLE steps (
     id INTEGER PRIMARY KEY,              -- recorded steps count from 0
     process INTEGER NOT NULL REFERENCES processes(id),
@@ -119,6 +121,12 @@ CREATE TABLE kernels (
 CREATE TABLE copies (
     id INTEGER PRIMARY KEY, device INTEGER, stream INTEGER, kind TEXT NOT NULL,
     bytes INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER);
+
+-- Spans of host time that a GPU recording brings: NVTX ranges of the program, its waits for the
+-- device ('sync'), and the work of CUPTI and the driver ('overhead'). Older sessions lack the table.
+CREATE TABLE ranges (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 
 CREATE TABLE gaps (
     id INTEGER PRIMARY KEY, step INTEGER, begin_ns INTEGER, end_ns INTEGER,

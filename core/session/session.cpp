@@ -106,15 +106,16 @@ Status Session::insert(const StepRow& row, const std::vector<std::int64_t>& fina
         Statement step(*database_,
                        "INSERT INTO steps(id, process, first_seq, end_seq, begin_ns, end_ns,"
                        " allocator_begin_bytes, allocator_peak_bytes, environment)"
-                       " VALUES(?,(SELECT coalesce(min(id), 1) FROM processes),?,?,?,?,?,?,?)");
+                       " VALUES(?,?,?,?,?,?,?,?,?)");
         step.bind(1, row.id)
-            .bind(2, row.firstSeq)
-            .bind(3, row.endSeq)
-            .bind(4, row.beginNs)
-            .bind(5, row.endNs);
-        step.bind(6, row.allocatorBeginBytes)
-            .bind(7, row.allocatorPeakBytes)
-            .bind(8, row.environment)
+            .bind(2, row.process)
+            .bind(3, row.firstSeq)
+            .bind(4, row.endSeq)
+            .bind(5, row.beginNs);
+        step.bind(6, row.endNs)
+            .bind(7, row.allocatorBeginBytes)
+            .bind(8, row.allocatorPeakBytes)
+            .bind(9, row.environment)
             .execute();
         Statement final(*database_, "INSERT INTO final_tensors VALUES(?,?,?)");
         for (std::size_t i = 0; i < finalTensors.size(); ++i)
@@ -274,16 +275,30 @@ Result<SessionCounts> Session::counts() {
     });
 }
 
+Result<std::vector<ProcessRow>> Session::processes() {
+    return guarded(path_, "reading processes", [&] {
+        Statement from(*database_,
+                       "SELECT id, pid, command, host, framework, framework_version, started_ns,"
+                       " rank FROM processes ORDER BY id");
+        std::vector<ProcessRow> rows;
+        while (from.step())
+            rows.push_back({from.integer(0), from.integer(1), from.text(2), from.text(3),
+                            from.text(4), from.text(5), from.integer(6),
+                            static_cast<int>(from.integer(7))});
+        return rows;
+    });
+}
+
 Result<std::vector<StepRow>> Session::steps() {
     return guarded(path_, "reading steps", [&] {
         Statement from(*database_,
                        "SELECT id, first_seq, end_seq, begin_ns, end_ns, allocator_begin_bytes,"
-                       " allocator_peak_bytes, environment FROM steps ORDER BY id");
+                       " allocator_peak_bytes, environment, process FROM steps ORDER BY id");
         std::vector<StepRow> rows;
         while (from.step())
             rows.push_back({from.integer(0), from.integer(1), from.integer(2), from.integer(3),
                             from.integer(4), from.optionalInteger(5), from.optionalInteger(6),
-                            from.text(7)});
+                            from.text(7), from.integer(8)});
         return rows;
     });
 }

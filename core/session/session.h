@@ -30,10 +30,18 @@ class Database;
 class MemoryEventWriter;
 
 inline constexpr int kSessionSchemaVersion = 2;
+/// The n-th process of a session, from 0, has its ids and seqs from n times this on: those of
+/// several ranks lie one behind the other on the event axis.
+inline constexpr std::int64_t kIdsOfProcess = std::int64_t{1} << 40;
+/// Where the block of a seq's process begins.
+constexpr std::int64_t firstSeqOfProcess(std::int64_t seq) {
+    return seq / kIdsOfProcess * kIdsOfProcess;
+}
 
 // Rows as they are written. Ids and seqs are the writer's; seq is one axis for ops, constants and
 // releases (schema.sql).
 struct ProcessRow {
+    std::int64_t id = 0;  // told when read
     std::int64_t pid = 0;
     std::string command, host, framework, frameworkVersion;
     std::int64_t startedNs = 0;
@@ -94,7 +102,8 @@ struct StepRow {
     std::int64_t firstSeq = 0, endSeq = 0;
     std::int64_t beginNs = 0, endNs = 0;
     std::optional<std::int64_t> allocatorBeginBytes, allocatorPeakBytes;
-    std::string environment;  // JSON object
+    std::string environment;   // JSON object
+    std::int64_t process = 1;  // processes.id
 };
 struct GapRow {
     std::optional<std::int64_t> step;
@@ -203,6 +212,7 @@ public:
     // Reading.
     Result<std::string> meta(const std::string& key);  // empty when absent
     Result<SessionCounts> counts();
+    Result<std::vector<ProcessRow>> processes();
     Result<std::vector<StepRow>> steps();
     Result<std::int64_t> lastStep();                    // BadInput when there is no complete step
     Result<std::vector<OpRow>> ops(std::int64_t step);  // with inputs, outputs, writes and args

@@ -3,6 +3,7 @@
 // an injector (agent_attach). It never raises into the program: whatever fails, it gives up and
 // stays quiet.
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,12 +11,14 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
 #include "profiler/agent/embedded.h"
+#include "profiler/agent/gpu.h"
 #include "profiler/wire/format.h"
 
 namespace hw::profiler::agent {
@@ -116,7 +119,7 @@ void* agentMain(void*) {
         booted = bootShim(python);
     }
     if (booted) {
-        waitForHangup();
+        waitForHangup(gConfig);
         stopShim(python);
         unmapScratch();
     } else {
@@ -128,6 +131,7 @@ void* agentMain(void*) {
 
 void onForkInChild() {
     disableCounting();
+    abandonGpu();
     abandonChannel();
     gStarting.store(false);
 }
@@ -168,12 +172,48 @@ void leaveInterpreter() {
 
 namespace {
 
-/// In a program that is not Python (a shell, env) nothing happens, and the variables stay for its
-/// children. In Python they go, so that what the training starts is left alone.
+bool endsWith(const char* text, const char* end) {
+    const std::size_t length = strlen(text), of = strlen(end);
+    return length >= of && strcmp(text + length - of, end) == 0 &&
+           (length == of || text[length - of - 1] == '/');
+}
+
+/// Whether this process only starts others that train: torchrun and its like are Python and import
+/// torch, but what they start is what was meant. Looks at the script, or the module after -m.
+bool isLauncher() {
+    static char line[4096];
+    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    const ssize_t length = read(file, line, sizeof(line) - 1);
+    close(file);
+    if (length <= 0) return false;
+    const char* const end = line + length;
+    line[length] = '\0';
+    const auto next = [&](const char* word) { return word + strlen(word) + 1; };
+    for (const char* word = next(line); word < end; word = next(word)) {
+        if (word[0] != '-') {
+            return endsWith(word, "torchrun") || endsWith(word, "accelerate") ||
+                   endsWith(word, "deepspeed");
+        }
+        if (strcmp(word, "-c") == 0) return false;
+        if (strcmp(word, "-m") == 0) {
+            const char* module = next(word);
+            return module < end && (strcmp(module, "torch.distributed.run") == 0 ||
+                                    strcmp(module, "torch.distributed.launch") == 0 ||
+                                    strcmp(module, "accelerate.commands.launch") == 0);
+        }
+        if (strcmp(word, "-X") == 0 || strcmp(word, "-W") == 0) word = next(word);
+    }
+    return false;
+}
+
+/// In a program that is not Python (a shell, env), or a launcher, nothing happens, and the
+/// variables stay for its children. In Python they go, so that what the training starts is left
+/// alone.
 __attribute__((constructor)) void onLoad() {
     const char* socketPath = getenv(wire::kSocketVariable);
     PythonApi python{};
-    if (socketPath == nullptr || !resolvePython(python)) return;
+    if (socketPath == nullptr || !resolvePython(python) || isLauncher()) return;
     static char path[128];
     if (strlen(socketPath) >= sizeof(path)) return;
     strcpy(path, socketPath);

@@ -27,6 +27,8 @@ std::atomic<int> gSocket{-1};
 std::atomic<bool> gBroken{true};
 pthread_mutex_t gLock = PTHREAD_MUTEX_INITIALIZER;  // of those who write into the ring
 wire::RingHead* gRing = nullptr;
+std::atomic<bool> gAnswered{false};  // a Native frame has come on this connection
+pthread_mutex_t gReading = PTHREAD_MUTEX_INITIALIZER;
 
 /// A forked child does not get the mapping: what it does is no part of the recording.
 bool mapRing(int file) {
@@ -132,6 +134,7 @@ bool openChannel(const char* socketPath) {
     }
     const int before = gSocket.exchange(fd);
     if (before >= 0) close(before);
+    gAnswered.store(false);
     return true;
 }
 
@@ -202,14 +205,51 @@ Sent sendFrames(const void* data, std::size_t bytes) {
     return queue({{data, bytes}}, true);
 }
 
-void waitForHangup() {
-    // The recorder sends nothing after its configuration: anything to read is the end.
-    while (!gBroken.load()) {
-        pollfd waiting{gSocket.load(), POLLIN, 0};
-        if (poll(&waiting, 1, -1) < 0 && errno == EINTR) continue;
-        if ((waiting.revents & POLLHUP) != 0) gBroken.store(true);  // it is gone
-        return;
+namespace {
+
+enum class Read { Nothing, Answer, End };
+
+/// The one answer that may come after the configuration; anything else is the end. Two threads may
+/// wait: whoever comes first reads.
+Read readAnswer(Config& config, int milliseconds) {
+    pollfd waiting{gSocket.load(), POLLIN, 0};
+    const int ready = poll(&waiting, 1, milliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) return Read::Nothing;
+    if (ready < 0) return Read::End;
+    pthread_mutex_lock(&gReading);
+    Read read = Read::Nothing;
+    if (poll(&waiting, 1, 0) > 0) {
+        Header header{};
+        static char path[wire::kPathBytes];
+        const bool taken =
+            !gAnswered.load() && readAll(&header, sizeof(header), kStallMilliseconds) &&
+            header.magic == wire::kMagic &&
+            header.type == static_cast<std::uint16_t>(wire::Type::Native) &&
+            header.length == sizeof(path) && readAll(path, sizeof(path), kStallMilliseconds);
+        read = taken ? Read::Answer : Read::End;
+        if (taken) {
+            memcpy(config.nativeCapture, path, sizeof(path));
+            gAnswered.store(true);
+        } else if ((waiting.revents & POLLHUP) != 0) {
+            gBroken.store(true);  // it is gone
+        }
     }
+    pthread_mutex_unlock(&gReading);
+    return read;
+}
+
+}  // namespace
+
+void awaitNative(Config& config, int timeoutMilliseconds) {
+    constexpr int kPause = 20;
+    for (int waited = 0; waited < timeoutMilliseconds && !gAnswered.load() && !gBroken.load();
+         waited += kPause)
+        if (readAnswer(config, kPause) == Read::End) return;
+}
+
+void waitForHangup(Config& config) {
+    while (!gBroken.load())
+        if (readAnswer(config, -1) == Read::End) return;
 }
 
 bool channelBroken() {

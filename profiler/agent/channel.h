@@ -33,8 +33,10 @@ Sent sendFrame(wire::Type type, const void* first, std::size_t firstBytes, const
 /// whatever becomes of this process.
 Sent sendFrames(const void* data, std::size_t bytes);
 bool channelBroken();
-/// Blocks until the recorder ends the connection or it breaks.
-void waitForHangup();
+/// Waits for the recorder's answer to the introduction of the process, once a connection.
+void awaitNative(Config& config, int timeoutMilliseconds);
+/// Blocks until the recorder ends the connection or it breaks; takes its answer in meanwhile.
+void waitForHangup(Config& config);
 void closeChannel();
 /// In a forked child: drops the connection without touching locks.
 void abandonChannel();

@@ -6,6 +6,7 @@
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
 #include "profiler/agent/embedded.h"
+#include "profiler/agent/gpu.h"
 #include "profiler/agent/native/agent_api.h"
 
 namespace hw::profiler::agent {
@@ -40,6 +41,10 @@ HW_EXPORT void hw_leave_interpreter() {
 /// Path of the native capture library; empty: there is none for this framework.
 HW_EXPORT const char* hw_native() {
     return gConfig.nativeCapture;
+}
+/// Waits until the recorder has said whether there is one, where it promised to.
+HW_EXPORT void hw_await_native(int milliseconds) {
+    if ((gConfig.flags & wire::kConfigNative) != 0) awaitNative(gConfig, milliseconds);
 }
 HW_EXPORT const char* hw_shim_name(int index) {
     return kShimFiles[index].name;
@@ -94,6 +99,7 @@ HW_EXPORT void hw_close() {
 }
 HW_EXPORT void hw_abandon() {
     disableCounting();
+    abandonGpu();
     abandonChannel();
 }
 HW_EXPORT void hw_fault(const char* text, std::int64_t bytes) {
@@ -128,10 +134,12 @@ HW_EXPORT std::int64_t hw_now() {
 HW_EXPORT void hw_begin(std::int64_t* out) {
     out[0] = beginOpWindow();
     out[1] = now();
+    enterOp(out[1]);
 }
 /// out[2]: live bytes, out[3]: highest since hw_begin, out[4]: end time, which is read first.
 HW_EXPORT void hw_end(std::int64_t* out) {
     out[4] = now();
+    leaveOp();
     const AllocationFigures figures = endOpWindow();
     out[2] = figures.live;
     out[3] = figures.peak;
@@ -154,6 +162,23 @@ int tagged(std::uint64_t address, std::uint64_t tag, int foreign, std::int64_t* 
 }
 
 }  // namespace
+
+/// As startGpu() and the others of agent/gpu.h.
+HW_EXPORT int hw_gpu_start(int required) {
+    return startGpu(required != 0);
+}
+HW_EXPORT int hw_gpu_begin(int required) {
+    return beginGpu(required != 0);
+}
+HW_EXPORT void hw_gpu_end() {
+    endGpu();
+}
+HW_EXPORT void hw_gpu_flush() {
+    flushGpu();
+}
+HW_EXPORT void hw_gpu_stop() {
+    stopGpu();
+}
 
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/attach.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <limits>
@@ -59,36 +60,28 @@ core::Status nextWay(Injector& injector, Clock::duration waited, bool& woken, bo
     return {};
 }
 
-core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
-    const auto mapped = mappedFiles(pid);
-    if (!mapped) return mapped.error();
-    std::vector<std::string> paths;
-    for (const MappedFile& file : *mapped) paths.push_back(file.path);
-    return frameworkOf(paths);
-}
-
 Error ended(pid_t pid, const std::string& when) {
     return {ErrorCode::Target, named(pid) + " ended " + when,
             "check the program's own output; list training processes with 'highwater ps'"};
 }
 
 /// Gets the agent in and waits until it answers.
-core::Status join(Server& server, Injector& injector, const AttachOptions& options,
+core::Status join(Server& server, Injector& injector, pid_t pid, const AttachOptions& options,
                   const Progress& progress) {
+    const std::size_t before = server.admitted();
     if (const core::Status posted = injector.post(); !posted) return posted.error();
     const auto begin = Clock::now();
     bool woken = false, loaded = false, told = false;
-    while (!server.everConnected()) {
+    while (server.admitted() == before) {
         server.poll(5);
         if (const std::string line = firstLine(server.errorPath()); !line.empty())
-            return Error{ErrorCode::Target,
-                         named(options.pid) + " could not load the agent: " + line,
+            return Error{ErrorCode::Target, named(pid) + " could not load the agent: " + line,
                          "start it with 'highwater record -- …' instead"};
-        if (server.everConnected()) break;
-        if (hasEnded(options.pid)) return ended(options.pid, "before it could be attached to");
+        if (server.admitted() > before) break;
+        if (hasEnded(pid)) return ended(pid, "before it could be attached to");
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM))
             return Error{ErrorCode::Target,
-                         "interrupted before " + named(options.pid) + " took the agent in", ""};
+                         "interrupted before " + named(pid) + " took the agent in", ""};
         const auto waited = Clock::now() - begin;
         if (const core::Status way = nextWay(injector, waited, woken, loaded); !way)
             return way.error();
@@ -96,16 +89,63 @@ core::Status join(Server& server, Injector& injector, const AttachOptions& optio
             std::ostringstream seconds;
             seconds << options.patience.count();
             return Error{ErrorCode::Target,
-                         named(options.pid) + " has been inside of one operation for " +
-                             seconds.str() + " s and could not take the agent in",
+                         named(pid) + " has been inside of one operation for " + seconds.str() +
+                             " s and could not take the agent in",
                          "try again, or start it with 'highwater record -- …' instead"};
         }
         if (!told && waited > std::chrono::seconds(2)) {
             told = true;
-            progress("waiting for " + named(options.pid) + " to reach a safe point");
+            progress("waiting for " + named(pid) + " to reach a safe point");
         }
     }
     return {};
+}
+
+std::vector<pid_t> allOf(const AttachOptions& options) {
+    std::vector<pid_t> pids{options.pid};
+    pids.insert(pids.end(), options.others.begin(), options.others.end());
+    return pids;
+}
+
+bool allEnded(const AttachOptions& options) {
+    const auto pids = allOf(options);
+    return std::all_of(pids.begin(), pids.end(), hasEnded);
+}
+
+/// A process that can be attached to and that nobody else may record meanwhile.
+struct Target {
+    pid_t pid;
+    Entries entries;
+    Claim claim;
+};
+
+core::Result<std::vector<Target>> claimAll(const AttachOptions& options, const std::string& agent) {
+    std::vector<Target> targets;
+    for (const pid_t pid : allOf(options)) {
+        const auto entries = checkTarget(pid, agent);
+        if (!entries) return entries.error();
+        auto claim = Claim::take(pid);
+        if (!claim) return claim.error();
+        targets.push_back({pid, *entries, std::move(*claim)});
+    }
+    return targets;
+}
+
+/// Gets the agent into each process; the longest time that one was stopped.
+core::Result<std::chrono::nanoseconds> joinAll(Server& server, const std::vector<Target>& targets,
+                                               const std::string& agent,
+                                               const AttachOptions& options,
+                                               const Progress& progress) {
+    std::chrono::nanoseconds longest{};
+    for (const Target& target : targets) {
+        Injector injector(target.pid, target.entries, agent, server.socketPath(),
+                          server.errorPath());
+        const core::Status joined = join(server, injector, target.pid, options, progress);
+        if (!joined) return joined.error();
+        longest = std::max(longest, injector.longestStop());
+        progress("attached to " + named(target.pid));
+    }
+    return longest;
 }
 
 /// Takes records in until there is a reason to end, which it returns; empty: all steps are there.
@@ -118,18 +158,19 @@ std::string receive(Server& server, const AttachOptions& options, const Progress
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM))
             return "the recording was interrupted";
         if (SignalFlag::raised(SIGUSR1)) return "the recording was ended by 'highwater detach'";
+        if (gpuRefusal(server, options)) return "CUPTI refuses";
         if (options.duration && Clock::now() - begin > *options.duration) return "the time is over";
         if (!server.connected())
-            return hasEnded(options.pid) ? "the process ended" : "the agent left the process";
+            return allEnded(options) ? "the process ended" : "the agent left the process";
     }
     return "";
 }
 
 /// Waits until nothing of ours runs in the process any more. False: it still might.
-bool leave(Server& server, pid_t pid) {
+bool leave(Server& server, const AttachOptions& options) {
     server.hangUp();
     const auto deadline = Clock::now() + kLeaveLimit;
-    while (server.connected() && !hasEnded(pid)) {
+    while (server.connected() && !allEnded(options)) {
         server.poll(5);
         if (Clock::now() > deadline) return false;
     }
@@ -161,16 +202,14 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     if (core::Status status = checkOptions(options); !status) return status.error();
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
-    const auto entries = checkTarget(options.pid, *agent);
-    if (!entries) return entries.error();
     AttachSummary summary;
     auto output = chooseOutput(options, wordsOf(options.pid));
+    const auto targets = claimAll(options, *agent);
+    if (!targets) return targets.error();
     if (!output) return output.error();
     summary.session = *output;
-    const auto claim = Claim::take(options.pid);
-    if (!claim) return claim.error();
     wire::ConfigRecord config = configOf(options, frameworkOfProcess(options.pid), progress);
-    config.flags |= wire::kConfigRunning;
+    config.flags = (config.flags | wire::kConfigRunning) & ~wire::kConfigNative;
     if (options.onOom) config.steps = 1;
     if (options.endless) config.steps = std::numeric_limits<std::int32_t>::max();
     const auto about = statusOf(options.pid);
@@ -179,16 +218,15 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     if (!server) return server.error();
 
     const SignalFlag interrupt(SIGINT), terminate(SIGTERM), detached(SIGUSR1);
-    Injector injector(options.pid, *entries, *agent, (*server)->socketPath(),
-                      (*server)->errorPath());
-    if (const core::Status joined = join(**server, injector, options, progress); !joined)
-        return joined.error();
-    summary.stopped = injector.longestStop();
-    progress("attached to " + named(options.pid));
+    (*server)->expect(targets->size());
+    const auto stopped = joinAll(**server, *targets, *agent, options, progress);
+    if (!stopped) return stopped.error();
+    summary.stopped = *stopped;
     yieldToProgram();
     const std::string why = receive(**server, options, progress);
-    const bool left = leave(**server, options.pid);
+    const bool left = leave(**server, options);
     const core::Status written = (*server)->finish();
+    if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, why);
     summarize(**server, options.endless ? 0 : options.onOom ? 1 : options.steps, summary);

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <optional>
+#include <vector>
 
 #include "profiler/attach/recording.h"
 
@@ -13,6 +14,7 @@ namespace hw::profiler {
 
 struct AttachOptions : CaptureOptions {
     pid_t pid = 0;
+    std::vector<pid_t> others;  // recorded into the same session, as further ranks
     /// Ends the recording whatever it has; without a number of steps there is no other end.
     std::optional<std::chrono::duration<double>> duration;
     bool endless = false;  // `steps` was not given, but `duration` was

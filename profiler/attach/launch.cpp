@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "profiler/wire/format.h"
 
@@ -19,14 +20,21 @@ namespace {
 std::vector<std::string> childEnvironment(const LaunchOptions& options) {
     std::vector<std::string> variables;
     std::string preloadBefore;
-    const std::string preload = "LD_PRELOAD=";
+    const std::string preload = "LD_PRELOAD=", injection = "CUDA_INJECTION64_PATH=";
+    bool injected = false;  // by another tool, which goes first
     for (char** variable = environ; *variable != nullptr; ++variable) {
         const std::string text = *variable;
         if (text.starts_with(preload))
             preloadBefore = text.substr(preload.size());
         else
             variables.push_back(text);
+        injected |= text.starts_with(injection) && text != injection;
     }
+    const auto library =
+        std::filesystem::path(options.agentPath).parent_path() / "libhighwater_cupti.so";
+    std::error_code ignored;
+    if (!injected && std::filesystem::exists(library, ignored))
+        variables.push_back(injection + library.string());
     variables.push_back(preload + options.agentPath +
                         (preloadBefore.empty() ? "" : ":" + preloadBefore));
     variables.push_back(std::string(wire::kPreloadVariable) + "=" + preloadBefore);

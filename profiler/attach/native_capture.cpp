@@ -16,6 +16,7 @@
 
 #include "core/base/digest.h"
 #include "profiler/agent/embedded.h"
+#include "profiler/attach/process.h"
 
 extern char** environ;
 
@@ -202,6 +203,14 @@ core::Result<FrameworkFiles> frameworkOf(const std::vector<std::string>& mappedF
         if (name.starts_with("libc10.so")) files.libc10 = resolved(path);
     }
     return withHeaders(files);
+}
+
+core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
+    const auto mapped = mappedFiles(pid);
+    if (!mapped) return mapped.error();
+    std::vector<std::string> paths;
+    for (const MappedFile& file : *mapped) paths.push_back(file.path);
+    return frameworkOf(paths);
 }
 
 core::Result<FrameworkFiles> frameworkOfPython(const std::string& python) {

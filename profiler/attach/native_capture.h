@@ -3,6 +3,8 @@
 // user's machine: its ABI is the framework's own, which no library that we could ship would fit.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,6 +22,8 @@ struct FrameworkFiles {
 
 /// Of a process that has mapped the framework. Errors: Target, saying what is missing.
 core::Result<FrameworkFiles> frameworkOf(const std::vector<std::string>& mappedFiles);
+/// Of a running process. Errors: as above, and where it cannot be looked into.
+core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid);
 /// Of what `python` would import. Errors: Target when it is no Python or has no framework.
 core::Result<FrameworkFiles> frameworkOfPython(const std::string& python);
 

@@ -3,6 +3,7 @@
 
 #include <sys/wait.h>
 
+#include <filesystem>
 #include <optional>
 
 #include "profiler/attach/claim.h"
@@ -22,6 +23,12 @@ constexpr int kDrainRounds = 40;
 Error noStep(const Server& server, const RecordOptions& options, int status) {
     const std::string program = "'" + options.command.front() + "'";
     const std::string ended = " (it " + describeExit(status) + ")";
+    const std::string name = std::filesystem::path(options.command.front()).filename().string();
+    const bool python = name.starts_with("python") || name == "torchrun";
+    if (!server.everConnected() && python)
+        return {ErrorCode::Target,
+                program + " ended before anything of it could be recorded" + ended,
+                "check the program's own output"};
     if (!server.everConnected())
         return {ErrorCode::Target,
                 program + " ended without starting Python" + ended + ": it is not Python",
@@ -49,20 +56,38 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 : "a step ends with an Optimizer.step; check the program's own output"};
 }
 
+/// Ranks that a launcher started can be detached from, and not be attached to meanwhile.
+class Claims {
+public:
+    void take(const std::vector<pid_t>& pids) {
+        for (; known_ < pids.size(); ++known_)
+            if (auto claim = Claim::take(pids[known_])) held_.push_back(std::move(*claim));
+    }
+
+private:
+    std::size_t known_ = 0;
+    std::vector<Claim> held_;
+};
+
 /// Takes records in until the program has ended; its wait status. The program goes on after the
 /// recording has been ended from outside.
-int receiveUntilExit(Server& server, Child& child, const Progress& progress) {
+int receiveUntilExit(Server& server, Child& child, const RecordOptions& options,
+                     const Progress& progress) {
     Receiver receiver(server, progress);
     std::optional<int> status;
+    Claims claims;
     bool detached = false;
     for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
         const bool received = receiver.poll();
         if (!status) status = child.poll();
         if (status && !received) ++drained;
-        if (!detached && (SignalFlag::raised(SIGUSR1) || server.failed())) {
+        claims.take(server.recordedProcesses());
+        const auto refused = gpuRefusal(server, options);
+        if (!detached && (refused || SignalFlag::raised(SIGUSR1) || server.failed())) {
             detached = true;
             server.hangUp();
-            progress("the recording was ended; the program goes on");
+            progress(refused ? refused->what + "; the program goes on"
+                             : "the recording was ended; the program goes on");
         }
     }
     return *status;
@@ -83,6 +108,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     auto server = Server::open(
         summary.session, configOf(options, frameworkOfPython(options.command.front()), progress));
     if (!server) return server.error();
+    (*server)->findNativeWith(findNative(progress));
 
     // While the program runs, an interrupt is for it; highwater ends when the program does.
     const SignalFlag ignored(SIGINT), detach(SIGUSR1);
@@ -92,10 +118,11 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     yieldToProgram();
     const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
-    const int status = receiveUntilExit(**server, *child, progress);
+    const int status = receiveUntilExit(**server, *child, options, progress);
     const core::Status written = (*server)->finish();
 
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);
     summarize(**server, options.onOom ? 1 : options.steps, summary);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -90,18 +91,34 @@ core::Result<std::string> findAgent(const std::string& given) {
 wire::ConfigRecord configOf(const CaptureOptions& options,
                             const core::Result<FrameworkFiles>& framework,
                             const Progress& progress) {
-    wire::ConfigRecord record{
-        options.steps, options.warmup, options.every,
-        (options.contents ? wire::kConfigContents : 0) | (options.onOom ? wire::kConfigOnOom : 0)};
+    wire::ConfigRecord record{options.steps, options.warmup, options.every,
+                              (options.contents ? wire::kConfigContents : 0) |
+                                  (options.onOom ? wire::kConfigOnOom : 0) |
+                                  (options.gpu ? wire::kConfigGpu : 0)};
     const char* way = std::getenv("HIGHWATER_CAPTURE");
     if (way != nullptr && std::string(way) == "python") return record;
-    if (!framework || options.onOom) return record;
+    if (options.onOom) return record;
+    if (!framework) {
+        record.flags |= wire::kConfigNative;
+        return record;
+    }
     const auto library = nativeCapture(*framework, progress);
     if (!library)
         progress("ops are seen through Python, which takes longer: " + library.error().what);
     else if (library->size() < sizeof(record.nativeCapture))
         std::strcpy(record.nativeCapture, library->c_str());
     return record;
+}
+
+Server::FindNative findNative(const Progress& progress) {
+    return [progress](pid_t pid) -> std::string {
+        const auto files = frameworkOfProcess(pid);
+        const auto library =
+            files ? nativeCapture(*files, progress) : core::Result<std::string>(files.error());
+        if (library) return *library;
+        progress("ops are seen through Python, which takes longer: " + library.error().what);
+        return "";
+    };
 }
 
 void yieldToProgram() {
@@ -122,6 +139,12 @@ bool Receiver::poll() {
     return received;
 }
 
+std::optional<core::Error> gpuRefusal(const Server& server, const CaptureOptions& options) {
+    const wire::RefusalRecord* refusal = options.gpu ? server.refusal() : nullptr;
+    if (refusal == nullptr) return std::nullopt;
+    return Error{ErrorCode::Target, refusal->what, refusal->hint};
+}
+
 std::string whatWasSeen(const Server& server) {
     std::string seen;
     if (server.saw(Milestone::Forward)) seen += "a forward with gradients";
@@ -140,8 +163,11 @@ void summarize(const Server& server, int stepsWanted, RecordSummary& summary) {
     summary.dropped = server.dropped();
     summary.ops = recorded.opsOfLastStep();
     summary.notes = server.notes();
-    for (const auto& fault : recorded.faults())
-        summary.notes.push_back("the shim gave up: " + fault);
+    if (const wire::RefusalRecord* refusal = server.refusal())
+        summary.notes.push_back("kernels, copies and driver memory are missing: " + refusal->what);
+    for (const auto& fault : server.faults()) summary.notes.push_back("the shim gave up: " + fault);
+    summary.processes = static_cast<std::int64_t>(server.recordedProcesses().size());
+    stepsWanted *= static_cast<int>(std::max<std::int64_t>(1, summary.processes));
     if (summary.steps < stepsWanted)
         summary.notes.push_back("the recording ended after " + std::to_string(summary.steps) +
                                 " of " + std::to_string(stepsWanted) + " steps");

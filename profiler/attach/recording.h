@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,15 +23,17 @@ struct CaptureOptions {
     int every = 1;          // record every n-th step
     bool contents = false;  // store the bytes of floating constants too
     bool onOom = false;     // record only the step that runs out of memory
+    bool gpu = false;       // without kernels, copies and driver memory, no recording
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 
 struct RecordSummary {
     std::string session;
-    std::int64_t steps = 0;
-    std::int64_t ops = 0;      // of the last step
-    std::int64_t dropped = 0;  // records that did not get into the session
-    int exitStatus = 0;        // of a launched program; 128 + signal where one ended it
+    std::int64_t steps = 0;      // of all processes
+    std::int64_t processes = 0;  // with a step
+    std::int64_t ops = 0;        // of the last step
+    std::int64_t dropped = 0;    // records that did not get into the session
+    int exitStatus = 0;          // of a launched program; 128 + signal where one ended it
     std::vector<std::string> notes;
 };
 
@@ -50,6 +53,10 @@ wire::ConfigRecord configOf(const CaptureOptions& options,
                             const core::Result<FrameworkFiles>& framework,
                             const Progress& progress);
 
+/// For a program that is not known before it runs (torchrun, a wrapper): looks for the framework in
+/// the process itself.
+Server::FindNative findNative(const Progress& progress);
+
 /// Records wait in the agent's queue: the program's own work goes first.
 void yieldToProgram();
 
@@ -67,6 +74,8 @@ private:
     bool capturing_ = false;
 };
 
+/// Where the options ask for the GPU and CUPTI refuses: why.
+std::optional<core::Error> gpuRefusal(const Server& server, const CaptureOptions& options);
 /// "a forward with gradients, a backward; 12 ops captured": how far a program without a step came.
 std::string whatWasSeen(const Server& server);
 /// Figures and notes of a recording with at least one step.

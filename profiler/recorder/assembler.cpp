@@ -33,7 +33,10 @@ bool decoded(const wire::Frame& frame, Record& record) {
 
 }  // namespace
 
-Assembler::Assembler(std::string sessionPath) : path_(std::move(sessionPath)) {}
+Assembler::Assembler(std::shared_ptr<SharedSession> session) : session_(std::move(session)) {}
+
+Assembler::Assembler(std::string sessionPath)
+    : Assembler(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
 core::Status Assembler::handle(const wire::Frame& frame) {
     const auto as = [&]<class Record>(Record record) -> Status {
@@ -41,6 +44,11 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return malformed("a malformed record of type " +
                              std::to_string(static_cast<int>(frame.type)));
         return take(std::move(record));
+    };
+    const auto onDevice = [&]<class Record>(Record record) -> Status {
+        if (!decoded(frame, record)) return malformed("a malformed record of the GPU");
+        device_.take(std::move(record));
+        return {};
     };
     using wire::Type;
     if (!process_ && frame.type >= Type::Layer && frame.type <= Type::StepConfirmed)
@@ -87,7 +95,20 @@ core::Status Assembler::handle(const wire::Frame& frame) {
         case Type::Done:
             done_ = true;
             return {};
+        case Type::Device:
+            return onDevice(wire::DeviceRecord{});
+        case Type::Clock:
+            return onDevice(wire::ClockRecord{});
+        case Type::Name:
+            return onDevice(wire::NameRecord{});
+        case Type::Activities:
+            return onDevice(wire::ActivitiesRecord{});
+        case Type::Footprint:
+            return onDevice(wire::FootprintRecord{});
+        case Type::Refusal:
+            return as(wire::RefusalRecord{});
         case Type::Config:
+        case Type::Native:
             break;
     }
     return malformed("a record that only a recorder sends");
@@ -321,6 +342,14 @@ core::Status Assembler::take(wire::GapRecord record) {
     });
     if (!repeated) pending_.gaps.push_back(std::move(row));
     return {};
+}
+
+core::Status Assembler::take(wire::RefusalRecord record) {
+    wire::GapRecord gap;
+    gap.what = "kernels, copies and driver memory";
+    gap.why = record.what;
+    refusal_ = std::move(record);
+    return take(std::move(gap));
 }
 
 core::Status Assembler::take(wire::FaultRecord record) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,6 +13,8 @@
 
 #include "core/base/result.h"
 #include "core/session/session.h"
+#include "profiler/recorder/device_records.h"
+#include "profiler/recorder/shared_session.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -19,9 +22,10 @@ namespace hw::profiler {
 
 /// Takes validated frames in; a step goes into the session, in one transaction, once it is known to
 /// be complete. Nothing of an unfinished step is ever written. The session file is created with the
-/// first finished step.
+/// first finished step of any process.
 class Assembler {
 public:
+    explicit Assembler(std::shared_ptr<SharedSession> session);
     explicit Assembler(std::string sessionPath);
 
     /// Errors: BadInput when the record is malformed or contradicts earlier ones (the stream cannot
@@ -32,11 +36,17 @@ public:
 
     bool saw(wire::Milestone milestone) const;
     bool started() const { return process_.has_value(); }
+    std::int64_t pid() const { return pid_; }  // as the process itself sees it
+    /// Among the processes of a distributed training; -1: it is none.
+    std::int64_t rank() const { return process_ ? process_->rank : -1; }
+    void setRank(std::int64_t rank) { process_->rank = rank; }
     bool done() const { return done_; }
     std::int64_t steps() const { return steps_; }
     std::int64_t opsOfLastStep() const { return opsOfLastStep_; }
     std::int64_t opsSeen() const { return nextOp_; }
     const std::vector<std::string>& faults() const { return faults_; }
+    /// CUPTI could not be used.
+    const std::optional<wire::RefusalRecord>& refusal() const { return refusal_; }
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
@@ -79,21 +89,34 @@ private:
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
     core::Status take(wire::FaultRecord record);
+    core::Status take(wire::RefusalRecord record);
     core::Status confirm();
 
     core::Status applyOp(const wire::OpRecord& record);
     core::Status openSession();
+    core::Status writeLayers();
+    core::Status writeGaps(std::optional<std::int64_t> step);
+    core::Status writeOp(core::OpRow row);
+    std::int64_t at(std::int64_t id) const { return member_->base + id; }
+    std::optional<std::int64_t> at(const std::optional<std::int64_t>& id) const {
+        return id ? std::optional(at(*id)) : id;
+    }
+    std::optional<std::int64_t> layerAt(const std::optional<std::int64_t>& id) const {
+        return id ? std::optional(layerIds_.at(static_cast<std::size_t>(*id))) : id;
+    }
     core::Status writeStep(const wire::StepEndRecord& end);
     core::Status writeRows(const wire::StepEndRecord& end);
     core::Status writeStorages(std::int64_t endSeq);
+    core::Status writeDeviceRecords(const core::StepRow* step);
     core::Status writeContents(std::int64_t step, std::int64_t endSeq);
     void settleCategories(std::int64_t endSeq);
     void discardBefore(std::int64_t seq);
     bool advance(std::int64_t seq);
     StorageState* storage(std::int64_t id);
 
-    std::string path_;
-    std::optional<core::Session> session_;
+    std::shared_ptr<SharedSession> session_;        // null: finished
+    std::optional<SharedSession::Member> member_;   // once a step is complete
+    std::vector<std::int64_t> layerIds_, stepIds_;  // of our layers and steps in the session
     std::optional<wire::ProcessRecord> process_;
     std::int64_t pid_ = 0;
     std::uint32_t milestones_ = 0;
@@ -103,6 +126,8 @@ private:
     std::int64_t nextOp_ = 0;
     std::int64_t lastSeq_ = -1;
     Pending pending_;
+    DeviceRecords device_;
+    std::optional<wire::RefusalRecord> refusal_;
     std::optional<wire::StepStartRecord> start_;
     std::optional<wire::StepEndRecord> end_;
     std::int64_t steps_ = 0;

@@ -49,11 +49,18 @@ bool sendWithFile(int socket, std::vector<std::byte> bytes, int file) {
     return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
 }
 
-bool isUser(int socket, uid_t user) {
+void sendNative(int socket, const std::string& library) {
+    std::vector<std::byte> path(wire::kPathBytes);
+    if (library.size() < path.size()) std::memcpy(path.data(), library.data(), library.size());
+    const std::vector<std::byte> frame = wire::encodeFrame(wire::Type::Native, path);
+    ::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL);  // who has gone needs no answer
+}
+
+std::optional<ucred> peerOf(int socket) {
     ucred peer{};
     socklen_t length = sizeof(peer);
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 &&
-           (peer.uid == geteuid() || peer.uid == user);
+    if (getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return std::nullopt;
+    return peer;
 }
 
 }  // namespace
@@ -68,7 +75,9 @@ core::Result<std::unique_ptr<Server>> Server::open(std::string sessionPath,
 }
 
 Server::Server(std::string sessionPath, wire::ConfigRecord config, uid_t user)
-    : sessionPath_(std::move(sessionPath)), config_(config), user_(user) {}
+    : config_(config),
+      user_(user),
+      session_(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
 core::Status Server::listen() {
     std::error_code error;
@@ -106,8 +115,9 @@ Server::~Server() {
 void Server::accept() {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
-    const bool admitted = isUser(socket, user_);
-    everConnected_ |= admitted;
+    const auto peer = peerOf(socket);
+    const bool admitted = peer && (peer->uid == geteuid() || peer->uid == user_);
+    admitted_ += admitted ? 1 : 0;
     auto connection = std::make_unique<Connection>();
     if (!admitted ||
         !sendWithFile(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config_)),
@@ -117,7 +127,8 @@ void Server::accept() {
     }
     ::fcntl(socket, F_SETFL, O_NONBLOCK);
     connection->socket = socket;
-    connection->assembler = std::make_unique<Assembler>(sessionPath_);
+    connection->pid = peer->pid;
+    connection->assembler = std::make_unique<Assembler>(session_);
     connections_.push_back(std::move(connection));
 }
 
@@ -132,6 +143,7 @@ bool Server::poll(int milliseconds) {
 }
 
 bool Server::pollOnce(int milliseconds) {
+    answer();
     std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
     for (const auto& connection : connections_)
         waiting.push_back({connection->socket, POLLIN, 0});  // -1 is passed over
@@ -170,24 +182,57 @@ void Server::takeFrames(Connection& connection) {
             ++dropped_;
             continue;
         }
-        if (frame->type == wire::Type::Process) {
-            if (owner_ != nullptr && owner_ != &connection) {
-                notes_.push_back("a second Python process with torch was not recorded");
-                connection.refused = true;
-                continue;
-            }
-            owner_ = &connection;
-        }
+        const std::int64_t steps = connection.assembler->steps();
         if (const core::Status status = connection.assembler->handle(*frame); !status) {
             if (written_) written_ = status;
             notes_.push_back(status.error().what);
             connection.refused = true;
         }
+        if (connection.assembler->steps() > steps) latest_ = &connection;
+        if (frame->type == wire::Type::Process && !connection.refused) introduce(connection);
     }
     if (!connection.reader.error().empty() && !connection.refused) {
         notes_.push_back("the agent's records broke off: " + connection.reader.error());
         connection.refused = true;
     }
+}
+
+/// A process has introduced itself.
+void Server::introduce(Connection& connection) {
+    if ((config_.flags & wire::kConfigNative) != 0 && findNative_ && admits(connection))
+        connection.native = std::async(std::launch::async, findNative_, connection.pid);
+    else if ((config_.flags & wire::kConfigNative) != 0)
+        sendNative(connection.socket, "");
+    if (!admits(connection)) {
+        notes_.push_back("a second Python process with torch was not recorded");
+        connection.refused = true;
+        return;
+    }
+    if (std::find(owners_.begin(), owners_.end(), &connection) != owners_.end()) return;
+    distributed_ |= owners_.empty() && connection.assembler->rank() >= 0;
+    if (connection.assembler->rank() < 0)
+        connection.assembler->setRank(static_cast<std::int64_t>(owners_.size()));
+    owners_.push_back(&connection);
+}
+
+/// Processes whose native capture has been found, or built, go on.
+void Server::answer() {
+    for (auto& connection : connections_) {
+        if (!connection->native.valid() ||
+            connection->native.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+            continue;
+        const std::string path = connection->native.get();
+        if (connection->socket >= 0) sendNative(connection->socket, path);
+    }
+}
+
+bool Server::admits(const Connection& connection) const {
+    if (owners_.size() < expected_) return true;
+    const std::int64_t rank = connection.assembler->rank();
+    // A rank of the same training, which is not recorded yet.
+    return distributed_ && rank >= 0 &&
+           std::none_of(owners_.begin(), owners_.end(),
+                        [&](const Connection* owner) { return owner->assembler->rank() == rank; });
 }
 
 void Server::close(Connection& connection) {
@@ -212,7 +257,14 @@ void Server::hangUp() {
 
 core::Status Server::finish() {
     for (auto& connection : connections_) close(*connection);
+    session_.reset();  // with it, the file is closed
     return written_;
+}
+
+bool Server::done() const {
+    return owners_.size() >= expected_ &&
+           std::all_of(owners_.begin(), owners_.end(),
+                       [](const Connection* owner) { return owner->assembler->done(); });
 }
 
 bool Server::saw(wire::Milestone milestone) const {
@@ -221,12 +273,34 @@ bool Server::saw(wire::Milestone milestone) const {
     return false;
 }
 
+const wire::RefusalRecord* Server::refusal() const {
+    for (const auto& connection : connections_)
+        if (const auto& refusal = connection->assembler->refusal()) return &*refusal;
+    return nullptr;
+}
+
 const Assembler* Server::recorded() const {
-    return owner_ == nullptr ? nullptr : owner_->assembler.get();
+    if (latest_ != nullptr) return latest_->assembler.get();
+    return owners_.empty() ? nullptr : owners_.front()->assembler.get();
+}
+
+std::vector<std::string> Server::faults() const {
+    std::vector<std::string> all;
+    for (const Connection* owner : owners_)
+        all.insert(all.end(), owner->assembler->faults().begin(), owner->assembler->faults().end());
+    return all;
+}
+
+std::vector<pid_t> Server::recordedProcesses() const {
+    std::vector<pid_t> all;
+    for (const Connection* owner : owners_) all.push_back(owner->pid);
+    return all;
 }
 
 std::int64_t Server::steps() const {
-    return owner_ == nullptr ? 0 : owner_->assembler->steps();
+    std::int64_t sum = 0;
+    for (const Connection* owner : owners_) sum += owner->assembler->steps();
+    return sum;
 }
 
 }  // namespace hw::profiler

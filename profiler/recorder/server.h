@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,9 +21,14 @@ namespace hw::profiler {
 
 /// Listens in a new folder that only this user may enter (and, for root, the user whose process is
 /// recorded), and admits only processes of these two.
-/// The first process that brings a framework is recorded into the session; others are noted.
+/// The first process that brings a framework is recorded into the session, with the other ranks of
+/// its training, or with all processes that were asked for; others are noted.
 class Server {
 public:
+    /// Answers a process that asks for the native capture: the library, "" where there is none.
+    /// Called on a thread of its own, since building it takes long.
+    using FindNative = std::function<std::string(pid_t)>;
+
     /// Errors: Internal when no socket can be made.
     /// `user`: whose process is recorded, where that is not ours.
     static core::Result<std::unique_ptr<Server>> open(std::string sessionPath,
@@ -31,26 +38,34 @@ public:
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
+    void findNativeWith(FindNative find) { findNative_ = std::move(find); }
+    /// So many processes are to be recorded, whether or not they are ranks of one training.
+    void expect(std::size_t processes) { expected_ = processes; }
     const std::string& socketPath() const { return socketPath_; }
     /// A path in the private folder for what a process cannot say through the socket.
     std::string errorPath() const { return folder_ + "/error"; }
     /// Waits for records for at most `milliseconds` and takes them in. False: nothing came.
     bool poll(int milliseconds);
     bool connected() const;  // an agent is on the line
-    bool everConnected() const { return everConnected_; }
+    bool everConnected() const { return admitted_ > 0; }
+    std::size_t admitted() const { return admitted_; }
     /// Asks the agents to leave; the connections end when they have. What has not been taken in by
     /// now is not recorded.
     void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
 
-    /// The agent has captured all that it was asked for.
-    bool done() const { return owner_ != nullptr && owner_->assembler->done(); }
+    /// The agents have captured all that they were asked for.
+    bool done() const;
     bool saw(wire::Milestone milestone) const;
     /// Nothing more can be recorded: finish() will say why.
     bool failed() const { return !written_; }
-    const Assembler* recorded() const;  // null: no process with a framework
-    std::int64_t steps() const;
+    /// CUPTI could not be used in the recorded process.
+    const wire::RefusalRecord* refusal() const;
+    const Assembler* recorded() const;  // null: no process with a framework; the one last heard of
+    std::vector<std::string> faults() const;
+    std::vector<pid_t> recordedProcesses() const;
+    std::int64_t steps() const;  // of all processes
     const std::vector<std::string>& notes() const { return notes_; }
     std::int64_t dropped() const { return dropped_; }
 
@@ -58,9 +73,11 @@ private:
     struct Connection {
         int socket = -1;
         RingReader ring;
+        pid_t pid = 0;
         wire::FrameReader reader;
         std::unique_ptr<Assembler> assembler;
-        bool refused = false;  // records are read and thrown away
+        std::future<std::string> native;  // the answer that the process waits for
+        bool refused = false;             // records are read and thrown away
     };
 
     Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
@@ -70,16 +87,22 @@ private:
     bool receive(Connection& connection, bool all);
     void takeFrames(Connection& connection);
     void close(Connection& connection);
+    bool admits(const Connection& connection) const;
+    void introduce(Connection& connection);
+    void answer();
 
-    std::string sessionPath_;
     wire::ConfigRecord config_;
     uid_t user_;  // besides ourselves
     std::string folder_, socketPath_;
     int listener_ = -1;
-    bool everConnected_ = false;
     bool leaving_ = false;
+    std::size_t admitted_ = 0, expected_ = 1;
+    bool distributed_ = false;  // the first process is a rank
+    FindNative findNative_;
+    std::shared_ptr<SharedSession> session_;
     std::vector<std::unique_ptr<Connection>> connections_;
-    Connection* owner_ = nullptr;
+    std::vector<Connection*> owners_;     // whose steps are recorded
+    const Connection* latest_ = nullptr;  // of them: whose step came last
     core::Status written_;
     std::int64_t dropped_ = 0;
     std::vector<std::string> notes_;

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
+#include <string_view>
 
 #include "profiler/recorder/assembler.h"
 
@@ -18,6 +20,25 @@ std::string hostName() {
     return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
 
+/// Adds `base` to the tensor ids in an op's arguments: {"t":12}. No text can hold these characters,
+/// since its quotation marks are escaped.
+void moveTensors(std::string& arguments, std::int64_t base) {
+    static constexpr std::string_view kTensor = "{\"t\":";
+    std::string moved;
+    std::size_t from = 0;
+    for (std::size_t at; (at = arguments.find(kTensor, from)) != std::string::npos;) {
+        at += kTensor.size();
+        std::size_t end = at;
+        while (end < arguments.size() && arguments[end] >= '0' && arguments[end] <= '9') ++end;
+        std::int64_t id = 0;
+        std::from_chars(arguments.data() + at, arguments.data() + end, id);
+        moved.append(arguments, from, at - from);
+        moved += std::to_string(id + base);
+        from = end;
+    }
+    arguments = moved.append(arguments, from);
+}
+
 /// Stops at the first error.
 #define HW_TRY(expression) \
     if (Status status = (expression); !status) return status
@@ -25,10 +46,7 @@ std::string hostName() {
 }  // namespace
 
 core::Status Assembler::openSession() {
-    if (session_) return {};
-    auto created = core::Session::create(path_);
-    if (!created) return created.error();
-    session_.emplace(std::move(*created));
+    if (member_) return {};
     core::ProcessRow row;
     row.pid = pid_;
     row.command = process_->command;
@@ -36,7 +54,11 @@ core::Status Assembler::openSession() {
     row.framework = process_->framework;
     row.frameworkVersion = process_->version;
     row.startedNs = process_->startedNs;
-    return session_->insert(row);
+    row.rank = static_cast<int>(std::max<std::int64_t>(0, process_->rank));
+    const auto entered = session_->enter(std::move(row));
+    if (!entered) return entered.error();
+    member_ = *entered;
+    return {};
 }
 
 /// What nobody has claimed: read by forward and not computed, an input; computed, temporary.
@@ -52,24 +74,67 @@ void Assembler::settleCategories(std::int64_t endSeq) {
 }
 
 core::Status Assembler::writeStorages(std::int64_t endSeq) {
+    core::Session& session = session_->session();
     for (const std::int64_t id : pending_.storages) {
         StorageState& state = storages_.at(id);
         if (state.row.allocSeq >= endSeq) continue;
         core::StorageRow row = state.row;
         if (row.freeSeq && *row.freeSeq >= endSeq) row.freeSeq.reset();
-        HW_TRY(session_->insert(row));
+        row.id = at(row.id);
+        row.layer = layerAt(row.layer);
+        row.creator = at(row.creator);
+        row.allocSeq = at(row.allocSeq);
+        row.freeSeq = at(row.freeSeq);
+        HW_TRY(session.insert(row));
         state.written = true;
     }
     for (const std::int64_t id : pending_.changed) {
         const core::StorageRow& row = storages_.at(id).row;
-        HW_TRY(session_->setCategory(id, row.category, row.layer));
-        HW_TRY(session_->setStorageBytes(id, row.bytes));
+        HW_TRY(session.setCategory(at(id), row.category, layerAt(row.layer)));
+        HW_TRY(session.setStorageBytes(at(id), row.bytes));
     }
     for (const std::int64_t id : pending_.frees) {
         const core::StorageRow& row = storages_.at(id).row;
-        if (*row.freeSeq < endSeq) HW_TRY(session_->setFreed(id, *row.freeSeq));
+        if (*row.freeSeq < endSeq) HW_TRY(session.setFreed(at(id), at(*row.freeSeq)));
     }
     return {};
+}
+
+core::Status Assembler::writeLayers() {
+    for (core::LayerRow row : pending_.layers) {
+        row.parent = layerAt(row.parent);
+        const auto id = session_->layer(std::move(row));
+        if (!id) return id.error();
+        layerIds_.push_back(*id);
+    }
+    return {};
+}
+
+/// `step`: in the session; the step being written, none when the recording ends.
+core::Status Assembler::writeGaps(std::optional<std::int64_t> step) {
+    for (core::GapRow row : pending_.gaps) {
+        const auto known = static_cast<std::int64_t>(stepIds_.size());
+        if (row.step)
+            row.step = *row.step < known ? stepIds_[static_cast<std::size_t>(*row.step)] : step;
+        HW_TRY(session_->session().insert(row));
+    }
+    return {};
+}
+
+core::Status Assembler::writeOp(core::OpRow row) {
+    const core::Nanoseconds duration = row.duration;
+    if (member_->base > 0) {
+        row.id = at(row.id);
+        row.seq = at(row.seq);
+        for (auto& input : row.inputs) input.tensor = at(input.tensor);
+        for (auto& output : row.outputs) output.tensor = at(output.tensor);
+        for (auto& write : row.writes) write.storage = at(write.storage);
+        moveTensors(row.args, member_->base);
+    }
+    row.layer = layerAt(row.layer);
+    if (device_.any())
+        device_.op({row.beginNs, row.beginNs + duration.count(), row.thread, row.id});
+    return session_->session().insert(row);
 }
 
 core::Status Assembler::writeContents(std::int64_t step, std::int64_t endSeq) {
@@ -80,33 +145,53 @@ core::Status Assembler::writeContents(std::int64_t step, std::int64_t endSeq) {
         const bool whole = static_cast<std::int64_t>(item.data.size()) == item.total;
         if (item.seq >= endSeq || !constant || !whole || !stored.insert(item.storage).second)
             continue;
-        HW_TRY(session_->insertContents(step, item.storage, item.data));
+        HW_TRY(session_->session().insertContents(step, at(item.storage), item.data));
     }
     for (const auto& [seq, generator] : pending_.generators)
         if (seq < endSeq && seeded.insert(generator.id).second)
-            HW_TRY(session_->insertGenerator(step, generator));
+            HW_TRY(session_->session().insertGenerator(step, generator));
     return {};
 }
 
+core::Status Assembler::writeDeviceRecords(const core::StepRow* step) {
+    try {
+        device_.write(session_->session(), session_->trace(), step == nullptr ? 0 : step->beginNs,
+                      step == nullptr ? 0 : step->endNs, step == nullptr);
+        return {};
+    } catch (const core::DatabaseError& error) {
+        return core::badInput(
+            "writing what the GPU did to '" + session_->path() + "' failed: " + error.message,
+            "check that the folder is writable and has room");
+    }
+}
+
 core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
-    for (const auto& layer : pending_.layers) HW_TRY(session_->insert(layer));
+    core::Session& session = session_->session();
+    HW_TRY(writeLayers());
     settleCategories(end.seq);
     HW_TRY(writeStorages(end.seq));
-    for (const auto& [seq, tensor] : pending_.tensors)
-        if (storages_.at(tensor.storage).row.allocSeq < end.seq && seq < end.seq)
-            HW_TRY(session_->insert(tensor));
+    for (const auto& [seq, tensor] : pending_.tensors) {
+        if (storages_.at(tensor.storage).row.allocSeq >= end.seq || seq >= end.seq) continue;
+        core::TensorRow row = tensor;
+        row.id = at(row.id);
+        row.storage = at(row.storage);
+        row.creator = at(row.creator);
+        HW_TRY(session.insert(row));
+    }
     opsOfLastStep_ = 0;
-    for (const auto& op : pending_.ops) {
+    for (auto& op : pending_.ops) {
         if (op.seq >= end.seq) break;
-        HW_TRY(session_->insert(op));
+        HW_TRY(writeOp(std::move(op)));  // of what is left, only its seq is looked at
         ++opsOfLastStep_;
     }
-    for (const auto& gap : pending_.gaps) HW_TRY(session_->insert(gap));
-    HW_TRY(writeContents(steps_, end.seq));
     core::StepRow row;
-    row.id = steps_;
-    row.firstSeq = start_->seq;
-    row.endSeq = end.seq;
+    row.id = session_->nextStep();
+    stepIds_.push_back(row.id);
+    HW_TRY(writeGaps(row.id));
+    HW_TRY(writeContents(row.id, end.seq));
+    row.process = member_->process;
+    row.firstSeq = at(start_->seq);
+    row.endSeq = at(end.seq);
     row.beginNs = start_->timeNs;
     row.endNs = end.timeNs;
     if (end.peak > 0) {
@@ -114,14 +199,17 @@ core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
         row.allocatorPeakBytes = end.peak;
     }
     row.environment = end.environment;
-    return session_->insert(row, end.tensors);
+    std::vector<std::int64_t> finals;
+    for (const std::int64_t id : end.tensors) finals.push_back(at(id));
+    HW_TRY(session.insert(row, finals));
+    return writeDeviceRecords(&row);
 }
 
 core::Status Assembler::writeStep(const wire::StepEndRecord& end) {
     HW_TRY(openSession());
-    HW_TRY(session_->begin());
+    HW_TRY(session_->session().begin());
     HW_TRY(writeRows(end));
-    HW_TRY(session_->commit());
+    HW_TRY(session_->session().commit());
     ++steps_;
     // Keep what came after the end: the beginning of the next step.
     const auto before = [&](std::int64_t seq) { return seq < end.seq; };
@@ -148,11 +236,14 @@ core::Status Assembler::confirm() {
 }
 
 core::Status Assembler::finish() {
+    if (!session_) return {};
     if (start_ && end_) HW_TRY(confirm());
-    if (session_ && !pending_.gaps.empty()) {
-        HW_TRY(session_->begin());
-        for (const auto& gap : pending_.gaps) HW_TRY(session_->insert(gap));
-        HW_TRY(session_->commit());
+    if (member_ && (device_.any() || !pending_.gaps.empty())) {
+        core::Session& session = session_->session();
+        HW_TRY(session.begin());
+        HW_TRY(writeDeviceRecords(nullptr));
+        HW_TRY(writeGaps(std::nullopt));
+        HW_TRY(session.commit());
         pending_.gaps.clear();
     }
     session_.reset();

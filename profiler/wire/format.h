@@ -5,7 +5,7 @@
 // All numbers are little-endian; a string is a u32 length and its bytes. Payloads:
 //
 //   Hello          i64 pid
-//   Process        str framework, str version, str command, i64 started_ns
+//   Process        str framework, str version, str command, i64 started_ns, i64 rank (-1)
 //   Milestone      u32 what
 //   Layer          i64 id, i64 parent (-1), str path, str type
 //   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device
@@ -27,7 +27,15 @@
 //   Gap            i64 begin_ns, end_ns; str what, why
 //   Fault          str what
 //   Done           nothing
+//   Device         i64 ordinal, capacity; str name
+//   Clock          i64 device_ns, host_ns, width_ns: two clocks at one moment, and how sure that is
+//   Name           i64 id; str text: a kernel or a range, before the first that is called so
+//   Activities     u32 n, Activity[n] (activity.h)
+//   Refusal        u32 code; str what, hint: CUPTI cannot be used
+//   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
 //   Config         i32 steps, warmup, every; u32 flags; char nativeCapture[kPathBytes]
+//                  (from the recorder to the agent)
+//   Native         char nativeCapture[kPathBytes]: found once the process has said what it is
 //                  (from the recorder to the agent)
 //
 // A step ends provisionally with every Optimizer.step; the last StepEnd before a StepConfirmed, or
@@ -39,7 +47,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;
@@ -65,7 +73,14 @@ enum class Type : std::uint16_t {
     Gap = 16,
     Fault = 17,
     Done = 18,
+    Device = 19,
+    Clock = 20,
+    Name = 21,
+    Activities = 22,
+    Refusal = 23,
+    Footprint = 24,
     Config = 64,
+    Native = 65,
 };
 
 /// What the agent has seen so far, so that a recording without a step can say how far it came.
@@ -81,6 +96,8 @@ enum class Milestone : std::uint32_t {
 inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
 inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to a running program
 inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the step that fails so
+inline constexpr std::uint32_t kConfigGpu = 8;       // Config flag: without CUPTI, no recording
+inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native frame answers Process
 
 /// Of the path of the native capture library, with its final 0.
 inline constexpr std::uint32_t kPathBytes = 1024;

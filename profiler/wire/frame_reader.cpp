@@ -16,8 +16,9 @@ static_assert(sizeof(Header) == kHeaderBytes);
 
 bool knownType(std::uint16_t type) {
     return (type >= static_cast<std::uint16_t>(Type::Hello) &&
-            type <= static_cast<std::uint16_t>(Type::Done)) ||
-           type == static_cast<std::uint16_t>(Type::Config);
+            type <= static_cast<std::uint16_t>(Type::Footprint)) ||
+           type == static_cast<std::uint16_t>(Type::Config) ||
+           type == static_cast<std::uint16_t>(Type::Native);
 }
 
 std::string headerError(const Header& header) {

@@ -74,7 +74,8 @@ bool decode(Payload payload, HelloRecord& record) {
 
 bool decode(Payload payload, ProcessRecord& record) {
     Fields fields(payload);
-    return fields.read(record.framework, record.version, record.command, record.startedNs) &&
+    return fields.read(record.framework, record.version, record.command, record.startedNs,
+                       record.rank) &&
            fields.done();
 }
 
@@ -181,6 +182,45 @@ bool decode(Payload payload, GapRecord& record) {
 bool decode(Payload payload, FaultRecord& record) {
     Fields fields(payload);
     return fields.read(record.what) && fields.done();
+}
+
+bool decode(Payload payload, DeviceRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.ordinal, record.capacity, record.name) && fields.done();
+}
+
+bool decode(Payload payload, ClockRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.deviceNs, record.hostNs, record.widthNs) && fields.done();
+}
+
+bool decode(Payload payload, NameRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.id, record.text) && fields.done();
+}
+
+bool decode(Payload payload, ActivitiesRecord& record) {
+    Fields fields(payload);
+    std::size_t n = 0;
+    std::vector<std::byte> data;
+    if (!fields.count(n, sizeof(Activity))) return false;
+    fields.rest(data);
+    if (data.size() != n * sizeof(Activity)) return false;
+    record.activities.resize(n);
+    if (n > 0) std::memcpy(record.activities.data(), data.data(), data.size());
+    for (const Activity& activity : record.activities)
+        if (activity.kind == 0 || activity.kind >= kActivityKinds) return false;
+    return true;
+}
+
+bool decode(Payload payload, RefusalRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.code, record.what, record.hint) && fields.done();
+}
+
+bool decode(Payload payload, FootprintRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.timeNs, record.ordinal, record.bytes) && fields.done();
 }
 
 std::vector<std::byte> encode(const ConfigRecord& record) {

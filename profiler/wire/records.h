@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "profiler/wire/activity.h"
 #include "profiler/wire/format.h"
 
 namespace hw::profiler::wire {
@@ -20,7 +21,7 @@ struct HelloRecord {
 };
 struct ProcessRecord {
     std::string framework, version, command;
-    std::int64_t startedNs = 0;
+    std::int64_t startedNs = 0, rank = -1;  // -1: not of a distributed training
 };
 struct MilestoneRecord {
     std::uint32_t what = 0;
@@ -95,6 +96,27 @@ struct GapRecord {
 struct FaultRecord {
     std::string what;
 };
+struct DeviceRecord {
+    std::int64_t ordinal = 0, capacity = 0;
+    std::string name;
+};
+struct ClockRecord {
+    std::int64_t deviceNs = 0, hostNs = 0, widthNs = 0;
+};
+struct NameRecord {
+    std::int64_t id = 0;
+    std::string text;
+};
+struct ActivitiesRecord {
+    std::vector<Activity> activities;
+};
+struct RefusalRecord {
+    std::uint32_t code = 0;
+    std::string what, hint;
+};
+struct FootprintRecord {
+    std::int64_t timeNs = 0, ordinal = 0, bytes = 0;
+};
 struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
@@ -117,6 +139,12 @@ bool decode(Payload payload, StepStartRecord& record);
 bool decode(Payload payload, StepEndRecord& record);
 bool decode(Payload payload, GapRecord& record);
 bool decode(Payload payload, FaultRecord& record);
+bool decode(Payload payload, DeviceRecord& record);
+bool decode(Payload payload, ClockRecord& record);
+bool decode(Payload payload, NameRecord& record);
+bool decode(Payload payload, ActivitiesRecord& record);
+bool decode(Payload payload, RefusalRecord& record);
+bool decode(Payload payload, FootprintRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 
 }  // namespace hw::profiler::wire

@@ -4,14 +4,12 @@
 import json
 import os
 import signal
-import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
-import textwrap
 import unittest
 
+from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
 
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
@@ -32,19 +30,7 @@ for step in range(int(sys.argv[1]) if len(sys.argv) > 1 else 3):
 """
 
 
-class Recording(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.session = os.path.join(self.folder, "s.hws")
-
-    def script(self, text, name="train.py"):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(textwrap.dedent(text))
-        return path
-
+class Recording(InFolder):
     def record(self, *command, options=(), session=None, environment=None):
         return subprocess.run(
             [HIGHWATER, "record", "--json", "-o", session or self.session, *options, "--",
@@ -54,13 +40,6 @@ class Recording(unittest.TestCase):
         done = self.record(*command, options=options, environment=environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout), done.stderr
-
-    def query(self, sql):
-        database = sqlite3.connect(self.session)
-        try:
-            return database.execute(sql).fetchall()
-        finally:
-            database.close()
 
     def info(self):
         done = subprocess.run([HIGHWATER, "info", "--json", self.session], capture_output=True,

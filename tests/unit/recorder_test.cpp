@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 
 #include "core/memory/evaluate.h"
+#include "core/session/database.h"
 #include "core/session/session.h"
 #include "profiler/attach/record.h"
 #include "profiler/recorder/assembler.h"
@@ -55,8 +57,8 @@ protected:
 
     void introduce() {
         ok(Type::Hello, I64{42});
-        ok(Type::Process, std::string("pytorch"), std::string("1.13"), std::string("train"),
-           I64{1});
+        ok(Type::Process, std::string("pytorch"), std::string("1.13"), std::string("train"), I64{1},
+           I64{0});
         ok(Type::Layer, I64{0}, I64{-1}, std::string("(root)"), std::string("Net"));
     }
     core::Status storage(I64 id, I64 seq, I64 bytes, I64 creator) {
@@ -77,7 +79,7 @@ protected:
         fields.one(std::uint8_t{0});
         fields.one(std::string("aten::relu"));
         fields.one(std::string());
-        fields.one(std::string("{\"a\":[],\"k\":{}}"));
+        fields.one("{\"a\":[{\"t\":" + std::to_string(in) + "},\"{\\\"t\\\":7}\"],\"k\":{}}");
         fields.one(std::uint32_t{1});
         fields.one(in);
         fields.one(std::int32_t{version});
@@ -145,6 +147,102 @@ TEST_F(Recorder, AFinishedStepBecomesAGraph) {
     const auto judged = core::evaluate(*graph, core::baselineSchedule(*graph));
     EXPECT_TRUE(judged.valid) << judged.why;
     EXPECT_EQ(judged.peak, core::Bytes(216));
+}
+
+TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
+    const auto activity = [](wire::ActivityKind kind, std::uint32_t correlation, I64 begin, I64 end,
+                             I64 value) {
+        wire::Activity made;
+        made.kind = static_cast<std::uint8_t>(kind);
+        made.correlation = correlation;
+        made.stream = kind == wire::ActivityKind::Api ? 1 : 7;
+        made.begin = begin, made.end = end, made.value = value;
+        made.name = 1;
+        return made;
+    };
+    const auto send = [&](std::initializer_list<wire::Activity> list) {
+        std::vector<std::byte> bytes(4 + list.size() * sizeof(wire::Activity));
+        const auto count = static_cast<std::uint32_t>(list.size());
+        std::memcpy(bytes.data(), &count, 4);
+        std::memcpy(bytes.data() + 4, list.begin(), list.size() * sizeof(wire::Activity));
+        return assembler_->handle({Type::Activities, bytes});
+    };
+    using wire::ActivityKind;
+    ok(Type::Clock, I64{100'000}, I64{0}, I64{10});  // the device's clock is ahead, and slow
+    ok(Type::Name, I64{1}, std::string("gemm"));
+    beginStep();  // its op runs from 1000 to 1050 on thread 1
+    EXPECT_TRUE(send({activity(ActivityKind::External, 5, 0, 0, 1000),
+                      activity(ActivityKind::Kernel, 5, 101'100, 101'200, 0),
+                      activity(ActivityKind::Api, 6, 101'020, 101'030, 0)}));
+    end(2, {1});
+    ok(Type::StepConfirmed);
+    // What a step's kernels took comes later than the step's end; nothing tells whose the last is.
+    EXPECT_TRUE(send({activity(ActivityKind::Copy, 6, 101'300, 101'400, 64),
+                      activity(ActivityKind::Kernel, 9, 102'000, 102'100, 0),
+                      activity(ActivityKind::Kernel, 9, 900'000, 900'100, 0)}));
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto figures = [&](const char* sql) {
+        core::Statement statement(session->database(), sql);
+        std::vector<std::optional<I64>> row;
+        while (statement.step()) row.push_back(statement.optionalInteger(0));
+        return row;
+    };
+    using Row = std::vector<std::optional<I64>>;
+    EXPECT_EQ(figures("SELECT op FROM kernels ORDER BY begin_ns"), (Row{0, std::nullopt}));
+    EXPECT_EQ(figures("SELECT begin_ns FROM kernels WHERE name = 'gemm'"), (Row{1100, 2000}));
+    EXPECT_EQ(figures("SELECT op FROM copies WHERE bytes = 64"), Row{0})
+        << "by the thread and the time of its call";
+    EXPECT_EQ(figures("SELECT device_ns FROM ops"), Row{100});
+    EXPECT_FALSE(send({activity(static_cast<ActivityKind>(99), 1, 0, 0, 0)})) << "an unknown kind";
+}
+
+TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {
+    const auto shared = std::make_shared<SharedSession>(path());
+    auto other = std::make_unique<Assembler>(shared);
+    assembler_ = std::make_unique<Assembler>(shared);
+    for (int process = 0; process < 2; ++process, std::swap(assembler_, other)) {
+        beginStep();  // storage 0 outlives the step
+        end(2, {0, 1});
+        ok(Type::Gap, I64{0}, I64{0}, std::string("something"), std::to_string(process));
+    }
+    for (int process = 0; process < 2; ++process, std::swap(assembler_, other)) {
+        ok(Type::StepConfirmed);
+        ASSERT_TRUE(assembler_->finish());
+    }
+    assembler_.reset(), other.reset();
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto steps = session->steps();
+    ASSERT_TRUE(steps);
+    ASSERT_EQ(steps->size(), 2u);
+    for (std::int64_t i = 0; i < 2; ++i) {
+        EXPECT_EQ((*steps)[i].process, i + 1);
+        EXPECT_EQ((*steps)[i].firstSeq, i * core::kIdsOfProcess + 1);
+        const auto graph = core::loadGraph(*session, i);
+        ASSERT_TRUE(graph) << graph.error().what;
+        EXPECT_EQ(graph->storages.size(), 2u) << "none of the other process's";
+        const auto ops = session->ops(i);
+        ASSERT_TRUE(ops);
+        ASSERT_EQ(ops->size(), 1u);
+        EXPECT_EQ(ops->front().args, "{\"a\":[{\"t\":" + std::to_string(i * core::kIdsOfProcess) +
+                                         "},\"{\\\"t\\\":7}\"],\"k\":{}}");
+        EXPECT_EQ((*session->gaps())[i].step, i);
+    }
+    EXPECT_EQ(session->counts()->layers, 1);
+    EXPECT_EQ(session->processes()->size(), 2u);
+}
+
+TEST(DeviceClock, RunsStraightBetweenTwoMoments) {
+    DeviceClock clock;
+    clock.add({3'000, 1'200, 40});  // the order of arrival does not matter
+    clock.add({1'000, 200, 10});
+    EXPECT_EQ(clock.toHost(2'000), 700);
+    EXPECT_EQ(clock.toHost(500), -300);
+    EXPECT_EQ(clock.toHost(4'000), 2'200);
+    EXPECT_EQ(clock.describe(),
+              "{\"offset_ns\":-800,\"drift_ppb\":-500000000,\"uncertainty_ns\":40,\"moments\":2}");
 }
 
 TEST_F(Recorder, AStreamThatBreaksOffKeepsTheStepThatHadEnded) {

@@ -103,6 +103,7 @@ class Capture:
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
         self.contents = bool(config[3] & 1)
+        self.needs_gpu = bool(config[3] & 8)
         self.registry = Registry(self.contents)
         self.entered = False
         self.layers = Layers()
@@ -126,6 +127,7 @@ class Capture:
         if _python_dispatch._get_current_dispatch_mode() is not None:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
+        blocking.hw_gpu_begin(self.needs_gpu)
         self.thread = _thread.get_ident()
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
             else native.load(self.contents)
@@ -137,11 +139,15 @@ class Capture:
             self.mode = self.registry
             self.quick = self.thread
             self.moved()
-            return True
-        if not self.timing.fresh_ns:
-            self.timing.calibrate()
-        self.mode = Mode(self)
-        self.mode.__enter__()
+        else:
+            if not self.timing.fresh_ns:
+                self.timing.calibrate()
+            self.mode = Mode(self)
+            self.mode.__enter__()
+        if self.failed:  # the recorder has gone meanwhile, and another thread has taken the hooks out
+            self.leave()
+            blocking.hw_gpu_stop()
+            return False
         return True
 
     def leave(self):
@@ -155,16 +161,19 @@ class Capture:
             self.quick = 0
             mode.library.hwn_leave()
             self.mode = None
+            blocking.hw_gpu_end()
             return True
         if _python_dispatch._get_current_dispatch_mode() is not mode:
             return False
         mode.__exit__(None, None, None)
         self.mode = None
+        blocking.hw_gpu_end()
         return True
 
     def finish(self):
         self.leave()
         self.registry.release()
+        blocking.hw_gpu_stop()
         self.on_finish()
         encode.send(encode.DONE, b"")
 

@@ -8,13 +8,14 @@ import time
 from _thread import get_ident
 
 import torch
-from _highwater import encode, library
+from _highwater import encode, gpu, library
 from _highwater.capture import Capture
 from _highwater.steps import JOINING, TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as modules
 
+NATIVE_MILLISECONDS = 600_000  # it may have to be built, for each of several processes
 _current = None
 _next = False  # a recording waits for the one before it to be gone
 _watching_exit = False
@@ -43,6 +44,7 @@ class Hooks:
         self.capture = Capture(self.remove)
         self.handles = []
         self.installed = False
+        self.leaving = False
         self.stacks = []
 
     def install(self):
@@ -73,8 +75,10 @@ class Hooks:
 
     def remove(self, close=False):
         """With `close`, the connection ends too."""
-        if not self.installed:
+        if not self.installed or self.leaving:
             return
+        self.leaving = True
+        blocking.hw_gpu_stop()  # others run meanwhile, for whom we are still here
         self.installed = False
         if Variable._execution_engine is self.proxy:
             Variable._execution_engine = self.engine
@@ -203,6 +207,14 @@ def at_exit():
             pass
 
 
+def rank():
+    """Among the processes of a distributed training, as torchrun and others say; -1: of none."""
+    try:
+        return int(os.environ.get("RANK", "-1"))
+    except ValueError:
+        return -1
+
+
 def start():
     """Begins a recording, the first or a further one."""
     global _current, _next, _watching_exit
@@ -211,11 +223,13 @@ def start():
         return
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
-                encode.text(command) + struct.pack("<q", time.time_ns()))
+                encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
+    blocking.hw_await_native(NATIVE_MILLISECONDS)
     if library.hw_patch() == 0:
         encode.send_gap("live bytes and workspaces",
                         "the calls of the framework's allocator could not be counted")
     hooks = Hooks()
+    gpu.start(hooks.capture.needs_gpu)
     hooks.install()
     _current = hooks
     if not _watching_exit:

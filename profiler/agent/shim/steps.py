@@ -141,6 +141,7 @@ class Steps:
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
+        library.hw_gpu_flush()
 
     def ran_out(self, why):
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""

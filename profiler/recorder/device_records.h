@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What CUPTI told of one process, on its way into the tables that importers fill.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/import/trace_writer.h"
+#include "core/session/session.h"
+#include "profiler/wire/records.h"
+
+namespace hw::profiler {
+
+/// CUPTI's clock beside the one of the ops, from moments at which both were read: a straight line
+/// between two of them, the nearest one's offset beyond.
+class DeviceClock {
+public:
+    void add(const wire::ClockRecord& moment);
+    bool known() const { return !moments_.empty(); }
+    std::int64_t toHost(std::int64_t deviceNs) const;
+    /// {"offset_ns", "drift_ppb", "uncertainty_ns", "moments"} as JSON.
+    std::string describe() const;
+
+private:
+    std::vector<wire::ClockRecord> moments_;  // by deviceNs
+};
+
+/// Kernels and copies find their op by the id that was pushed while it ran, or else by the thread
+/// and the time of the call that launched them.
+class DeviceRecords {
+public:
+    struct OpSpan {
+        std::int64_t begin = 0, end = 0, thread = 0, id = 0;
+    };
+
+    bool any() const { return clock_.known(); }
+    void take(const wire::DeviceRecord& record) { devices_.push_back(record); }
+    void take(const wire::ClockRecord& record) { clock_.add(record); }
+    void take(const wire::FootprintRecord& record) { footprints_.push_back(record); }
+    void take(wire::NameRecord record) { names_[record.id] = std::move(record.text); }
+    void take(const wire::ActivitiesRecord& record);
+
+    /// An op that is in the session now.
+    void op(const OpSpan& span) { ops_.push_back(span); }
+    /// After a step has been written. `last`: nothing more will come. Throws DatabaseError.
+    void write(core::Session& session, core::TraceWriter& writer, std::int64_t stepBegin,
+               std::int64_t stepEnd, bool last);
+
+private:
+    struct Launch {  // of a correlation
+        std::int64_t external = 0, begin = 0, thread = 0;
+        int age = 0;  // writes since
+    };
+    struct Pending {
+        wire::Activity activity;
+        int age = 0;
+    };
+
+    std::int64_t begin(const wire::Activity& activity) const;
+    std::int64_t end(const wire::Activity& activity) const;
+    std::optional<std::int64_t> opOf(std::uint32_t correlation) const;
+    void writeWork(core::TraceWriter& writer, const wire::Activity& activity,
+                   std::optional<std::int64_t> op);
+    void writeMemory(core::TraceWriter& writer, const wire::Activity& activity);
+    void writeMemoryEvents(core::TraceWriter& writer, bool last);
+    void writeRanges(core::Session& session);
+    void writeFootprints(core::Session& session);
+    void writeSums(core::Session& session);
+    void forgetOld();
+
+    DeviceClock clock_;
+    std::vector<wire::DeviceRecord> devices_;
+    std::vector<wire::FootprintRecord> footprints_;
+    std::unordered_map<std::int64_t, std::string> names_;
+    std::unordered_map<std::uint32_t, Launch> launches_;
+    std::vector<Pending> work_;                    // kernels, copies, memsets
+    std::vector<Pending> memory_;                  // allocations and pools
+    std::vector<wire::Activity> ranges_;           // synchronizations and CUPTI's own work
+    std::map<std::int64_t, wire::Activity> open_;  // ranges that began
+    std::vector<std::pair<wire::Activity, std::int64_t>> closed_;  // with their ends
+    std::unordered_map<std::int64_t, std::int64_t> created_;       // handle to bytes
+    std::vector<OpSpan> ops_;
+    std::optional<std::int64_t> firstBegin_;
+    std::int64_t lastEnd_ = 0;
+    bool changed_ = false;
+};
+
+}  // namespace hw::profiler

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/recorder/shared_session.h"
+
+namespace hw::profiler {
+
+core::Result<SharedSession::Member> SharedSession::enter(core::ProcessRow row) {
+    if (!session_) {
+        auto created = core::Session::create(path_);
+        if (!created) return created.error();
+        session_.emplace(std::move(*created));
+        trace_.emplace(*session_);
+    }
+    if (const core::Status status = session_->insert(row); !status) return status.error();
+    const std::int64_t index = processes_++;
+    return Member{index + 1, index * core::kIdsOfProcess};
+}
+
+core::Result<std::int64_t> SharedSession::layer(core::LayerRow row) {
+    const auto [at, isNew] =
+        layers_.try_emplace(row.path, static_cast<std::int64_t>(layers_.size()));
+    if (!isNew) return at->second;
+    row.id = at->second;
+    if (const core::Status status = session_->insert(row); !status) return status.error();
+    return row.id;
+}
+
+}  // namespace hw::profiler

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The session that all processes of a recording are written to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/import/trace_writer.h"
+#include "core/session/session.h"
+
+namespace hw::profiler {
+
+/// The file is made when the first process enters. Layers are common to all processes (ranks of one
+/// training have the same), steps count over all of them, and each process has a block of ids and
+/// seqs of its own (core::kIdsOfProcess).
+class SharedSession {
+public:
+    struct Member {
+        std::int64_t process = 0;  // processes.id
+        std::int64_t base = 0;     // to add to the process's own ids and seqs
+    };
+
+    explicit SharedSession(std::string path) : path_(std::move(path)) {}
+
+    core::Result<Member> enter(core::ProcessRow row);
+    /// The layer with this path; it is written when it is new.
+    core::Result<std::int64_t> layer(core::LayerRow row);
+    std::int64_t nextStep() { return steps_++; }
+
+    const std::string& path() const { return path_; }
+    core::Session& session() { return *session_; }
+    core::TraceWriter& trace() { return *trace_; }
+
+private:
+    std::string path_;
+    std::optional<core::Session> session_;
+    std::optional<core::TraceWriter> trace_;
+    std::map<std::string, std::int64_t> layers_;  // by path
+    std::int64_t steps_ = 0, processes_ = 0;
+};
+
+}  // namespace hw::profiler

@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Records two ranks of one training, started by torchrun, into one session; inputs vary in length."""
+import json
+import os
+import re
+import subprocess
+import time
+import unittest
+
+from sessions import InFolder
+from torch2 import TORCH2, needs_torch2
+
+HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
+PORT = str(20000 + os.getpid() % 20000)
+TRAIN = """
+import os, sys, time, torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 8))
+model = torch.nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+for step in range(int(sys.argv[1])):
+    length = 64 * (1 + step % 4) * (1 + rank)
+    optimizer.zero_grad()
+    loss = model(torch.randn(2, length, 8)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    if step == 1:
+        open(sys.argv[2] + str(rank), "w").write(str(os.getpid()))
+    time.sleep(float(sys.argv[3]))
+print("rank", rank, "loss", loss.item().hex(), flush=True)
+dist.destroy_process_group()
+"""
+
+
+class Ranks(InFolder):
+    python = "/usr/bin/python3"
+    # Debian's torchrun fails on Python 3.11 for want of a name for "no redirection".
+    options = ("--redirects", "1", "--tee", "1")
+
+    def setUp(self):
+        super().setUp()
+        self.train = self.script(TRAIN)
+
+    def torchrun(self, steps, pause):
+        return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", PORT, *self.options,
+                self.train, str(steps), os.path.join(self.folder, "rank"), str(pause))
+
+    def told(self, *command):
+        done = subprocess.run([HIGHWATER, *command], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def check(self, steps):
+        """Each rank has its own steps, which can be planned; inputs of each length have their own peak."""
+        info = json.loads(self.told("info", "--json", self.session).stdout)
+        self.assertEqual([(rank["rank"], len(rank["steps"])) for rank in info["ranks"]], [(0, steps), (1, steps)])
+        self.assertNotEqual(info["ranks"][0]["pid"], info["ranks"][1]["pid"])
+        self.assertIn("rank 1: process", self.told("info", self.session).stdout)
+        self.assertEqual([count for _, count in self.query("SELECT path, COUNT(*) FROM layers GROUP BY path")
+                          if count > 1], [])
+        of_rank = {rank["rank"]: [json.loads(self.told("info", "--json", "--step", str(step), self.session).stdout)
+                                  for step in rank["steps"]] for rank in info["ranks"]}
+        for zero, one in zip(of_rank[0], of_rank[1], strict=True):
+            self.assertEqual(zero["ops"], one["ops"])
+            self.assertEqual(zero["categories"]["parameter"], one["categories"]["parameter"])
+            self.assertGreater(one["categories"]["activation"], 1.9 * zero["categories"]["activation"])
+        # No tensor of one rank is an argument, or alive in a step, of the other.
+        self.assertEqual(self.query("SELECT COUNT(*) FROM op_inputs JOIN tensors ON tensors.id = tensor"
+                                    " WHERE op >> 40 <> storage >> 40"), [(0,)])
+        for op, args in self.query("SELECT id, args FROM ops WHERE id >> 40 = 1 AND args LIKE '%{\"t\":%' LIMIT 20"):
+            for tensor in re.findall(r'\{"t":(\d+)\}', args):
+                self.assertEqual(int(tensor) >> 40, op >> 40)
+        return info, of_rank
+
+    def test_torchrun_is_one_session_with_two_ranks(self):
+        done = subprocess.run([HIGHWATER, "record", "--json", "-o", self.session, "--warmup", "1", "--steps", "3", "--",
+                               *self.torchrun(6, 0)], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual((report["steps"], report["processes"], report["dropped"]), (6, 2, 0))
+        self.assertEqual(done.stderr.count(" loss "), 2)
+        self.assertNotIn("through Python", done.stderr)  # the framework is found in the process
+        _, of_rank = self.check(3)
+        for infos in of_rank.values():  # per-size data: longer inputs, more activations, the same layers
+            sizes = [info["categories"]["activation"] for info in infos]
+            self.assertEqual(len(set(sizes)), 3, sizes)
+            self.assertEqual(infos[1]["ops"], infos[2]["ops"])  # the first one still sorts its gradients into buckets
+        plan = self.told("plan", "--json", self.session, "--planner", "mimose", "--ratio", "0.97", "--step", "5")
+        self.assertEqual(json.loads(plan.stdout)["status"], "ok")
+
+    def test_attach_to_both(self):
+        ranks = [subprocess.Popen(
+            [self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01"], stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT})
+            for rank in (0, 1)]
+        for process in ranks:
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+        deadline = time.monotonic() + 60
+        paths = [os.path.join(self.folder, "rank" + str(rank)) for rank in (0, 1)]
+        while not all(os.path.exists(path) and os.path.getsize(path) for path in paths):
+            self.assertLess(time.monotonic(), deadline)
+            self.assertEqual([process.poll() for process in ranks], [None, None])
+            time.sleep(0.05)
+        pids = [process.pid for process in ranks]
+        self.told("attach", "--json", "-o", self.session, "--steps", "2", *map(str, pids))
+        info, _ = self.check(2)
+        self.assertEqual([rank["pid"] for rank in info["ranks"]], pids)
+        self.assertEqual([process.poll() for process in ranks], [None, None])
+
+
+@needs_torch2
+class RanksOnTorch2(Ranks):
+    python = TORCH2
+    options = ()
+    test_attach_to_both = None
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
