@@ -10,7 +10,7 @@ from _thread import get_ident
 import torch
 from _highwater import encode, gpu, library
 from _highwater.capture import Capture
-from _highwater.steps import JOINING, TORCH
+from _highwater.steps import TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as modules
@@ -131,7 +131,7 @@ class Hooks:
 
     def enter_module(self, module):
         capture = self.capture
-        if capture.steps.state != JOINING:
+        if not capture.steps.resting():
             capture.layers.enter(module, capture.registry)
             capture.moved()
         if not capture.steps.active and torch.is_grad_enabled():

@@ -98,6 +98,11 @@ class Steps:
             else:
                 self.start()
 
+    def resting(self):
+        """Which module runs does not matter: the step that runs is not recorded, nor the first one."""
+        return self.state == JOINING or \
+            (self.state == WAITING and self.warmup > 0 and self.recorded > 0)
+
     def begin(self, ignore):
         """Enters the mode; whatever lives now is a constant."""
         if not self.capture.enter(compiles()):
