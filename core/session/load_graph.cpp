@@ -73,11 +73,11 @@ private:
     }
 
     void loadOps() {
-        Statement from(
-            database_,
-            "SELECT id, seq, name, overload, phase, layer, random, duration_ns, workspace_bytes,"
-            " measured_ns, measured_workspace_bytes FROM ops"
-            " WHERE seq >= ? AND seq < ? ORDER BY seq");
+        Statement from(database_,
+                       "SELECT id, seq, name, overload, phase, layer, random, coalesce(device_ns, "
+                       "duration_ns),"
+                       " workspace_bytes, measured_ns, measured_workspace_bytes FROM ops"
+                       " WHERE seq >= ? AND seq < ? ORDER BY seq");
         Statement inputs(database_,
                          "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
         Statement outputs(

@@ -46,7 +46,7 @@ CREATE TABLE ops (
     thread INTEGER NOT NULL DEFAULT 0,
     begin_ns INTEGER NOT NULL DEFAULT 0,
     duration_ns INTEGER NOT NULL DEFAULT 0,
-    device_ns INTEGER,
+    device_ns INTEGER,                   -- of its kernels, where it launched any: then what it costs
     workspace_bytes INTEGER NOT NULL DEFAULT 0,
     live_bytes INTEGER,                  -- the allocator's live bytes right before the op
     measured_ns INTEGER,                 -- from a profile run of the executor

@@ -63,17 +63,59 @@ Record copyOf(const CUpti_Activity* record, std::size_t bytes) {
 // Up to where a record must go, so that what is read of it is there.
 #define HW_UP_TO(Record, field) (offsetof(Record, field) + sizeof(Record::field))
 
+/// What a record says. A kind of 0: nothing for us.
+struct Read {
+    Activity activity;
+    const char* name = nullptr;
+};
+
 template <class Record>
-void onDevice(Activity& activity, ActivityKind kind, const Record& record) {
+Read onDevice(ActivityKind kind, const Record& record, std::uint64_t bytes = 0) {
+    Read read;
+    Activity& activity = read.activity;
     activity.kind = static_cast<std::uint8_t>(kind);
     activity.correlation = record.correlationId;
     activity.device = record.deviceId;
     activity.stream = record.streamId;
     activity.begin = static_cast<std::int64_t>(record.start);
     activity.end = static_cast<std::int64_t>(record.end);
+    activity.value = static_cast<std::int64_t>(bytes);
+    return read;
 }
 
-Activity ofApi(const CUpti_ActivityAPI& record) {
+Read ofKernel(const CUpti_ActivityKernel10& record) {
+    Read read = onDevice(ActivityKind::Kernel, record);
+    read.name = record.name;
+    return read;
+}
+
+Read ofCopy(const CUpti_ActivityMemcpy6& record) {
+    Read read = onDevice(ActivityKind::Copy, record, record.bytes);
+    read.activity.detail = record.copyKind;
+    return read;
+}
+
+Read ofPeerCopy(const CUpti_ActivityMemcpyPtoP4& record) {
+    Read read = onDevice(ActivityKind::Copy, record, record.bytes);
+    read.activity.detail = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
+    return read;
+}
+
+Read ofSet(const CUpti_ActivityMemset4& record) {
+    return onDevice(ActivityKind::Set, record, record.bytes);
+}
+
+/// Those of other kinds are torch.profiler's.
+Read ofExternal(const CUpti_ActivityExternalCorrelation& record) {
+    Activity activity;
+    if (record.externalKind == CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2)
+        activity.kind = static_cast<std::uint8_t>(ActivityKind::External);
+    activity.correlation = record.correlationId;
+    activity.value = static_cast<std::int64_t>(record.externalId);
+    return {activity};
+}
+
+Read ofApi(const CUpti_ActivityAPI& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Api);
     activity.detail = record.kind == CUPTI_ACTIVITY_KIND_DRIVER ? 1 : 0;
@@ -82,10 +124,10 @@ Activity ofApi(const CUpti_ActivityAPI& record) {
     activity.begin = static_cast<std::int64_t>(record.start);
     activity.end = static_cast<std::int64_t>(record.end);
     activity.extra = record.cbid;
-    return activity;
+    return {activity};
 }
 
-Activity ofMemory(const CUpti_ActivityMemory4& record) {
+Read ofMemory(const CUpti_ActivityMemory4& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Memory);
     activity.detail = static_cast<std::uint8_t>(record.memoryOperationType);
@@ -96,10 +138,10 @@ Activity ofMemory(const CUpti_ActivityMemory4& record) {
     activity.value = static_cast<std::int64_t>(record.bytes);
     activity.address = static_cast<std::int64_t>(record.address);
     activity.extra = static_cast<std::uint32_t>(record.memoryKind);
-    return activity;
+    return {activity};
 }
 
-Activity ofPool(const CUpti_ActivityMemoryPool3& record) {
+Read ofPool(const CUpti_ActivityMemoryPool3& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Pool);
     activity.detail = static_cast<std::uint8_t>(record.memoryPoolOperationType);
@@ -109,10 +151,10 @@ Activity ofPool(const CUpti_ActivityMemoryPool3& record) {
     activity.end = static_cast<std::int64_t>(record.utilizedSize);
     activity.value = static_cast<std::int64_t>(record.size);
     activity.address = static_cast<std::int64_t>(record.address);
-    return activity;
+    return {activity};
 }
 
-Activity ofMarker(const CUpti_ActivityMarker2& record) {
+Read ofMarker(const CUpti_ActivityMarker2& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Marker);
     const wire::MarkerDetail detail =
@@ -124,10 +166,10 @@ Activity ofMarker(const CUpti_ActivityMarker2& record) {
         activity.stream = record.objectId.pt.threadId;
     activity.begin = activity.end = static_cast<std::int64_t>(record.timestamp);
     activity.value = record.id;
-    return activity;
+    return {activity, record.name};
 }
 
-Activity ofSync(const CUpti_ActivitySynchronization2& record) {
+Read ofSync(const CUpti_ActivitySynchronization2& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Sync);
     activity.detail = static_cast<std::uint8_t>(record.type);
@@ -135,10 +177,10 @@ Activity ofSync(const CUpti_ActivitySynchronization2& record) {
     activity.stream = record.streamId;
     activity.begin = static_cast<std::int64_t>(record.start);
     activity.end = static_cast<std::int64_t>(record.end);
-    return activity;
+    return {activity};
 }
 
-Activity ofOverhead(const CUpti_ActivityOverhead3& record) {
+Read ofOverhead(const CUpti_ActivityOverhead3& record) {
     Activity activity;
     activity.kind = static_cast<std::uint8_t>(ActivityKind::Overhead);
     activity.detail = static_cast<std::uint8_t>(static_cast<unsigned>(record.overheadKind) >> 16);
@@ -146,7 +188,7 @@ Activity ofOverhead(const CUpti_ActivityOverhead3& record) {
         activity.stream = record.objectId.pt.threadId;
     activity.begin = static_cast<std::int64_t>(record.start);
     activity.end = static_cast<std::int64_t>(record.end);
-    return activity;
+    return {activity};
 }
 
 }  // namespace
@@ -184,107 +226,70 @@ std::uint32_t Parser::idOf(const char* text, Sink& sink) {
     return at->second;
 }
 
-void Parser::record(const CUpti_Activity* record, std::size_t bytes, Sink& sink, Parsed& parsed) {
-    Activity activity;
-    bool timed = false;
-    const auto lacks = [&](std::size_t needed) {
-        if (bytes < needed) ++parsed.shortRecords;
-        return bytes < needed;
-    };
-    switch (record->kind) {
-        case CUPTI_ACTIVITY_KIND_KERNEL:
-        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
-            if (lacks(HW_UP_TO(CUpti_ActivityKernel10, name))) return;
-            const auto kernel = copyOf<CUpti_ActivityKernel10>(record, bytes);
-            onDevice(activity, ActivityKind::Kernel, kernel);
-            activity.name = idOf(kernel.name, sink);
-            ++parsed.kernels;
-            timed = true;
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_MEMCPY: {
-            if (lacks(HW_UP_TO(CUpti_ActivityMemcpy6, correlationId))) return;
-            const auto copy = copyOf<CUpti_ActivityMemcpy6>(record, bytes);
-            onDevice(activity, ActivityKind::Copy, copy);
-            activity.detail = copy.copyKind;
-            activity.value = static_cast<std::int64_t>(copy.bytes);
-            timed = true;
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_MEMCPY2: {
-            if (lacks(HW_UP_TO(CUpti_ActivityMemcpyPtoP4, correlationId))) return;
-            const auto copy = copyOf<CUpti_ActivityMemcpyPtoP4>(record, bytes);
-            onDevice(activity, ActivityKind::Copy, copy);
-            activity.detail = CUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
-            activity.value = static_cast<std::int64_t>(copy.bytes);
-            timed = true;
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_MEMSET: {
-            if (lacks(HW_UP_TO(CUpti_ActivityMemset4, correlationId))) return;
-            const auto set = copyOf<CUpti_ActivityMemset4>(record, bytes);
-            onDevice(activity, ActivityKind::Set, set);
-            activity.value = static_cast<std::int64_t>(set.bytes);
-            timed = true;
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_RUNTIME:
-        case CUPTI_ACTIVITY_KIND_DRIVER:
-            if (lacks(HW_UP_TO(CUpti_ActivityAPI, correlationId))) return;
-            activity = ofApi(copyOf<CUpti_ActivityAPI>(record, bytes));
-            break;
-        case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
-            if (lacks(HW_UP_TO(CUpti_ActivityExternalCorrelation, correlationId))) return;
-            const auto external = copyOf<CUpti_ActivityExternalCorrelation>(record, bytes);
-            if (external.externalKind != CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2) {
-                ++parsed.others;  // torch.profiler's
-                return;
-            }
-            activity.kind = static_cast<std::uint8_t>(ActivityKind::External);
-            activity.correlation = external.correlationId;
-            activity.value = static_cast<std::int64_t>(external.externalId);
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_MEMORY2:
-            if (lacks(HW_UP_TO(CUpti_ActivityMemory4, streamId))) return;
-            activity = ofMemory(copyOf<CUpti_ActivityMemory4>(record, bytes));
-            break;
-        case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
-            if (lacks(HW_UP_TO(CUpti_ActivityMemoryPool3, timestamp))) return;
-            activity = ofPool(copyOf<CUpti_ActivityMemoryPool3>(record, bytes));
-            break;
-        case CUPTI_ACTIVITY_KIND_MARKER: {
-            if (lacks(HW_UP_TO(CUpti_ActivityMarker2, name))) return;
-            const auto marker = copyOf<CUpti_ActivityMarker2>(record, bytes);
-            activity = ofMarker(marker);
-            activity.name = idOf(marker.name, sink);
-            break;
-        }
-        case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-            if (lacks(HW_UP_TO(CUpti_ActivitySynchronization2, streamId))) return;
-            activity = ofSync(copyOf<CUpti_ActivitySynchronization2>(record, bytes));
-            break;
-        case CUPTI_ACTIVITY_KIND_OVERHEAD:
-            if (lacks(HW_UP_TO(CUpti_ActivityOverhead3, end))) return;
-            activity = ofOverhead(copyOf<CUpti_ActivityOverhead3>(record, bytes));
-            break;
-        case CUPTI_ACTIVITY_KIND_DEVICE: {
-            if (lacks(HW_UP_TO(CUpti_ActivityDevice5, name))) return;
-            const auto device = copyOf<CUpti_ActivityDevice5>(record, bytes);
-            sink.device(device.id, device.globalMemorySize,
-                        device.name == nullptr ? "" : device.name);
-            ++parsed.records;
-            return;
-        }
-        default:
-            ++parsed.others;
-            return;
+template <class Read>
+void Parser::deliver(Read read, Sink& sink, Parsed& parsed) {
+    Activity& activity = read.activity;
+    if (activity.kind == 0) {
+        ++parsed.others;
+        return;
     }
+    parsed.kernels += activity.kind == static_cast<int>(ActivityKind::Kernel) ? 1 : 0;
+    const bool timed = activity.kind <= static_cast<int>(ActivityKind::Set);
     if (timed && activity.begin == 0 && activity.end == 0) {
         ++parsed.untimed;
         return;
     }
+    activity.name = idOf(read.name, sink);
     sink.activity(activity);
+    ++parsed.records;
+}
+
+void Parser::record(const CUpti_Activity* record, std::size_t bytes, Sink& sink, Parsed& parsed) {
+    const auto take = [&]<class Record>(std::size_t needed, Read (*read)(const Record&)) {
+        if (bytes < needed)
+            ++parsed.shortRecords;
+        else
+            deliver(read(copyOf<Record>(record, bytes)), sink, parsed);
+    };
+    switch (record->kind) {
+        case CUPTI_ACTIVITY_KIND_KERNEL:
+        case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+            return take(HW_UP_TO(CUpti_ActivityKernel10, name), &ofKernel);
+        case CUPTI_ACTIVITY_KIND_MEMCPY:
+            return take(HW_UP_TO(CUpti_ActivityMemcpy6, correlationId), &ofCopy);
+        case CUPTI_ACTIVITY_KIND_MEMCPY2:
+            return take(HW_UP_TO(CUpti_ActivityMemcpyPtoP4, correlationId), &ofPeerCopy);
+        case CUPTI_ACTIVITY_KIND_MEMSET:
+            return take(HW_UP_TO(CUpti_ActivityMemset4, correlationId), &ofSet);
+        case CUPTI_ACTIVITY_KIND_RUNTIME:
+        case CUPTI_ACTIVITY_KIND_DRIVER:
+            return take(HW_UP_TO(CUpti_ActivityAPI, correlationId), &ofApi);
+        case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+            return take(HW_UP_TO(CUpti_ActivityExternalCorrelation, correlationId), &ofExternal);
+        case CUPTI_ACTIVITY_KIND_MEMORY2:
+            return take(HW_UP_TO(CUpti_ActivityMemory4, streamId), &ofMemory);
+        case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+            return take(HW_UP_TO(CUpti_ActivityMemoryPool3, timestamp), &ofPool);
+        case CUPTI_ACTIVITY_KIND_MARKER:
+            return take(HW_UP_TO(CUpti_ActivityMarker2, name), &ofMarker);
+        case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+            return take(HW_UP_TO(CUpti_ActivitySynchronization2, streamId), &ofSync);
+        case CUPTI_ACTIVITY_KIND_OVERHEAD:
+            return take(HW_UP_TO(CUpti_ActivityOverhead3, end), &ofOverhead);
+        case CUPTI_ACTIVITY_KIND_DEVICE:
+            return device(record, bytes, sink, parsed);
+        default:
+            ++parsed.others;
+    }
+}
+
+void Parser::device(const CUpti_Activity* record, std::size_t bytes, Sink& sink, Parsed& parsed) {
+    if (bytes < HW_UP_TO(CUpti_ActivityDevice5, name)) {
+        ++parsed.shortRecords;
+        return;
+    }
+    const auto device = copyOf<CUpti_ActivityDevice5>(record, bytes);
+    sink.device(device.id, device.globalMemorySize, device.name == nullptr ? "" : device.name);
     ++parsed.records;
 }
 

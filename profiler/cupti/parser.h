@@ -52,6 +52,10 @@ private:
     std::uint32_t idOf(const char* text, Sink& sink);
     void record(const CUpti_Activity* record, std::size_t bytes, Sink& sink, Parsed& parsed);
 
+    void device(const CUpti_Activity* record, std::size_t bytes, Sink& sink, Parsed& parsed);
+    template <class Read>
+    void deliver(Read read, Sink& sink, Parsed& parsed);
+
     NextRecord next_;
     std::unordered_map<std::string, std::uint32_t> names_;
     std::unordered_map<int, std::size_t> sizes_;  // of records by kind, as the walker tells them

@@ -93,10 +93,10 @@ class Ranks(InFolder):
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
 
     def test_attach_to_both(self):
-        ranks = [subprocess.Popen(
-            [self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01"], stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL, env={**os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT})
-            for rank in (0, 1)]
+        common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT}
+        ranks = [subprocess.Popen([self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01"],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                  env={**common, "RANK": str(rank)}) for rank in (0, 1)]
         for process in ranks:
             self.addCleanup(process.wait)
             self.addCleanup(process.kill)
