@@ -31,6 +31,7 @@ SizesPanel::SizesPanel(Workspace& workspace) : Panel(workspace, tr("Input sizes"
     table_ = new TableView(model_);
     split_ = new QSplitter(Qt::Vertical);
     split_->setHandleWidth(1);
+    table_->setMinimumHeight(40);  // the window as a whole stays small enough for a small screen
     split_->addWidget(plot_);
     split_->addWidget(table_);
     split_->setSizes({600, 400});  // their shares

@@ -9,7 +9,7 @@ namespace hw::viewer {
 namespace {
 constexpr double kGap = 2;         // pixels between lanes
 constexpr double kLabelRoom = 26;  // pixels below which a span carries no text
-constexpr int kLeastText = 7;      // characters of what is cut, "…" among them: fewer tell nothing
+constexpr int kLeastText = 7;  // characters of what is cut, "…" among them: fewer tell nothing
 }  // namespace
 
 LaneStrip::LaneStrip(QCPAxis* time, QCPAxis* lane) : QCPAbstractPlottable(time, lane) {

@@ -32,7 +32,7 @@ SizesPlot::SizesPlot(QWidget* parent) : Plot(parent) {
     budgetText_->setPositionAlignment(Qt::AlignLeft | Qt::AlignVCenter);
     budgetText_->position->setTypeX(QCPItemPosition::ptAxisRectRatio);
     budgetText_->setPadding(QMargins(8, 0, 0, 0));
-    setMinimumHeight(160);
+    setMinimumHeight(60);
     applyTheme();
 }
 
