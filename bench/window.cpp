@@ -130,7 +130,8 @@ int events(const char* file) {
 /// each move the longest that the window did not answer at all.
 struct Answers {
     std::vector<double> plans, frozen;
-    int without = 0;  // moves without a plan in 3 s
+    int without = 0;     // moves without a plan in 3 s
+    double highest = 0;  // of their budgets, as a share of the peak
 };
 
 Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
@@ -160,7 +161,10 @@ Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
             QCoreApplication::processEvents();
             worst = std::max(worst, static_cast<double>(timer.nsecsElapsed() - before) / 1e6);
         }
-        if (!answered()) ++all.without;
+        if (!answered()) {
+            ++all.without;
+            all.highest = std::max(all.highest, slider.ratio());
+        }
         QCoreApplication::processEvents();
         all.plans.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
         all.frozen.push_back(worst);
@@ -192,13 +196,15 @@ int slider() {
     shared.setBudget(shared.budget());
     shared.requestFrontier();
     while (!shared.activePlan() && timer.elapsed() < kPatience) QCoreApplication::processEvents();
-    std::printf("LSTM of %zu ops; the first plan ever after %.0f ms\n", ops,
+    std::printf("LSTM of %zu ops, floor %.1f %%; the first plan ever after %.0f ms\n", ops,
+                100 * ratio(shared.document()->floor, shared.document()->peak()),
                 static_cast<double>(timer.nsecsElapsed()) / 1e6);
     std::printf("%-28s %8s %8s %8s\n", "answers, ms", "median", "99 %", "slowest");
     const auto print = [](const char* what, const Answers& all) {
         printFrames(what, all.plans);
         printFrames("  window busy at a stretch", all.frozen);
-        std::printf("  moves without a plan in 3 s: %d of %zu\n", all.without, all.plans.size());
+        std::printf("  moves without a plan in 3 s: %d of %zu, at budgets up to %.1f %%\n",
+                    all.without, all.plans.size(), 100 * all.highest);
     };
     print("while plans are computed", answers(window, 60, random));
     std::printf("still %s\n", shared.busy() ? "computing" : "idle");
