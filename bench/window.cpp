@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <random>
 
@@ -50,15 +51,28 @@ protected:
     }
 };
 
-/// Milliseconds from an action to the end of the paint that it causes.
+double processorMs() {
+    timespec now{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+/// Milliseconds by the clock and of processor time.
+struct Frames {
+    std::vector<double> clock, processor;
+};
+
+/// From an action to the end of the paint that it causes.
 template <class Action>
-double frame(Painted& painted, Action action) {
+void frame(Frames& frames, Painted& painted, Action action) {
     QElapsedTimer timer;
     const int before = painted.count;
+    const double processor = processorMs();
     timer.start();
     action();
     while (painted.count == before && timer.elapsed() < 1000) QCoreApplication::processEvents();
-    return static_cast<double>(timer.nsecsElapsed()) / 1e6;
+    frames.clock.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+    frames.processor.push_back(processorMs() - processor);
 }
 
 void printFrames(const char* what, const std::vector<double>& times) {
@@ -90,10 +104,10 @@ int events(const char* file) {
                 residentMB(), empty);
     QTest::qWait(200);  // the docks have found their places
 
-    std::vector<double> zooms, pans;
+    Frames zooms, pans;
     for (int i = 0; i < kFrames; ++i) {  // in to a hundred thousandth and out again
         const double factor = i / 50 % 2 == 0 ? 1.26 : 1 / 1.26;
-        zooms.push_back(frame(painted, [&] { plot.zoom(factor); }));
+        frame(zooms, painted, [&] { plot.zoom(factor); });
     }
     for (const int depth : {4, 12, 24, 36}) {
         plot.resetZoom();
@@ -101,53 +115,67 @@ int events(const char* file) {
         plot.pan(-1e6);
         QTest::qWait(50);
         for (int i = 0; i < kFrames / 4; ++i)
-            pans.push_back(frame(painted, [&] { plot.pan(depth == 4 ? 0.005 : 0.05); }));
+            frame(pans, painted, [&] { plot.pan(depth == 4 ? 0.005 : 0.05); });
     }
     std::printf("%-28s %8s %8s %8s\n", "frames, ms", "median", "99 %", "slowest");
-    printFrames("zoom", zooms);
-    printFrames("pan", pans);
+    printFrames("zoom, by the clock", zooms.clock);
+    printFrames("zoom, processor time", zooms.processor);
+    printFrames("pan, by the clock", pans.clock);
+    printFrames("pan, processor time", pans.processor);
     std::printf("resident after all of it %.0f MB\n", residentMB());
     return 0;
 }
 
-/// Moves the slider to random places; milliseconds until a plan that fits there is drawn.
-std::vector<double> answers(viewer::MainWindow& window, int moves, std::mt19937& random,
-                            int& without) {
+/// Moves the slider to random places; milliseconds until a plan that fits there is drawn, and of
+/// each move the longest that the window did not answer at all.
+struct Answers {
+    std::vector<double> plans, frozen;
+    int without = 0;     // moves without a plan in 3 s
+    double highest = 0;  // of their budgets, as a share of the peak
+};
+
+Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
     viewer::BudgetSlider& slider = window.whatIf().slider();
     viewer::Workspace& shared = window.workspace();
     const double floor = ratio(shared.document()->floor, shared.document()->peak());
     std::uniform_real_distribution<double> ratios(std::max(0.35, floor + 0.05), 0.99);
     Painted painted(window.timeline().plot());
-    std::vector<double> times;
+    Answers all;
     for (int i = 0; i < moves; ++i) {
-        slider.setRatio(ratios(random));
+        {
+            const QSignalBlocker quiet(slider);
+            slider.setRatio(ratios(random));
+        }
         const auto budget = core::Bytes(static_cast<std::int64_t>(
             slider.ratio() * static_cast<double>(shared.document()->peak().count())));
         QElapsedTimer timer;
         timer.start();
-        slider.setRatio(slider.ratio());
         emit slider.valueChanged(slider.value());
         const auto answered = [&] {
             return shared.activePlan() && shared.activePlan()->ok() &&
                    shared.activePlan()->peak <= budget;
         };
-        double worst = 0;  // the longest that the window did not answer at all
+        double worst = static_cast<double>(timer.nsecsElapsed()) / 1e6;
         while (!answered() && timer.elapsed() < 3000) {
             const qint64 before = timer.nsecsElapsed();
             QCoreApplication::processEvents();
             worst = std::max(worst, static_cast<double>(timer.nsecsElapsed() - before) / 1e6);
         }
-        if (!answered()) ++without;
+        if (!answered()) {
+            ++all.without;
+            all.highest = std::max(all.highest, slider.ratio());
+        }
         QCoreApplication::processEvents();
-        times.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+        all.plans.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
+        all.frozen.push_back(worst);
         QTest::qWait(150);  // as long as a hand rests
     }
-    return times;
+    return all;
 }
 
 int slider() {
     bench::LstmNetwork network;
-    network.steps = 38;
+    network.steps = 56;
     network.layers = 3;
     core::TrainingGraph graph = bench::generate(network);
     const auto ops = graph.ops.size();
@@ -168,17 +196,20 @@ int slider() {
     shared.setBudget(shared.budget());
     shared.requestFrontier();
     while (!shared.activePlan() && timer.elapsed() < kPatience) QCoreApplication::processEvents();
-    std::printf("LSTM of %zu ops; the first plan ever after %.0f ms\n", ops,
+    std::printf("LSTM of %zu ops, floor %.1f %%; the first plan ever after %.0f ms\n", ops,
+                100 * ratio(shared.document()->floor, shared.document()->peak()),
                 static_cast<double>(timer.nsecsElapsed()) / 1e6);
     std::printf("%-28s %8s %8s %8s\n", "answers, ms", "median", "99 %", "slowest");
-    int without = 0;
-    printFrames("while plans are computed", answers(window, 60, random, without));
-    std::printf("moves without an answer in 3 s: %d of 60; still %s\n", without,
-                shared.busy() ? "computing" : "idle");
+    const auto print = [](const char* what, const Answers& all) {
+        printFrames(what, all.plans);
+        printFrames("  window busy at a stretch", all.frozen);
+        std::printf("  moves without a plan in 3 s: %d of %zu, at budgets up to %.1f %%\n",
+                    all.without, all.plans.size(), 100 * all.highest);
+    };
+    print("while plans are computed", answers(window, 60, random));
+    std::printf("still %s\n", shared.busy() ? "computing" : "idle");
     shared.cancel();
-    without = 0;
-    printFrames("from what is known", answers(window, 60, random, without));
-    std::printf("moves without an answer in 3 s: %d of 60\n", without);
+    print("from what is known", answers(window, 60, random));
     return 0;
 }
 

@@ -69,6 +69,7 @@ public:
           progress_(progress),
           begin_(Clock::now()),
           limit_(request.timeLimitSeconds.value_or(10.0)),
+          firstOnly_(request.options.contains("search") && request.options.at("search") == "first"),
           model_(graph) {}
 
     Proposal run() {
@@ -91,6 +92,10 @@ public:
             if (request_.warmStart) {
                 judge.load(*request_.warmStart);
                 offer(judge);
+            }
+            if (firstOnly_) {
+                greedy();
+                return conclude();
             }
             if (request_.workLimit) {  // one after the other: the same result every time
                 relax();
@@ -154,6 +159,7 @@ private:
             lookahead(judge, distance, {}, [&] { return stopped(); });
             judge.trim();
             offer(judge);
+            if (firstOnly_ && judge.overflow() == Bytes(0)) return;
         }
     }
 
@@ -337,7 +343,7 @@ private:
 
     Proposal conclude() {
         Proposal proposal;
-        if (haveSolver()) proposal.lowerBound = Nanoseconds(bound_);
+        if (haveSolver() && !firstOnly_) proposal.lowerBound = Nanoseconds(bound_);
         if (progress_.cancelled()) {
             proposal.status = PlanStatus::Cancelled;
             proposal.reason = "cancelled";
@@ -368,6 +374,7 @@ private:
     const Progress& progress_;
     Clock::time_point begin_;
     double limit_;
+    bool firstOnly_;  // the first greedy plan that fits, and no more
     StageModel model_;
     Table relaxed_;
     StageIndex highest_ = 0;

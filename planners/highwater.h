@@ -16,7 +16,8 @@ namespace hw::planners {
 ///
 /// Anytime: more time gives better plans. With a work limit (annealing moves in thousands) instead
 /// of a time limit the result is the same for the same seed. Without the solver (HiGHS) there is no
-/// bound, and step 2 is left out. The default is 10 seconds.
+/// bound, and step 2 is left out. The default is 10 seconds. The option `search=first` stops at the
+/// first greedy plan that fits: tens of milliseconds for thousands of ops, and no bound.
 class HighwaterPlanner : public Planner {
 public:
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,

@@ -87,8 +87,10 @@ const std::array kRegistry{
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Monet>(); }},
     Entry{"mimose", "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
           +[]() -> std::unique_ptr<Planner> { return std::make_unique<Mimose>(); }},
-    Entry{"highwater", "ours: near-optimal within seconds, with a proven lower bound",
-          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); }},
+    Entry{"highwater",
+          "ours: near-optimal within seconds, with a proven lower bound",
+          +[]() -> std::unique_ptr<Planner> { return std::make_unique<HighwaterPlanner>(); },
+          {"search=full|first"}},
 };
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,

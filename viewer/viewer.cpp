@@ -199,6 +199,8 @@ core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
     QApplication application(argc, argv);
     dress(false);
     MainWindow window;
+    window.useMemory(WindowMemory(
+        std::make_unique<QSettings>(QStringLiteral("highwater"), QStringLiteral("window"))));
     window.show();
     QStringList files;
     for (const std::string& plan : plans) files << QString::fromStdString(plan);

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What a person does, by keys, clicks and the names of things: start, attach to a live training,
-// watch, stop, find the largest layer, set a budget, compare.
+// watch, stop, find the largest layer, set a budget, compare, export, run, report.
 #include <gtest/gtest.h>
 
 #include <QAbstractItemView>
 #include <QDialog>
+#include <QDialogButtonBox>
 #include <QDockWidget>
+#include <QFileDialog>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMessageBox>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QSlider>
+#include <QToolButton>
 
 #include "tests/gui/training.h"
 #include "viewer/panels/main_window.h"
@@ -39,6 +43,14 @@ public:
     /// A shortcut of the window.
     void presses(int key, Qt::KeyboardModifiers with = {}) const {
         QTest::keyClick(&window_, static_cast<Qt::Key>(key), with);
+    }
+    bool clicksTool(const char* text) const {
+        for (QToolButton* button : window_.findChildren<QToolButton*>())
+            if (button->text() == QLatin1String(text) && button->isVisible()) {
+                QTest::mouseClick(button, Qt::LeftButton);
+                return true;
+            }
+        return false;
     }
     /// As a window manager does when a dialog has gone; the offscreen platform has none.
     bool returnsToTheWindow() const {
@@ -76,12 +88,32 @@ public:
             if (view->model()->headerData(i, Qt::Horizontal).toString() == header) return i;
         return -1;
     }
+    /// Answers the dialog that asks where to save, which begins in the session's folder; what was
+    /// seen instead, empty: it is saved.
+    std::string saves(const QString& folder, const QString& name) const {
+        const auto dialog = [&] { return named<QFileDialog>("saveDialog"); };
+        if (!sees([&] { return dialog() != nullptr && dialog()->isVisible(); })) {
+            const auto* box = named<QMessageBox>("");
+            return "no dialog; " + (box ? box->text().toStdString() : std::string("no message"));
+        }
+        const QString path = folder + QLatin1Char('/') + name;
+        types(dialog()->findChild<QLineEdit*>(QStringLiteral("fileNameEdit")), name);
+        if (!sees([&] { return dialog()->selectedFiles() == QStringList{path}; }))
+            return "it would save " + dialog()->selectedFiles().join(' ').toStdString();
+        clicks(dialog()->findChild<QDialogButtonBox*>()->button(QDialogButtonBox::Save));
+        return sees([&] { return QFile::exists(path) && !dialog(); }) ? "" : "nothing was written";
+    }
 
 private:
     QWidget& window_;
 };
 
-TEST(UserPath, FromALiveTrainingToPlansCompared) {
+QByteArray contentOf(const QString& path) {
+    QFile file(path);
+    return file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+}
+
+TEST(UserPath, FromALiveTrainingToAReport) {
     HW_NEED_TRAINING();
     testing::Training training;
     ASSERT_TRUE(training.start());
@@ -126,6 +158,7 @@ TEST(UserPath, FromALiveTrainingToPlansCompared) {
     // A budget, and the planners compared.
     QAbstractItemView* plans = person.table("compare");
     const int peak = person.column(plans, QStringLiteral("predicted peak"));
+    const int measured = person.column(plans, QStringLiteral("measured peak"));
     const int budget = person.column(plans, QStringLiteral("budget"));
     const int extra = person.column(plans, QStringLiteral("extra time"));
     const auto cell = [](QAbstractItemView* view, int row, int column) {
@@ -133,6 +166,7 @@ TEST(UserPath, FromALiveTrainingToPlansCompared) {
     };
     const QString computing = QStringLiteral("computing…");
     ASSERT_GE(std::min({peak, budget, extra}), 0);
+    ASSERT_GE(measured, 0);
     static const QRegularExpression size(QStringLiteral("\\d [GMk]?B$"));
     ASSERT_TRUE(person.sees([&] { return !cell(plans, 0, budget).isEmpty(); }));
     const QString before = cell(plans, 0, budget);
@@ -154,6 +188,40 @@ TEST(UserPath, FromALiveTrainingToPlansCompared) {
         return row >= 0 && size.match(cell(plans, row, peak)).hasMatch();
     }));
     person.clicks(plans, person.row(plans, 0, ours));
+
+    // Keep the plan.
+    const QString folder = training.folder() + QLatin1Char('/');
+    ASSERT_TRUE(person.clicksTool("Export plan"));
+    ASSERT_EQ(person.saves(training.folder(), QStringLiteral("mine.plan.json")), "");
+    EXPECT_TRUE(contentOf(folder + QStringLiteral("mine.plan.json"))
+                    .contains("\"planner\": \"highwater\""));
+
+    ASSERT_TRUE(person.returnsToTheWindow());
+
+    // Run it, where the executor is built, and see what was measured beside what was predicted.
+    const QString executor = QFileInfo(toolProgram()).path() + QStringLiteral("/highwater-exec");
+    const bool runs = QFile::exists(executor);
+    if (runs) {
+        ASSERT_TRUE(person.clicksTool("Run plan"));
+        ASSERT_TRUE(person.sees([&] {
+            return person.row(plans, measured, size) >= 0 &&
+                   person.label("figure").contains(QStringLiteral("→"));  // its plan is drawn again
+        }));
+    }
+
+    // The report tells all of it.
+    ASSERT_TRUE(person.clicksTool("Report"));
+    ASSERT_EQ(person.saves(training.folder(), QStringLiteral("story.html")), "");
+    const QByteArray report = contentOf(folder + QStringLiteral("story.html"));
+    EXPECT_TRUE(report.contains("The chosen plan: highwater")) << person.read(plans);
+    EXPECT_TRUE(report.contains("train.py")) << "the recorded command";
+    EXPECT_EQ(report.count("<svg"), 2);
+    EXPECT_FALSE(report.contains("<script"));
+    EXPECT_FALSE(QRegularExpression(QStringLiteral("(src|href)=\"http"))
+                     .match(QString::fromUtf8(report))
+                     .hasMatch())
+        << "nothing is loaded from elsewhere";
+    EXPECT_EQ(report.contains("It was run"), runs);
 }
 
 }  // namespace

@@ -62,6 +62,34 @@ TEST(Workspace, BelowTheFloorNothingIsPlanned) {
     EXPECT_FALSE(workspace.activePlan());
 }
 
+TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    workspace.selectPlanners({});  // what is asked for by moving alone
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    const core::Bytes peak = workspace.document()->peak(), floor = workspace.document()->floor;
+    EXPECT_EQ(workspace.answer(floor - core::Bytes(1)).kind, Answer::Kind::Infeasible);
+    EXPECT_EQ(workspace.answer(peak).kind, Answer::Kind::Nearest) << "nothing was planned yet";
+    EXPECT_FALSE(workspace.answer(peak).plan);
+
+    QSignalSpy answers(&workspace, &Workspace::answersChanged);
+    for (const double share : {0.95, 0.9, 0.85, 0.8}) workspace.glance(share);
+    const auto wanted = core::Bytes(static_cast<std::int64_t>(0.8 * double(peak.count())));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return workspace.answer(wanted).kind == Answer::Kind::Fits; },
+                                kPatience));
+    ASSERT_TRUE(workspace.activePlan());
+    EXPECT_LE(workspace.activePlan()->peak, wanted);
+    EXPECT_EQ(workspace.answer(wanted).plan, workspace.activePlan());
+    EXPECT_TRUE(workspace.rows().empty()) << "a first plan is no row of the comparison";
+
+    // Below what is known: the nearest, until a plan is found.
+    const Answer below = workspace.answer(workspace.activePlan()->peak - core::Bytes(1));
+    if (below.kind == Answer::Kind::Nearest) {
+        ASSERT_TRUE(below.plan);
+        EXPECT_LE(below.plan->peak, workspace.activePlan()->peak);
+    }
+}
+
 TEST(Workspace, FrontierReachesDownToTheFloor) {
     HW_NEED_LOG("unet");
     Workspace workspace;

@@ -230,5 +230,24 @@ TEST(Checkmate, SaysWhyThereIsNoPlan) {
     EXPECT_NE(outcome->reason.find("takes"), std::string::npos) << outcome->reason;
 }
 
+TEST(Highwater, TheFirstPlanKeepsTheBudgetAndClaimsNoBound) {
+    int planned = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const TrainingGraph graph = test::smallGraph(seed);
+        for (const Bytes budget : budgets(graph)) {
+            PlanRequest request;
+            request.budget = budget;
+            request.options["search"] = "first";
+            const auto first = planWith("highwater", graph, request);
+            ASSERT_TRUE(first);
+            if (first->status != PlanStatus::Ok) continue;
+            ++planned;
+            EXPECT_LE(first->peak, budget) << seed;
+            EXPECT_FALSE(first->lowerBound) << seed;
+        }
+    }
+    EXPECT_GT(planned, 40);
+}
+
 }  // namespace
 }  // namespace hw::planners

@@ -258,15 +258,14 @@ core::Status savePlan(const PlanEntry& entry, const std::string& path) {
     return core::writePlanFile(plan, path);
 }
 
-core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
-                                      core::Bytes budget, double seconds,
-                                      const planners::Progress& progress) {
+namespace {
+
+core::Result<PlanPointer> planBy(const Document& document, const std::string& planner,
+                                 const planners::PlanRequest& request,
+                                 const planners::Progress& progress) {
     if (!document.plannable)
         return core::badInput("'" + document.path + "' has no ops to plan",
                               "record the step with 'highwater record'");
-    planners::PlanRequest request;
-    request.budget = budget;
-    request.timeLimitSeconds = seconds;
     core::Result<planners::Outcome> outcome =
         planners::planWith(planner, document.graph, request, progress);
     if (!outcome) return outcome.error();
@@ -274,7 +273,7 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
     entry.planner = toQString(planner);
     entry.status = outcome->status;
     entry.reason = toQString(outcome->reason);
-    entry.budget = budget;
+    entry.budget = request.budget;
     entry.peak = outcome->peak;
     entry.solveSeconds = outcome->solveSeconds;
     entry.lowerBound = outcome->lowerBound;
@@ -288,6 +287,27 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
         entry.curve = stepCurve(document.graph, entry.schedule);
     }
     return std::make_shared<const PlanEntry>(std::move(entry));
+}
+
+}  // namespace
+
+core::Result<PlanPointer> computePlan(const Document& document, const std::string& planner,
+                                      core::Bytes budget, double seconds,
+                                      const planners::Progress& progress) {
+    planners::PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = seconds;
+    return planBy(document, planner, request, progress);
+}
+
+core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget,
+                                    const planners::Progress& progress) {
+    constexpr double kAtMost = 2;  // seconds; what takes so long is overtaken by then
+    planners::PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = kAtMost;
+    request.options["search"] = "first";
+    return planBy(document, "highwater", request, progress);
 }
 
 }  // namespace hw::viewer

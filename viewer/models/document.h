@@ -109,6 +109,11 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
                                       core::Bytes budget, double seconds,
                                       const planners::Progress& progress = {});
 
+/// The first plan that our planner comes upon: tens of milliseconds for thousands of ops, no bound,
+/// and no promise of being cheap. An entry that says why where it finds none.
+core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget,
+                                    const planners::Progress& progress = {});
+
 QString placeOf(const core::TrainingGraph& graph, core::OpIndex op);
 
 }  // namespace hw::viewer

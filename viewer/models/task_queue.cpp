@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/models/task_queue.h"
 
+#include <sys/resource.h>
+
 #include <QMetaObject>
 
 namespace hw::viewer {
 
-TaskQueue::TaskQueue(QObject* parent) : QObject(parent), thread_([this] { work(); }) {}
+TaskQueue::TaskQueue(Priority priority, QObject* parent)
+    : QObject(parent), thread_([this, priority] { work(priority); }) {}
 
 TaskQueue::~TaskQueue() {
     {
@@ -45,7 +48,9 @@ int TaskQueue::pending() const {
     return open_;
 }
 
-void TaskQueue::work() {
+void TaskQueue::work(Priority priority) {
+    constexpr int kNicer = 4;  // on Linux of the calling thread only
+    if (priority == Priority::Background) setpriority(PRIO_PROCESS, 0, kNicer);
     while (true) {
         Request request;
         {

@@ -24,7 +24,10 @@ public:
     using Delivery = std::function<void()>;
     using Task = std::function<Delivery(const Cancelled&)>;
 
-    explicit TaskQueue(QObject* parent = nullptr);
+    /// Background work, and the threads that it starts, leaves the processor to whatever else wants
+    /// it.
+    enum class Priority { Normal, Background };
+    explicit TaskQueue(Priority priority = Priority::Normal, QObject* parent = nullptr);
     ~TaskQueue() override;  // cancels what runs and waits for it
 
     /// Urgent tasks overtake all that wait.
@@ -42,7 +45,7 @@ private:
         Task task;
         std::uint64_t generation;
     };
-    void work();
+    void work(Priority priority);
     void deliver(std::uint64_t generation, const Delivery& delivery);
 
     mutable std::mutex mutex_;

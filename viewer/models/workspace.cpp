@@ -15,19 +15,14 @@ QStringList usualPlanners() {
             QStringLiteral("echo"), QStringLiteral("highwater")};
 }
 
-// Those whose plan takes milliseconds even for thousands of ops.
-bool isQuick(const QString& planner) {
-    return planner == QLatin1String("none") || planner.startsWith(QLatin1String("chen-")) ||
-           planner.startsWith(QLatin1String("dtr:"));
-}
-
 }  // namespace
 
 Workspace::Workspace(QObject* parent) : QObject(parent) {
     selectPlanners(usualPlanners());
-    for (TaskQueue* queue : {&queue_, &quick_})
-        connect(queue, &TaskQueue::pendingChanged, this,
-                [this] { emit busyChanged(queue_.pending() + quick_.pending(), working_); });
+    for (TaskQueue* queue : {&queue_, &searches_, &quick_})
+        connect(queue, &TaskQueue::pendingChanged, this, [this] {
+            emit busyChanged(queue_.pending() + searches_.pending() + quick_.pending(), working_);
+        });
 }
 
 std::vector<double> Workspace::frontierRatios() const {
@@ -64,9 +59,8 @@ core::Result<Workspace::Loaded> Workspace::load(const std::string& path,
 void Workspace::open(const QString& path, const QStringList& planFiles,
                      std::optional<std::int64_t> step) {
     queue_.cancelAll();
-    quick_.cancelAll();
+    cancelPlans();
     following_ = followLoading_ = false;
-    plans_.clear();
     working_ = tr("opening %1").arg(path);
     std::vector<std::string> files;
     for (const QString& file : planFiles) files.push_back(file.toStdString());
@@ -82,8 +76,7 @@ void Workspace::open(const QString& path, const QStringList& planFiles,
 void Workspace::follow(const QString& path) {
     if (!following_) {
         queue_.cancelAll();
-        quick_.cancelAll();
-        plans_.clear();
+        cancelPlans();
         following_ = true, followLoading_ = false;
     }
     followAgain_ = followLoading_;  // one at a time; the last step is what counts
@@ -123,11 +116,12 @@ void Workspace::reload() {
 void Workspace::reopen(std::int64_t step, const QString& planner) {
     connect(
         this, &Workspace::documentChanged, this,
-        [this, frontier = frontierWanted_, kept = budgetRatio(), planner] {
+        [this, frontier = frontierWanted_, kept = budgetRatio(), planner,
+         budget = active_ ? active_->budget : budget_] {
             setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
+            // By its bytes: a run measures costs, and with them the peak may be another.
             for (const PlanPointer& plan : document_->plans)
-                if (plan->planner == planner && plan->measuredPeak &&
-                    std::abs(ratio(plan->budget, document_->peak()) - kept) < 1e-6)
+                if (plan->planner == planner && plan->measuredPeak && plan->budget == budget)
                     choose(plan);
             if (frontier) requestFrontier();
         },
@@ -138,7 +132,7 @@ void Workspace::reopen(std::int64_t step, const QString& planner) {
 core::Status Workspace::openNow(const std::string& path, const std::vector<std::string>& planFiles,
                                 std::optional<std::int64_t> step) {
     queue_.cancelAll();
-    quick_.cancelAll();
+    cancelPlans();
     core::Result<Loaded> loaded = load(path, planFiles, step);
     if (!loaded) return loaded.error();
     adopt(std::move(*loaded));
@@ -146,9 +140,15 @@ core::Status Workspace::openNow(const std::string& path, const std::vector<std::
 }
 
 void Workspace::adopt(Loaded loaded) {
+    cancelPlans();
+    attempts_.cancelAll();
+    ladder_.cancelAll();
     document_ = std::move(loaded.document);
     files_ = std::move(loaded.files);
     plans_.clear();
+    tries_.clear();
+    glanced_.reset();
+    trying_.reset();
     chosen_ = files_.empty() ? nullptr : files_.front();
     selection_ = {};
     range_.reset();
@@ -176,210 +176,6 @@ QStringList Workspace::planners() {
     QStringList names;
     for (const planners::PlannerInfo& info : planners::plannerList()) names << toQString(info.name);
     return names;
-}
-
-void Workspace::selectPlanners(const QStringList& names) {
-    QStringList wanted;
-    for (const QString& name : planners())
-        if (names.contains(name)) wanted << name;
-    if (wanted == selected_) return;
-    selected_ = wanted;
-    emit plannersChanged();
-    if (!document_) return;
-    if (frontierWanted_) {
-        setBudget(budget_);
-        requestFrontier();
-    }
-    emit plansChanged();
-}
-
-void Workspace::setBudgetRatio(double ratio) {
-    if (document_) setBudget(budgetAt(ratio));
-}
-
-void Workspace::glance(double ratio) {
-    if (!document_) return;
-    const PlanPointer best = neighbour(budgetAt(ratio));
-    if (!best || best == active_) return;
-    active_ = best;
-    emit activePlanChanged();
-}
-
-// A plan for a smaller budget fits as well; one of the planner that was chosen goes first.
-PlanPointer Workspace::neighbour(core::Bytes budget) const {
-    PlanPointer best;
-    const auto consider = [&](const PlanPointer& plan) {
-        if (!plan || !plan->ok() || plan->peak > budget) return;
-        const bool kept = chosen_ && plan->planner == chosen_->planner;
-        const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
-        if (!best || (kept && !bestKept) || (kept == bestKept && plan->overhead < best->overhead))
-            best = plan;
-    };
-    for (const auto& [key, plan] : plans_) consider(plan);
-    for (const PlanPointer& plan : document_->plans) consider(plan);
-    for (const PlanPointer& plan : files_) consider(plan);
-    return best;
-}
-
-void Workspace::placeBudget(double ratio) {
-    if (!document_) return;
-    budget_ = budgetAt(ratio);
-    emit budgetChanged();
-}
-
-void Workspace::setBudget(core::Bytes budget) {
-    if (!document_) return;
-    budget_ = budget;
-    emit budgetChanged();
-    for (const QString& planner : selected_) request(planner, budget, true);
-    updateActive();
-    emit plansChanged();
-}
-
-void Workspace::planEvery() {
-    if (!document_) return;
-    for (const QString& planner : planners()) request(planner, budget_, true);
-    emit plansChanged();
-}
-
-void Workspace::requestFrontier() {
-    frontierWanted_ = true;
-    if (!document_) return;
-    const std::vector<double> ratios = frontierRatios();
-    for (std::size_t start : {0U, 1U})
-        for (std::size_t i = start; i < ratios.size(); i += 2)
-            for (const QString& planner : selected_) request(planner, budgetAt(ratios[i]), false);
-}
-
-void Workspace::request(const QString& planner, core::Bytes budget, bool urgent) {
-    if (budget < document_->floor || !document_->plannable || following_) return;
-    const Key key{planner, budget.count()};
-    if (!plans_.emplace(key, nullptr).second) return;
-    working_ = tr("planning");
-    TaskQueue& queue = isQuick(planner) ? quick_ : queue_;
-    queue.submit(
-        [this, key, seconds = urgent ? kBudgetSeconds : kFrontierSeconds,
-         document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-            planners::Progress progress;
-            progress.cancelled = cancelled;
-            core::Result<PlanPointer> plan = computePlan(
-                *document, key.first.toStdString(), core::Bytes(key.second), seconds, progress);
-            return [this, key, plan] {
-                if (plan) return store(key, *plan);
-                plans_.erase(key);
-                emit failed(toQString(plan.error().what), toQString(plan.error().hint));
-            };
-        },
-        urgent);
-}
-
-void Workspace::store(const Key& key, PlanPointer plan) {
-    plans_[key] = std::move(plan);
-    updateActive();
-    emit plansChanged();
-}
-
-core::Status Workspace::computeNow(const QString& planner, core::Bytes budget, double seconds) {
-    if (budget < document_->floor || !document_->plannable) return {};
-    if (const auto known = plans_.find({planner, budget.count()});
-        known != plans_.end() && known->second)
-        return {};
-    core::Result<PlanPointer> plan =
-        computePlan(*document_, planner.toStdString(), budget, seconds);
-    if (!plan) return plan.error();
-    plans_[{planner, budget.count()}] = *plan;
-    return {};
-}
-
-core::Status Workspace::planNow() {
-    for (const QString& planner : selected_)
-        if (core::Status done = computeNow(planner, budget_, kBudgetSeconds); !done) return done;
-    updateActive();
-    emit plansChanged();
-    return {};
-}
-
-core::Status Workspace::frontierNow() {
-    for (const double ratio : frontierRatios())
-        for (const QString& planner : selected_)
-            if (core::Status done = computeNow(planner, budgetAt(ratio), kFrontierSeconds); !done)
-                return done;
-    emit plansChanged();
-    return {};
-}
-
-void Workspace::choose(const PlanPointer& plan) {
-    if (!plan || !plan->ok()) return;
-    chosen_ = plan;
-    if (plan->budget != budget_) {
-        budget_ = plan->budget;
-        emit budgetChanged();
-        for (const QString& planner : selected_) request(planner, budget_, true);
-    }
-    updateActive();
-    emit plansChanged();
-}
-
-void Workspace::updateActive() {
-    PlanPointer best;
-    if (chosen_ && chosen_->budget == budget_) {
-        best = chosen_;
-    } else {
-        for (const Row& row : rows()) {
-            if (!row.plan || !row.plan->ok() || row.plan->budget != budget_) continue;
-            const bool kept = chosen_ && row.plan->planner == chosen_->planner;
-            const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
-            if (!best || (kept && !bestKept) ||
-                (kept == bestKept && row.plan->overhead < best->overhead))
-                best = row.plan;
-        }
-    }
-    // Until the first plan for the new budget is there: a neighbour that fits, or the old one.
-    const bool waiting =
-        !best && std::any_of(plans_.begin(), plans_.end(), [this](const auto& item) {
-            return item.first.second == budget_.count() && !item.second;
-        });
-    if (waiting) best = neighbour(budget_);
-    if (best == active_ || (waiting && !best)) return;
-    active_ = best;
-    emit activePlanChanged();
-}
-
-std::vector<PlanPointer> Workspace::frontier(const QString& planner) const {
-    std::vector<PlanPointer> points;
-    for (const auto& [key, plan] : plans_)
-        if (key.first == planner && plan && plan->ok()) points.push_back(plan);
-    std::sort(points.begin(), points.end(),
-              [](const PlanPointer& a, const PlanPointer& b) { return a->budget > b->budget; });
-    return points;
-}
-
-std::vector<Workspace::Row> Workspace::rows() const {
-    std::vector<Row> rows;
-    if (!document_) return rows;
-    std::vector<PlanPointer> given = document_->plans;
-    for (const PlanPointer& file : files_)
-        if (std::find(given.begin(), given.end(), file) == given.end()) given.push_back(file);
-    const auto known = [&](const QString& planner) {
-        return std::any_of(given.begin(), given.end(), [&](const PlanPointer& plan) {
-            return plan->planner == planner && plan->budget == budget_;
-        });
-    };
-    for (const QString& planner : planners()) {
-        const auto found = plans_.find({planner, budget_.count()});
-        // A stored plan of the same planner and budget says more: it was run.
-        if (found != plans_.end() && !known(planner)) rows.push_back({planner, found->second});
-    }
-    for (const PlanPointer& plan : given) rows.push_back({plan->planner, plan});
-    return rows;
-}
-
-std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const {
-    if (plan->solveSeconds) return plan->solveSeconds;
-    const auto found = plans_.find({plan->planner, plan->budget.count()});
-    if (found == plans_.end() || !found->second) return std::nullopt;
-    const PlanEntry& twin = *found->second;
-    return samePlan(twin, *plan) ? twin.solveSeconds : std::nullopt;
 }
 
 void Workspace::selectOp(core::OpIndex op) {
@@ -434,9 +230,11 @@ void Workspace::stepOp(int by) {
 
 void Workspace::cancel() {
     queue_.cancelAll();
-    quick_.cancelAll();
+    attempts_.cancelAll();
+    ladder_.cancelAll();
+    trying_.reset();
     followLoading_ = false;
-    std::erase_if(plans_, [](const auto& item) { return !item.second; });
+    cancelPlans();
     emit plansChanged();
 }
 

@@ -30,6 +30,12 @@ struct TimeRange {
     friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
+/// What can be said at once of a budget, from the plans that are known.
+struct Answer {
+    enum class Kind { Fits, Nearest, Infeasible } kind = Kind::Nearest;
+    PlanPointer plan;  // Fits: the best; Nearest: the one that needs least, above the budget
+};
+
 class Workspace : public QObject {
     Q_OBJECT
 public:
@@ -73,8 +79,11 @@ public:
     void setBudget(core::Bytes budget);
     void setBudgetRatio(double ratio);
     /// Shows, while the budget is still on its way to this share of the peak, the best plan that is
-    /// known already and fits there. Asks for nothing.
+    /// known already and fits there, and has a first one made in the background. What was asked of
+    /// an earlier place is cancelled.
     void glance(double ratio);
+    /// Without delay. Requires a document.
+    Answer answer(core::Bytes budget) const;
     /// Sets the budget and asks for nothing; for pictures.
     void placeBudget(double ratio);
     /// Asks every planner for a plan at the budget.
@@ -115,12 +124,13 @@ public:
     void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
     void cancel();
-    bool busy() const { return queue_.pending() + quick_.pending() > 0; }
+    bool busy() const { return queue_.pending() + searches_.pending() + quick_.pending() > 0; }
 
 signals:
     void documentChanged();
     void budgetChanged();
     void plansChanged();  // frontier or rows
+    void answersChanged();
     void plannersChanged();
     void activePlanChanged();
     void selectionChanged();
@@ -141,17 +151,28 @@ private:
     void submitFollow(const QString& path);
     void reopen(std::int64_t step, const QString& planner);
     void request(const QString& planner, core::Bytes budget, bool urgent);
+    void askAtBudget(const QStringList& planners);
+    void cancelPlans();
     void store(const Key& key, PlanPointer plan);
+    void tryQuickly(core::Bytes budget);
+    void climbLadder();
+    void submitTry(TaskQueue& queue, core::Bytes budget, const char* planner);
+    void keepTry(const PlanPointer& plan);
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
     void select(const Selection& selection);
+    void showFitting(core::Bytes budget);
     PlanPointer neighbour(core::Bytes budget) const;
 
     DocumentPointer document_;
     std::vector<PlanPointer> files_;
     std::map<Key, PlanPointer> plans_;  // null: asked for and not there yet
+    std::vector<PlanPointer> tries_;    // quick ones, none better than another in both ways
     core::Bytes budget_;
+    std::optional<core::Bytes> glanced_;  // where the budget is on its way
+    std::optional<core::Bytes> trying_;
+    bool climbed_ = false;  // the ladder was asked for
     QStringList selected_;
     bool frontierWanted_ = false;
     bool following_ = false, followLoading_ = false, followAgain_ = false;
@@ -160,9 +181,11 @@ private:
     Selection selection_;
     std::optional<TimeRange> range_;
     QString working_;
-    // Last: they stop before what their tasks deliver into goes away. The quick one never waits
-    // for a search.
-    TaskQueue queue_, quick_;
+    // Last: they stop before what their tasks deliver into goes away. Nothing quick ever waits for
+    // a search, and no search is in the way of opening.
+    TaskQueue queue_, searches_{TaskQueue::Priority::Background},
+        quick_{TaskQueue::Priority::Background}, ladder_{TaskQueue::Priority::Background},
+        attempts_;
 };
 
 }  // namespace hw::viewer

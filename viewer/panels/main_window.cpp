@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/main_window.h"
 
-#include <QAction>
 #include <QApplication>
 #include <QDragEnterEvent>
-#include <QFileDialog>
-#include <QFileInfo>
 #include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
 #include <QStatusBar>
-#include <QToolBar>
 #include <utility>
 
-#include "viewer/export/picture.h"
-#include "viewer/export/report.h"
-#include "viewer/panels/file_dialog.h"
-#include "viewer/panels/recording_bar.h"
+#include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -35,82 +28,19 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     peak_ = new PeakPanel(workspace_);
     map_ = new MapPanel(workspace_);
     plan_ = new PlanPanel(workspace_);
+    sizes_ = new SizesPanel(workspace_);
     steps_ = new StepsPanel(workspace_);
     attach_ = new AttachDialog(recorder_, this);
     planActions_ = new PlanActions(workspace_, this);
     setCentralWidget(empty_);
     buildToolBar();
+    buildShortcuts();
     buildDocks();
     buildStatusBar();
     connectWorkspace();
     connectRecorder();
     documentArrived();
-}
-
-QAction* MainWindow::action(const QString& text, const QKeySequence& key, const QString& tip) {
-    auto* made = new QAction(text, this);
-    made->setShortcut(key);
-    made->setToolTip(tip + QStringLiteral(" (%1)").arg(key.toString(QKeySequence::NativeText)));
-    addAction(made);
-    return made;
-}
-
-void MainWindow::buildToolBar() {
-    auto* bar = new QToolBar;
-    bar->setObjectName(QStringLiteral("titleStrip"));
-    bar->setMovable(false);
-    bar->setContextMenuPolicy(Qt::PreventContextMenu);
-    auto* brand = new QLabel(QStringLiteral("Highwater"));
-    brand->setObjectName(QStringLiteral("brand"));
-    brand->setContentsMargins(4, 0, 0, 0);
-    title_ = new QLabel;
-    title_->setObjectName(QStringLiteral("muted"));
-    title_->setContentsMargins(14, 0, 0, 0);
-    bar->addWidget(brand);
-    bar->addWidget(title_);
-    auto* spring = new QWidget;
-    spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
-    spring->setStyleSheet(QStringLiteral("background: transparent"));
-    bar->addWidget(spring);
-    bar->addWidget(new RecordingBar(recorder_));
-
-    QAction* record = action(tr("Record…"), QKeySequence(QStringLiteral("Ctrl+R")),
-                             tr("Attach to a training process, or start one"));
-    QAction* open = action(tr("Open…"), QKeySequence::Open, tr("Open a session or a log"));
-    QAction* plan = action(tr("Plan"), Qt::Key_P, tr("Plan at the budget with every planner"));
-    QAction* keep = action(tr("Export plan"), QKeySequence(QStringLiteral("Ctrl+E")),
-                           tr("Write the plan that is drawn to a file"));
-    QAction* run = action(tr("Run plan"), QKeySequence(QStringLiteral("Ctrl+Return")),
-                          tr("Run the plan natively and compare every result"));
-    QAction* report =
-        action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
-    QAction* picture =
-        action(tr("Save picture"), Qt::Key_S, tr("Save the window as PNG, SVG or PDF"));
-    QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
-    QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
-    for (QAction* shown : {record, open, plan, keep, run, report, picture, appearance, help})
-        bar->addAction(shown);
-    addToolBar(Qt::TopToolBarArea, bar);
-
-    QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"));
-    closer->setShortcuts({QKeySequence(QStringLiteral("+")), QKeySequence(QStringLiteral("="))});
-    QAction* wider = action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"));
-    QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
-    QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
-    connect(record, &QAction::triggered, attach_, &AttachDialog::open);
-    connect(open, &QAction::triggered, this, &MainWindow::chooseFile);
-    connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
-    connect(keep, &QAction::triggered, planActions_, &PlanActions::exportPlan);
-    connect(run, &QAction::triggered, planActions_, &PlanActions::runPlan);
-    connect(report, &QAction::triggered, this, &MainWindow::writeReport);
-    connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
-    connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
-    connect(help, &QAction::triggered, this, &MainWindow::showHelp);
-    connect(closer, &QAction::triggered, this, [this] { timeline_->plot().zoom(1.5); });
-    connect(wider, &QAction::triggered, this, [this] { timeline_->plot().zoom(1 / 1.5); });
-    connect(whole, &QAction::triggered, this, [this] { timeline_->plot().resetZoom(); });
-    connect(budget, &QAction::triggered, this, [this] { whatIf_->slider().setFocus(); });
-    documentActions_ = {plan, keep, run, report, picture, closer, wider, whole, budget};
+    firstState_ = saveState();
 }
 
 QDockWidget* MainWindow::dock(Panel* panel, const QString& name) {
@@ -140,7 +70,9 @@ void MainWindow::buildDocks() {
     tabifyDockWidget(timeline, peak);
     tabifyDockWidget(peak, dock(map_, QStringLiteral("map")));
     tabifyDockWidget(peak, trace);
-    tabifyDockWidget(compare, dock(plan_, QStringLiteral("plan")));
+    QDockWidget* plan = dock(plan_, QStringLiteral("plan"));
+    tabifyDockWidget(compare, plan);
+    tabifyDockWidget(plan, dock(sizes_, QStringLiteral("sizes")));
     compare->raise();
     timeline->raise();
     // Where a tab says the name, the line above the view need not.
@@ -224,7 +156,11 @@ void MainWindow::documentArrived() {
     docks_[0]->setVisible(!document->graph.layers.empty());  // nothing to list without layers
     stepsDock_->setVisible(document->overview.size() > 1 || workspace_.following());
     const bool fresh = std::exchange(shown_, document->path) != document->path;
-    if (fresh) arrange();
+    if (fresh && !arranged_) arrange();
+    if (fresh && memory_) {
+        memory_->remember(QString::fromStdString(document->path));
+        fillRecent();
+    }
     QStringList parts{document->name};
     parts << (!document->plannable ? tr("no step, nothing to plan")
               : document->steps > 1
@@ -243,6 +179,7 @@ void MainWindow::documentArrived() {
     for (const core::GapRow& gap : document->gapRows) gaps << toQString(gap.what + ": " + gap.why);
     status_->setToolTip(gaps.join(QLatin1Char('\n')));
     if (!fresh) return;
+    docks_[3]->raise();
     docks_[1]->raise();
     timeline_->setFocus();
 }
@@ -276,67 +213,6 @@ core::Status MainWindow::prepareShot(const std::string& session,
     return whatIf_->prepareShot(plans);
 }
 
-void MainWindow::setLight(bool light) {
-    setTheme(light);
-    qApp->setStyleSheet(theme().styleSheet());
-    for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_,
-                                                      peak_, map_, plan_, steps_})
-        panel->applyTheme();
-}
-
-void MainWindow::chooseFile() {
-    const QString path = QFileDialog::getOpenFileName(
-        this, tr("Open"), {}, tr("Sessions and logs (*.hws *.log *.log.gz);;All files (*)"));
-    if (!path.isEmpty()) open(path);
-}
-
-void MainWindow::savePicture() {
-    askToSave(this, tr("Save picture"), QStringLiteral("highwater.png"),
-              tr("Pictures (*.png *.svg *.pdf)"), QStringLiteral("png"),
-              [this](const QString& path) {
-                  if (core::Status saved = savePictureOf(*this, path.toStdString(), 2); !saved)
-                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
-                  else
-                      activity_->setText(tr("saved %1").arg(path));
-              });
-}
-
-void MainWindow::writeReport() {
-    askToSave(this, tr("Write report"),
-              QFileInfo(workspace_.document()->name).completeBaseName() + QStringLiteral(".html"),
-              tr("Reports (*.html *.pdf)"), QStringLiteral("html"), [this](const QString& path) {
-                  if (core::Status saved = saveReport(workspace_, path.toStdString()); !saved)
-                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
-                  else
-                      activity_->setText(tr("saved %1").arg(path));
-              });
-}
-
-void MainWindow::showHelp() {
-    auto* box = new QMessageBox(this);
-    box->setWindowTitle(tr("Keys"));
-    box->setTextFormat(Qt::RichText);
-    box->setText(
-        tr("<table cellspacing='6'>"
-           "<tr><td><b>← →</b></td><td>previous, next op</td></tr>"
-           "<tr><td><b>+ −</b></td><td>zoom the timeline (the wheel too; drag to move)</td></tr>"
-           "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
-           "moment</td></tr>"
-           "<tr><td><b>0</b></td><td>the whole step</td></tr>"
-           "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
-           "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
-           "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
-           "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
-           "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
-           "<tr><td><b>R</b></td><td>write a report</td></tr>"
-           "<tr><td><b>S</b></td><td>save a picture</td></tr>"
-           "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
-           "<tr><td><b>Ctrl+O</b></td><td>open a session or a log</td></tr>"
-           "<tr><td><b>T</b></td><td>dark or light</td></tr></table>"));
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    box->open();
-}
-
 // The arrows are no shortcuts: a focused slider or table keeps them for itself.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
     switch (event->key()) {
@@ -349,6 +225,45 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
         default:
             QMainWindow::keyPressEvent(event);
     }
+}
+
+void MainWindow::useMemory(WindowMemory memory) {
+    memory_.emplace(std::move(memory));
+    arranged_ = memory_->restore(*this);
+    if (stepsDock_) documentArrived();  // which docks show depends on the document alone
+    setFontScale(memory_->fontScale());
+    setLight(memory_->light());
+    fillRecent();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+    if (memory_) {
+        if (workspace_.document()) memory_->keep(*this);  // with all docks in their places
+        memory_->keepLook(theme().light, fontScale());
+    }
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::resetLayout() {
+    arranged_ = false;
+    if (memory_) memory_->forgetLayout();
+    restoreState(firstState_);
+    documentArrived();
+    if (workspace_.document()) arrange();
+}
+
+void MainWindow::setLight(bool light) {
+    setTheme(light);
+    qApp->setFont(uiFont(kBasePixels));
+    qApp->setStyleSheet(theme().styleSheet());
+    for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_,
+                                                      peak_, map_, plan_, sizes_, steps_})
+        panel->applyTheme();
+}
+
+void MainWindow::setTextScale(double scale) {
+    setFontScale(scale);
+    setLight(theme().light);
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event) {

@@ -4,6 +4,7 @@
 #include <QDockWidget>
 #include <QLabel>
 #include <QMainWindow>
+#include <QMenu>
 #include <optional>
 
 #include "viewer/models/recorder.h"
@@ -16,10 +17,12 @@
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_actions.h"
 #include "viewer/panels/plan_panel.h"
+#include "viewer/panels/sizes_panel.h"
 #include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
+#include "viewer/panels/window_memory.h"
 
 namespace hw::viewer {
 
@@ -47,14 +50,21 @@ public:
     core::Status prepareShot(const std::string& session, const std::vector<std::string>& plans,
                              std::optional<std::int64_t> step);
     void setLight(bool light);
+    /// Text of all views, over its usual size.
+    void setTextScale(double scale);
+    /// Restores layout, look and the last files from there, and keeps them there; without it
+    /// nothing is kept.
+    void useMemory(WindowMemory memory);
 
 protected:
+    void closeEvent(QCloseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
 
 private:
     void buildToolBar();
+    void buildShortcuts();
     void buildDocks();
     void buildStatusBar();
     void connectWorkspace();
@@ -68,6 +78,9 @@ private:
     void savePicture();
     void writeReport();
     void showHelp();
+    void showPalette();
+    void fillRecent();
+    void resetLayout();
 
     Workspace workspace_;
     Recorder recorder_;
@@ -80,11 +93,16 @@ private:
     PeakPanel* peak_;
     MapPanel* map_;
     PlanPanel* plan_;
+    SizesPanel* sizes_;
     StepsPanel* steps_;
     QDockWidget* stepsDock_ = nullptr;  // shown for several steps
     AttachDialog* attach_;
     PlanActions* planActions_;
-    std::string shown_;  // path of the document that the docks were arranged for
+    std::optional<WindowMemory> memory_;
+    bool arranged_ = false;  // as it was kept, not by arrange()
+    QMenu* recent_ = nullptr;
+    QByteArray firstState_;  // the docks as they were built
+    std::string shown_;      // path of the document that the docks were arranged for
     std::vector<QDockWidget*> docks_;
     std::vector<QAction*> documentActions_;  // of no use without a document
     QLabel* title_ = nullptr;

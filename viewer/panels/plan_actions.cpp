@@ -49,7 +49,7 @@ void PlanActions::exportPlan() {
     const QString suggestion = QStringLiteral("%1-%2-%3.plan.json")
                                    .arg(QFileInfo(document.name).completeBaseName(), planner)
                                    .arg(qRound(ratio(plan->budget, document.peak()) * 100));
-    askToSave(window_, tr("Export plan"), suggestion, tr("Plans (*.plan.json)"),
+    askToSave(window_, tr("Export plan"), document.path, suggestion, tr("Plans (*.plan.json)"),
               QStringLiteral("plan.json"), [this, plan](const QString& path) {
                   if (core::Status saved = savePlan(*plan, path.toStdString()); !saved)
                       emit failed(toQString(saved.error().what), toQString(saved.error().hint));

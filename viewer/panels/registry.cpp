@@ -5,6 +5,7 @@
 #include "viewer/panels/panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_panel.h"
+#include "viewer/panels/sizes_panel.h"
 #include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
@@ -21,6 +22,7 @@ const std::vector<PanelKind>& panelKinds() {
         {"whatif", [](Workspace& workspace) { return new WhatIfPanel(workspace); }},
         {"compare", [](Workspace& workspace) { return new ComparePanel(workspace); }, true},
         {"plan", [](Workspace& workspace) { return new PlanPanel(workspace); }},
+        {"sizes", [](Workspace& workspace) { return new SizesPanel(workspace); }},
         {"steps", [](Workspace& workspace) { return new StepsPanel(workspace); }},
         {"trace", [](Workspace& workspace) { return new TracePanel(workspace); }},
     };

@@ -55,7 +55,11 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     connect(plot_, &FrontierPlot::planClicked, &workspace, &Workspace::choose);
     connect(plot_, &FrontierPlot::budgetClicked, slider_, &BudgetSlider::setRatio);
     connect(&workspace, &Workspace::documentChanged, this, &WhatIfPanel::reload);
-    connect(&workspace, &Workspace::plansChanged, this, [this] { redraw_.start(); });
+    connect(&workspace, &Workspace::plansChanged, this, [this] {
+        updateBudget();
+        redraw_.start();
+    });
+    connect(&workspace, &Workspace::answersChanged, this, &WhatIfPanel::updateBudget);
     connect(&workspace, &Workspace::activePlanChanged, this, [this] { redraw_.start(); });
     connect(&workspace, &Workspace::budgetChanged, this, [this] {
         const QSignalBlocker quiet(slider_);
@@ -98,13 +102,27 @@ void WhatIfPanel::updateBudget() {
                                       : workspace().budget();
     figure_->setText(
         QStringLiteral("<b>%1 · %2</b>").arg(document->size.text(budget), percentText(ratio)));
-    const bool possible = budget >= document->floor;
-    note_->setText(
-        possible
-            ? tr("budget")
-            : QStringLiteral("<span style='color:%1'>%2</span>")
-                  .arg(theme().alert.name(),
-                       tr("no schedule fits below %1").arg(document->size.text(document->floor))));
+    note_->setText(noteOn(budget));
+}
+
+// What is known of a budget, at every move.
+QString WhatIfPanel::noteOn(core::Bytes budget) const {
+    const Document& document = *workspace().document();
+    const Answer answer = workspace().answer(budget);
+    const auto alert = [](const QString& text) {
+        return QStringLiteral("<span style='color:%1'>%2</span>").arg(theme().alert.name(), text);
+    };
+    switch (answer.kind) {
+        case Answer::Kind::Infeasible:
+            return alert(tr("no schedule fits below %1").arg(document.size.text(document.floor)));
+        case Answer::Kind::Nearest:
+            return answer.plan ? alert(tr("no plan known yet, the nearest needs %1")
+                                           .arg(document.size.text(answer.plan->peak)))
+                               : alert(tr("no plan known yet"));
+        case Answer::Kind::Fits:
+            break;
+    }
+    return tr("budget");
 }
 
 void WhatIfPanel::applyTheme() {

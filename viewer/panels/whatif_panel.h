@@ -32,6 +32,7 @@ protected:
 private:
     void reload();
     void updateBudget();
+    QString noteOn(core::Bytes budget) const;
     void alignSlider();
 
     QLabel* figure_;

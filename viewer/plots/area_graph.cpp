@@ -41,6 +41,8 @@ void AreaGraph::draw(QCPPainter* painter) {
         (!below_ || below_->data()->size() == size) && (!top_ || top_->data()->size() == size);
     if (painter->modes().testFlag(QCPPainter::pmVectorized) || !stacked || size < 2)
         return QCPGraph::draw(painter);
+    painter->setAntialiasing(
+        false);  // which moves everything by half a pixel: no edge is sharp then
     const auto at = [](const QCPGraph& graph, int i) {
         return (graph.data()->constBegin() + i)->value;
     };

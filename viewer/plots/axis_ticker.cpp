@@ -13,7 +13,10 @@ UnitTicker::UnitTicker(QString unit, int ticks, bool signedLabels)
 
 QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, const QLocale&, QChar,
                                                int) {
-    const double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1;
+    double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1, scale = 1;
+    QString unit = unit_;
+    if (unit == QLatin1String("ms") && step >= 1000)  // "10 s" reads better than "10000 ms"
+        unit = QStringLiteral("s"), scale = 1000, step /= scale;
     // Enough digits that a step of 0.25 reads 0.25, not 0.2.
     int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
     while (digits < 9 &&
@@ -21,10 +24,10 @@ QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, con
         ++digits;
     QVector<QString> labels;
     for (const double tick : ticks) {
-        const double value = std::fabs(tick) < step * 1e-6 ? 0 : tick;
+        const double value = std::fabs(tick / scale) < step * 1e-6 ? 0 : tick / scale;
         labels << (signed_ && value >= 0 ? QStringLiteral("+") : QString()) +
                       QString::number(value, 'f', digits) +
-                      (unit_.isEmpty() ? QString() : QLatin1Char(' ') + unit_);
+                      (unit.isEmpty() ? QString() : QLatin1Char(' ') + unit);
     }
     return labels;
 }

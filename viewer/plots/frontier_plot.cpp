@@ -17,6 +17,16 @@ constexpr int kLeft = 76, kRight = 52, kTop = 14,
               kBottom = 46;            // fixed: the slider lines up with them
 constexpr double kReach = 10;          // pixels around a point that can be clicked
 constexpr double kLowestPercent = 10;  // height of the axis when nothing costs more
+
+QString floorText(const Document& document) {
+    return FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
+}
+
+// Above the axis, right of the edge of what is impossible.
+QRectF floorLabelBox(const QString& text, double edge, double axis) {
+    const double width = QFontMetricsF(uiFont(kAxisPixels)).horizontalAdvance(text) + 4;
+    return {edge + 6, axis - 19, width, 16};
+}
 }  // namespace
 
 FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
@@ -171,7 +181,13 @@ void FrontierMarks::draw(QCPPainter* painter) {
     if (background_) return drawInfeasible(painter);
     drawBudget(painter);
     drawFloorLabel(painter);
-    drawActive(painter, drawLabels(painter));
+    std::vector<QRectF> taken = drawLabels(painter);
+    const Document& document = *frontier_.workspace_.document();
+    taken.push_back(
+        floorLabelBox(floorText(document),
+                      frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100),
+                      frontier_.yAxis->coordToPixel(0)));
+    drawActive(painter, taken);
 }
 
 void FrontierMarks::drawInfeasible(QCPPainter* painter) {
@@ -194,10 +210,8 @@ void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     const double edge = frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100);
     if (edge <= area.left() || edge >= area.right()) return;
     painter->setFont(uiFont(kAxisPixels));
-    const QString text =
-        FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
-    const QRectF box(edge + 6, frontier_.yAxis->coordToPixel(0) - 19,
-                     QFontMetricsF(painter->font()).horizontalAdvance(text) + 4, 16);
+    const QString text = floorText(document);
+    const QRectF box = floorLabelBox(text, edge, frontier_.yAxis->coordToPixel(0));
     painter->fillRect(box, theme().panel);
     painter->setPen(theme().alert);
     painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);

@@ -9,6 +9,8 @@ namespace hw::viewer {
 namespace {
 constexpr double kGap = 2;         // pixels between lanes
 constexpr double kLabelRoom = 26;  // pixels below which a span carries no text
+constexpr int kLeastPhase = 4;     // of a phase: there are three
+constexpr int kLeastText = 7;  // characters of what is cut, "…" among them: fewer tell nothing
 }  // namespace
 
 LaneStrip::LaneStrip(QCPAxis* time, QCPAxis* lane) : QCPAbstractPlottable(time, lane) {
@@ -73,7 +75,7 @@ void LaneStrip::drawLane(QCPPainter* painter, int lane, const std::vector<LaneSp
         QString elided =
             metrics.elidedText(text, lane == 1 ? Qt::ElideLeft : Qt::ElideRight, box.width() - 8);
         if (elided.startsWith(QStringLiteral("…."))) elided.remove(1, 1);
-        if (elided.size() < 4 && elided != text) continue;
+        if (elided.size() < (lane == 0 ? kLeastPhase : kLeastText) && elided != text) continue;
         painter->setPen(theme().text);
         painter->drawText(box.adjusted(4, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, elided);
     }

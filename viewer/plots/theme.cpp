@@ -2,7 +2,11 @@
 #include "viewer/plots/theme.h"
 
 #include <QFontDatabase>
+#include <QRegularExpression>
+#include <algorithm>
 #include <array>
+
+#include "viewer/plots/font_scale.h"
 
 namespace hw::viewer {
 namespace {
@@ -30,6 +34,21 @@ Theme& current() {
     return active;
 }
 
+double textScale = 1;
+
+int scaled(int pixels) {
+    return qRound(pixels * textScale);
+}
+
+// Every size of a font in a style sheet.
+void scaleText(QString& sheet) {
+    static const QRegularExpression size(QStringLiteral("font-size: (\\d+)px"));
+    for (QRegularExpressionMatch found = size.match(sheet); found.hasMatch();
+         found = size.match(sheet, found.capturedEnd(1)))
+        sheet.replace(found.capturedStart(1), found.capturedLength(1),
+                      QString::number(scaled(found.captured(1).toInt())));
+}
+
 }  // namespace
 
 const Theme& theme() {
@@ -37,6 +56,13 @@ const Theme& theme() {
 }
 void setTheme(bool light) {
     current() = make(light);
+}
+
+double fontScale() {
+    return textScale;
+}
+void setFontScale(double scale) {
+    textScale = std::clamp(scale, kSmallestText, kLargestText);
 }
 
 QColor blend(const QColor& a, const QColor& b, double share) {
@@ -179,13 +205,20 @@ QToolTip { background: @raised; color: @text; border: 1px solid @line; padding: 
                                                                 {"@alert", alert},
                                                                 {"@selected", selected}}};
     for (const auto& [token, colour] : tokens) sheet.replace(QLatin1String(token), colour.name());
+    if (textScale != 1) scaleText(sheet);
     return sheet;
 }
 
 QFont uiFont(int pixels, bool bold) {
-    QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
-    if (QFontDatabase::hasFamily(QStringLiteral("Inter"))) font.setFamily(QStringLiteral("Inter"));
-    font.setPixelSize(pixels);
+    // Asked for with every label, and the database answers slowly.
+    static const QFont family = [] {
+        QFont font = QFontDatabase::systemFont(QFontDatabase::GeneralFont);
+        if (const QString inter = QStringLiteral("Inter"); QFontDatabase::hasFamily(inter))
+            font.setFamily(inter);
+        return font;
+    }();
+    QFont font = family;
+    font.setPixelSize(scaled(pixels));
     font.setBold(bold);
     return font;
 }

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the window can do: its tool bar, keys, palette and dialogs.
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QMessageBox>
+#include <QToolBar>
+#include <QToolButton>
+
+#include "viewer/export/picture.h"
+#include "viewer/export/report.h"
+#include "viewer/panels/command_palette.h"
+#include "viewer/panels/file_dialog.h"
+#include "viewer/panels/main_window.h"
+#include "viewer/panels/recording_bar.h"
+#include "viewer/plots/font_scale.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+
+QAction* MainWindow::action(const QString& text, const QKeySequence& key, const QString& tip) {
+    auto* made = new QAction(text, this);
+    made->setShortcut(key);
+    made->setToolTip(
+        key.isEmpty() ? tip
+                      : tip + QStringLiteral(" (%1)").arg(key.toString(QKeySequence::NativeText)));
+    addAction(made);
+    return made;
+}
+
+void MainWindow::buildToolBar() {
+    auto* bar = new QToolBar;
+    bar->setObjectName(QStringLiteral("titleStrip"));
+    bar->setMovable(false);
+    bar->setContextMenuPolicy(Qt::PreventContextMenu);
+    auto* brand = new QLabel(QStringLiteral("Highwater"));
+    brand->setObjectName(QStringLiteral("brand"));
+    brand->setContentsMargins(4, 0, 0, 0);
+    title_ = new QLabel;
+    title_->setObjectName(QStringLiteral("muted"));
+    title_->setContentsMargins(14, 0, 0, 0);
+    bar->addWidget(brand);
+    bar->addWidget(title_);
+    auto* spring = new QWidget;
+    spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    spring->setStyleSheet(QStringLiteral("background: transparent"));
+    bar->addWidget(spring);
+    bar->addWidget(new RecordingBar(recorder_));
+
+    QAction* record = action(tr("Record…"), QKeySequence(QStringLiteral("Ctrl+R")),
+                             tr("Attach to a training process, or start one"));
+    QAction* open = action(tr("Open…"), QKeySequence::Open, tr("Open a session or a log"));
+    QAction* plan = action(tr("Plan"), Qt::Key_P, tr("Plan at the budget with every planner"));
+    QAction* keep = action(tr("Export plan"), QKeySequence(QStringLiteral("Ctrl+E")),
+                           tr("Write the plan that is drawn to a file"));
+    QAction* run = action(tr("Run plan"), QKeySequence(QStringLiteral("Ctrl+Return")),
+                          tr("Run the plan natively and compare every result"));
+    QAction* report =
+        action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
+    QAction* picture =
+        action(tr("Save picture"), Qt::Key_S, tr("Save the window as PNG, SVG or PDF"));
+    QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
+    QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
+    for (QAction* shown : {record, open, plan, keep, run, report, picture, appearance, help})
+        bar->addAction(shown);
+    addToolBar(Qt::TopToolBarArea, bar);
+    recent_ = new QMenu(this);
+    auto* opener = static_cast<QToolButton*>(bar->widgetForAction(open));
+    opener->setMenu(recent_);
+    connect(record, &QAction::triggered, attach_, &AttachDialog::open);
+    connect(open, &QAction::triggered, this, &MainWindow::chooseFile);
+    connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
+    connect(keep, &QAction::triggered, planActions_, &PlanActions::exportPlan);
+    connect(run, &QAction::triggered, planActions_, &PlanActions::runPlan);
+    connect(report, &QAction::triggered, this, &MainWindow::writeReport);
+    connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
+    connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
+    connect(help, &QAction::triggered, this, &MainWindow::showHelp);
+    documentActions_ = {plan, keep, run, report, picture};
+}
+
+// What has no button.
+void MainWindow::buildShortcuts() {
+    QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"));
+    closer->setShortcuts({QKeySequence(QStringLiteral("+")), QKeySequence(QStringLiteral("="))});
+    QAction* wider = action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"));
+    QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
+    QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
+    QAction* commands = action(tr("Commands"), QKeySequence(QStringLiteral("Ctrl+Shift+P")),
+                               tr("Find a command by its name"));
+    QAction* larger = action(tr("Larger text"), QKeySequence::ZoomIn, tr("Larger text"));
+    QAction* smaller = action(tr("Smaller text"), QKeySequence::ZoomOut, tr("Smaller text"));
+    QAction* usual = action(tr("Usual text"), QKeySequence(QStringLiteral("Ctrl+0")),
+                            tr("Text of the usual size"));
+    QAction* layout = action(tr("Reset the layout"), {}, tr("Every view where it was at first"));
+    connect(closer, &QAction::triggered, this, [this] { timeline_->plot().zoom(1.5); });
+    connect(wider, &QAction::triggered, this, [this] { timeline_->plot().zoom(1 / 1.5); });
+    connect(whole, &QAction::triggered, this, [this] { timeline_->plot().resetZoom(); });
+    connect(budget, &QAction::triggered, this, [this] { whatIf_->slider().setFocus(); });
+    connect(commands, &QAction::triggered, this, &MainWindow::showPalette);
+    connect(larger, &QAction::triggered, this, [this] { setTextScale(fontScale() + kTextStep); });
+    connect(smaller, &QAction::triggered, this, [this] { setTextScale(fontScale() - kTextStep); });
+    connect(usual, &QAction::triggered, this, [this] { setTextScale(1); });
+    connect(layout, &QAction::triggered, this, &MainWindow::resetLayout);
+    for (QAction* each : {closer, wider, whole, budget}) documentActions_.push_back(each);
+}
+
+void MainWindow::showPalette() {
+    auto* views = new QObject(this);
+    QList<QAction*> all = actions();
+    for (QDockWidget* each : docks_) {
+        if (each->isHidden()) continue;
+        auto* go = new QAction(tr("View: %1").arg(each->windowTitle()), views);
+        connect(go, &QAction::triggered, each, [each] {
+            each->raise();
+            each->widget()->setFocus();
+        });
+        all << go;
+    }
+    all << recent_->actions();
+    auto* palette = new CommandPalette(all, this);
+    connect(palette, &QObject::destroyed, views, &QObject::deleteLater);
+    palette->open();
+}
+
+void MainWindow::fillRecent() {
+    recent_->clear();
+    const QStringList files = memory_ ? memory_->recentFiles() : QStringList();
+    for (const QString& file : files) {
+        QAction* made = recent_->addAction(tr("Open %1").arg(QFileInfo(file).fileName()));
+        made->setToolTip(file);
+        connect(made, &QAction::triggered, this, [this, file] { open(file); });
+    }
+}
+
+void MainWindow::chooseFile() {
+    const QString path = QFileDialog::getOpenFileName(
+        this, tr("Open"), {}, tr("Sessions and logs (*.hws *.log *.log.gz);;All files (*)"));
+    if (!path.isEmpty()) open(path);
+}
+
+void MainWindow::savePicture() {
+    askToSave(this, tr("Save picture"), workspace_.document()->path,
+              QStringLiteral("highwater.png"), tr("Pictures (*.png *.svg *.pdf)"),
+              QStringLiteral("png"), [this](const QString& path) {
+                  if (core::Status saved = savePictureOf(*this, path.toStdString(), 2); !saved)
+                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
+                  else
+                      activity_->setText(tr("saved %1").arg(path));
+              });
+}
+
+void MainWindow::writeReport() {
+    askToSave(this, tr("Write report"), workspace_.document()->path,
+              QFileInfo(workspace_.document()->name).completeBaseName() + QStringLiteral(".html"),
+              tr("Reports (*.html *.pdf)"), QStringLiteral("html"), [this](const QString& path) {
+                  if (core::Status saved = saveReport(workspace_, path.toStdString()); !saved)
+                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
+                  else
+                      activity_->setText(tr("saved %1").arg(path));
+              });
+}
+
+void MainWindow::showHelp() {
+    auto* box = new QMessageBox(this);
+    box->setWindowTitle(tr("Keys"));
+    box->setTextFormat(Qt::RichText);
+    box->setText(
+        tr("<table cellspacing='6'>"
+           "<tr><td><b>← →</b></td><td>previous, next op</td></tr>"
+           "<tr><td><b>+ −</b></td><td>zoom the timeline (the wheel too; drag to move)</td></tr>"
+           "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
+           "moment</td></tr>"
+           "<tr><td><b>0</b></td><td>the whole step</td></tr>"
+           "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
+           "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
+           "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
+           "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
+           "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
+           "<tr><td><b>R</b></td><td>write a report</td></tr>"
+           "<tr><td><b>S</b></td><td>save a picture</td></tr>"
+           "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
+           "<tr><td><b>Ctrl+O</b></td><td>open a session or a log</td></tr>"
+           "<tr><td><b>T</b></td><td>dark or light</td></tr>"
+           "<tr><td><b>Ctrl + −</b></td><td>larger, smaller text</td></tr>"
+           "<tr><td><b>Ctrl+Shift+P</b></td><td>find any command by its name</td></tr></table>"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+}  // namespace hw::viewer
