@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs a training script that prints once a step, as many steps at a time as standard input says.
 
-A line is a number of steps, or "profile" and one. The answer is one line of JSON: nanoseconds of
-each step, and of stopping the profiler.
+A line is a number of steps, or "profile" and one. The answer is one line of JSON: for each step and
+for getting the profiler's events, nanoseconds by the clock, of the training thread and of the process.
 """
 import builtins
 import json
@@ -13,32 +13,42 @@ import time
 
 import torch
 
+CLOCKS = (time.perf_counter_ns, time.thread_time_ns, time.process_time_ns)
+
 _print = builtins.print
+
+
+def now():
+    return [clock() for clock in CLOCKS]
+
+
+def since(began):
+    return [clock() - before for clock, before in zip(CLOCKS, began)]
 
 
 class Pace:
     def __init__(self):
-        self.left = 0
+        self.left = 1
         self.times = []
         self.profiler = None
-        self.began = 0
+        self.began = now()
 
     def step(self, *_, **__):
         """Stands for print()."""
-        now = time.perf_counter_ns()
-        self.times.append(now - self.began)
+        self.times.append(since(self.began))
         self.left -= 1
         if self.left <= 0:
             self.report()
             self.next()
-        self.began = time.perf_counter_ns()
+        self.began = now()
 
     def report(self):
-        stopping = time.perf_counter_ns()
+        stopping = now()
         if self.profiler is not None:
             self.profiler.stop()
+            self.profiler.events()
             self.profiler = None
-        _print(json.dumps({"steps": self.times, "stop": time.perf_counter_ns() - stopping}), flush=True)
+        _print(json.dumps({"steps": self.times, "stop": since(stopping)}), flush=True)
 
     def next(self):
         line = sys.stdin.readline()
@@ -52,9 +62,6 @@ class Pace:
             self.profiler.start()
 
 
-pace = Pace()
-pace.left = 1
-pace.began = time.perf_counter_ns()
-builtins.print = pace.step
+builtins.print = Pace().step
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
