@@ -122,20 +122,26 @@ std::int64_t DeviceRecords::end(const Activity& activity) const {
                                                             : clock_.toHost(activity.end);
 }
 
-/// ops_ is sorted by begin.
-std::optional<std::int64_t> DeviceRecords::opOf(std::uint32_t correlation) const {
-    const auto launch = launches_.find(correlation);
-    if (launch == launches_.end()) return std::nullopt;
-    const bool pushed = launch->second.external != 0;
-    const std::int64_t at = pushed ? launch->second.external : clock_.toHost(launch->second.begin);
-    auto op =
-        std::upper_bound(ops_.begin(), ops_.end(), at,
+/// The last op that began by then; ops_ is sorted by begin.
+const DeviceRecords::OpSpan* DeviceRecords::opBefore(std::int64_t hostNs) const {
+    const auto after =
+        std::upper_bound(ops_.begin(), ops_.end(), hostNs,
                          [](std::int64_t time, const OpSpan& span) { return time < span.begin; });
-    if (op == ops_.begin()) return std::nullopt;
-    --op;
-    if (pushed) return op->begin == at ? std::optional(op->id) : std::nullopt;
-    const bool during = at <= op->end && op->thread == launch->second.thread;
-    return during ? std::optional(op->id) : std::nullopt;
+    return after == ops_.begin() ? nullptr : &*(after - 1);
+}
+
+std::optional<std::int64_t> DeviceRecords::opOf(std::uint32_t correlation) const {
+    const auto at = launches_.find(correlation);
+    if (at == launches_.end()) return std::nullopt;
+    const Launch& launch = at->second;
+    if (launch.external != 0)
+        if (const OpSpan* op = opBefore(launch.external); op && op->begin == launch.external)
+            return op->id;
+    if (launch.begin == 0) return std::nullopt;
+    const std::int64_t time = clock_.toHost(launch.begin);
+    const OpSpan* op = opBefore(time);
+    return op && time <= op->end && op->thread == launch.thread ? std::optional(op->id)
+                                                                : std::nullopt;
 }
 
 void DeviceRecords::writeWork(core::TraceWriter& writer, const Activity& activity,

@@ -62,6 +62,7 @@ private:
 
     std::int64_t begin(const wire::Activity& activity) const;
     std::int64_t end(const wire::Activity& activity) const;
+    const OpSpan* opBefore(std::int64_t hostNs) const;
     std::optional<std::int64_t> opOf(std::uint32_t correlation) const;
     void writeWork(core::TraceWriter& writer, const wire::Activity& activity,
                    std::optional<std::int64_t> op);
