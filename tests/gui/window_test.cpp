@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <QAction>
+#include <QDialog>
 #include <QImage>
+#include <QLineEdit>
+#include <QPointer>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -187,6 +190,17 @@ TEST_F(Window, ThemesAndExport) {
             .error()
             .code,
         core::ErrorCode::BadInput);
+}
+
+TEST_F(Window, ThePaletteDoesWhatIsTyped) {
+    QTest::keyClick(&window_, Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+    const QPointer<QDialog> palette = window_.findChild<QDialog*>(QStringLiteral("commandPalette"));
+    ASSERT_TRUE(palette && palette->isVisible());
+    auto* typed = palette->findChild<QLineEdit*>();
+    QTest::keyClicks(typed, QStringLiteral("thm"));
+    QTest::keyClick(typed, Qt::Key_Return);
+    EXPECT_TRUE(QTest::qWaitFor([] { return theme().light; }, kPatience));
+    EXPECT_FALSE(palette) << "it is gone once it has been used";
 }
 
 }  // namespace
