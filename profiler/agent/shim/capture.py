@@ -7,7 +7,7 @@ import re
 import traceback
 
 import torch
-from _highwater import encode, library, native
+from _highwater import blocking, encode, library, native
 from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers

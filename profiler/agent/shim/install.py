@@ -8,7 +8,7 @@ import time
 from _thread import get_ident
 
 import torch
-from _highwater import encode, gpu, library
+from _highwater import blocking, encode, gpu, library
 from _highwater.capture import Capture
 from _highwater.steps import TORCH
 from torch.autograd import profiler
