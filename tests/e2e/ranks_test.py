@@ -23,7 +23,7 @@ model = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Li
 model = torch.nn.parallel.DistributedDataParallel(model)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 for step in range(int(sys.argv[1])):
-    length = 64 * (1 + step % 4) * (1 + rank)
+    length = 64 * (1 + step % int(sys.argv[4])) * (1 + rank)
     optimizer.zero_grad()
     loss = model(torch.randn(2, length, 8)).pow(2).mean()
     loss.backward()
@@ -47,7 +47,7 @@ class Ranks(InFolder):
 
     def torchrun(self, steps, pause):
         return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", PORT, *self.options,
-                self.train, str(steps), os.path.join(self.folder, "rank"), str(pause))
+                self.train, str(steps), os.path.join(self.folder, "rank"), str(pause), "4")
 
     def told(self, *command):
         done = subprocess.run([HIGHWATER, *command], capture_output=True, text=True, timeout=120)
@@ -93,8 +93,10 @@ class Ranks(InFolder):
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
 
     def test_attach_to_both(self):
+        # One length: the ranks may be attached to at different steps.
         common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT}
-        ranks = [subprocess.Popen([self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01"],
+        ranks = [subprocess.Popen([self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01",
+                                   "1"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                   env={**common, "RANK": str(rank)}) for rank in (0, 1)]
         for process in ranks:
