@@ -13,7 +13,7 @@ def chart(rows):
     height = ROW * (len(rows) + 2)
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{LEFT + WIDTH + 140}" height="{height}" '
              'font-family="sans-serif" font-size="12">',
-             f'<rect width="100%" height="100%" fill="white"/><text x="8" y="16">arena above its lower bound, %</text>']
+             '<rect width="100%" height="100%" fill="white"/><text x="8" y="16">arena above its lower bound, %</text>']
     for i, row in enumerate(rows):
         y = ROW * (i + 1) + 6
         above = float(row["above_%"])

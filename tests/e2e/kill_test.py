@@ -7,7 +7,6 @@ HIGHWATER_KILLS: how often the recorder and how often the training are killed (d
 import os
 import random
 import resource
-import signal
 import subprocess
 import time
 import unittest
