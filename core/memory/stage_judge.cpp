@@ -131,27 +131,21 @@ bool StageJudge::unbroken(ItemIndex i, StageIndex from, StageIndex to) const {
 // Enters or removes the places after the stages from..to where retention of the item changes; a
 // stage next to such a place rebuilds or frees the item.
 void StageJudge::moveTransitions(ItemIndex i, StageIndex from, StageIndex to, bool add) {
-    bool before = retained(i, from);
-    for (StageIndex k = from; k <= to;) {
-        // Jumps over whole words in which nothing changes.
-        if ((k & 63) == 0 && k + 64 <= to && k >= first_[i] && k + 64 <= last_[i]) {
-            const std::uint64_t bits = retained_[word(i, k)];
-            if (bits == (before ? kAll : 0) && retained(i, k + 64) == before) {
-                k += 64;
-                continue;
-            }
-        }
-        const bool after = retained(i, k + 1);
-        if (before != after) {
-            auto& list = after ? starts_[k] : stops_[k];
+    // A word's bits against those of the stages after them: bit 63's is the next word's bit 0.
+    for (StageIndex w = from >> 6; w <= to >> 6; ++w) {
+        const std::uint64_t next = retained(i, (w + 1) << 6) ? std::uint64_t{1} << 63 : 0;
+        const std::uint64_t bits = retained_[word(i, w << 6)];
+        const std::uint64_t changes = (bits ^ (bits >> 1 | next)) & wordMask(w, from, to);
+        for (std::uint64_t rest = changes; rest != 0; rest &= rest - 1) {
+            const int at = std::countr_zero(rest);
+            const StageIndex k = (w << 6) + at;
+            auto& list = (bits >> at & 1) != 0 ? stops_[k] : starts_[k];
             if (add)
                 list.push_back(i);
             else
                 erase(list, i);
             markDirty(k);
         }
-        before = after;
-        ++k;
     }
 }
 
