@@ -35,6 +35,7 @@ public:
     /// The fastest table within the budget seen so far; empty when there was none.
     const std::vector<std::uint64_t>& best() const { return best_; }
     core::Nanoseconds bestTime() const { return bestTime_; }
+    core::StageJudge& judge() const { return judge_; }
     /// Takes the judge's present table as a candidate.
     void note();
 

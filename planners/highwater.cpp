@@ -11,55 +11,28 @@
 #include <thread>
 
 #include "planners/annealing.h"
+#include "planners/approach.h"
 #include "planners/cut_relaxation.h"
+#include "planners/dtr.h"
 #include "planners/lookahead.h"
+#include "planners/recombination.h"
 
 namespace hw::planners {
 namespace {
 
 using namespace hw::core;
 using Clock = std::chrono::steady_clock;
-using Table = std::vector<std::uint64_t>;
 
-constexpr int kThreads = 2;
+constexpr std::size_t kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
-constexpr double kExploring = 2;              // time of the first round over that of another
-constexpr std::int64_t kMovesPerItem = 1500;  // of one approach
-
-/// A table and how good it is: plans within the budget by time, others by what exceeds it.
-struct Candidate {
-    Table table;
-    Nanoseconds time;
-    Bytes overflow;
-
-    bool operator<(const Candidate& other) const {
-        return overflow != other.overflow ? overflow < other.overflow : time < other.time;
-    }
-};
-
-/// What a piece of work may take: moves, or time until a deadline, or whichever ends first.
-struct Allowance {
-    std::int64_t moves = INT64_MAX;
-    double seconds = INFINITY;
-    Clock::time_point begin = Clock::now();
-
-    /// 1 and more when all is spent.
-    double spent(std::int64_t done) const {
-        return std::max(
-            static_cast<double>(done) / static_cast<double>(std::max<std::int64_t>(1, moves)),
-            passed() / std::max(1e-3, seconds));
-    }
-    double passed() const { return std::chrono::duration<double>(Clock::now() - begin).count(); }
-};
-
-/// One way of approaching the budget from above.
-struct Approach {
-    double hot;     // temperature at the beginning
-    double shrink;  // budget of a step over that of the one before
-};
-constexpr std::array kApproaches{Approach{1e-4, 0.94}, Approach{3e-3, 0.7}, Approach{1e-3, 0.94},
-                                 Approach{1e-4, 0.7}, Approach{3e-3, 0.85}};
+constexpr double kExploringShare = 0.4;  // of the time after the relaxations
+constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
+constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach
+constexpr std::size_t kPoolSize = 64;          // candidates that are kept
+constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
+constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
+constexpr std::size_t kLeastWidth = 4;         // and how narrow it may become
 
 class Search {
 public:
@@ -122,10 +95,9 @@ private:
     double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
     double left() const { return limit_ - elapsed(); }
 
-    void offer(const StageJudge& judge) { offer({judge.table(), judge.time(), judge.overflow()}); }
-    void offer(Candidate candidate) {
+    void offer(const StageJudge& judge) {
         const std::lock_guard lock(mutex_);
-        pool_.push_back(std::move(candidate));
+        pool_.emplace_back(judge);
     }
 
     // Only one thread raises it, the others read it.
@@ -139,7 +111,7 @@ private:
         const std::lock_guard lock(mutex_);
         const auto best = std::min_element(pool_.begin(), pool_.end());
         std::string text = "looking for a first plan";
-        if (best != pool_.end() && best->overflow == Bytes(0)) {
+        if (best != pool_.end() && best->fits()) {
             const auto percent = [&](Nanoseconds time) {
                 return 100 * (ratio(time, graph_.totalTime()) - 1);
             };
@@ -153,14 +125,26 @@ private:
 
     // Step 1.
     void greedy() {
+        bool fits = false;
         for (const Distance distance : {Distance::Root, Distance::Full, Distance::None}) {
             if (progress_.cancelled()) return;
             StageJudge judge(model_, request_.budget);
             lookahead(judge, distance, {}, [&] { return stopped(); });
             judge.trim();
             offer(judge);
-            if (firstOnly_ && judge.overflow() == Bytes(0)) return;
+            if (judge.overflow() == Bytes(0)) {
+                if (firstOnly_) return;
+                fits = true;
+            }
         }
+        if (fits) return;
+        const Proposal runtime =
+            Dtr(DtrHeuristic::EqClass).plan(graph_, request_, {progress_.cancelled});
+        if (runtime.status != PlanStatus::Ok) return;
+        StageJudge judge(model_, request_.budget);
+        judge.load(runtime.schedule);
+        judge.trim();
+        offer(judge);
     }
 
     // Step 2.
@@ -200,145 +184,169 @@ private:
         }
     }
 
-    // Step 3: rounds of annealing, each from the best so far and cooler than the one before. The
-    // first one also approaches the budget from above.
+    // Step 3: one long round in which the budget is approached from above again and again, then
+    // short ones that recombine what was found and anneal it, each cooler than the one before.
     void improve() {
-        constexpr std::array kRounds{Cooling{2e-4, 1e-5}, Cooling{8e-5, 3e-6}, Cooling{3e-5, 1e-6}};
-        const double seconds = std::max(0.1, left()) / (kRounds.size() + kExploring);
-        round([&](int thread, StageJudge& judge, Annealing& annealing) {
-            const bool fits = start_[0].overflow == Bytes(0);
-            if (fits && thread == 0 && !small())
-                anneal(annealing, {5e-4, 2e-5}, allowance(seconds, kExploring));
+        const double exploring = std::max(0.1, left()) * kExploringShare;
+        round([&](std::size_t thread, StageJudge& judge, Annealing& annealing, Found& found) {
+            const Allowance all = allowance(exploring, 2.0 / 6);
+            if (pool_.front().fits() && thread == 0 && !small())
+                anneal(annealing, {5e-4, 2e-5}, all, found);
             else
-                explore(thread, judge, annealing, allowance(seconds, kExploring));
+                explore(thread, judge, annealing, all, found);
         });
-        for (const Cooling& cooling : kRounds)
-            round([&](int, StageJudge&, Annealing& annealing) {
-                anneal(annealing, cooling, allowance(seconds, 1));
+        // Small graphs have many valleys, large ones need long walks.
+        const int rounds = small() ? 12 : 4, exploringRounds = small() ? 9 : 0;
+        const double seconds = std::max(0.1, left()) / rounds;
+        for (int r = 0; r < rounds; ++r) {
+            const double share = static_cast<double>(r) / (rounds - 1);
+            const auto between = [&](double Cooling::*end) {
+                return kCooling[0].*end * std::pow(kCooling[1].*end / kCooling[0].*end, share);
+            };
+            const Cooling cooling{between(&Cooling::hot), between(&Cooling::cold)};
+            round([&](std::size_t thread, StageJudge& judge, Annealing& annealing, Found& found) {
+                const Allowance all = allowance(seconds, 3.0 / 6 / rounds);
+                if (thread == 0) recombineFound(judge);
+                if (thread == 1 && r < exploringRounds)
+                    explore(kThreads * static_cast<std::size_t>(r), judge, annealing, all, found);
+                else
+                    anneal(annealing, cooling, all, found);
             });
+        }
     }
 
     // While the relaxations are solved on the other core.
     void exploreAlone() {
         StageJudge judge(model_, request_.budget);
         Annealing annealing(judge, seed(kThreads));
-        explore(kThreads, judge, annealing, allowance(limit_ * kCutShare, 1));
-        finish(judge, annealing);
-        offer(judge);
+        Found found;
+        explore(kThreads, judge, annealing, allowance(limit_ * kCutShare, 1.0 / 6), found);
+        const std::lock_guard lock(mutex_);
+        std::move(found.plans.begin(), found.plans.end(), std::back_inserter(pool_));
     }
 
-    // One piece of work on every thread, each with a judge of its own, starting from the best so
-    // far: deterministic as long as the pieces are.
+    /// What one thread of a round comes by.
+    struct Found {
+        std::vector<Candidate> plans;
+        std::vector<Table> snapshots;  // of the annealing on its way, within the budget or not
+    };
+
+    // One piece of work on every thread, each with a judge of its own that begins with one of the
+    // best so far: deterministic as long as the pieces are.
     template <class Work>
     void round(Work work) {
         if (stopped() || solved()) return;
         std::stable_sort(pool_.begin(), pool_.end());
-        start_.clear();
-        for (std::size_t t = 0; t < kThreads; ++t)
-            start_.push_back(pool_[std::min(t, pool_.size() - 1)]);
-        std::vector<std::optional<Candidate>> made(kThreads);
+        const auto same = [](const Candidate& a, const Candidate& b) { return a.table == b.table; };
+        pool_.erase(std::unique(pool_.begin(), pool_.end(), same), pool_.end());
+        if (pool_.size() > kPoolSize) pool_.erase(pool_.begin() + kPoolSize, pool_.end());
+        std::array<Found, kThreads> found;
         {
             std::vector<std::jthread> threads;
             threads.reserve(kThreads);
-            for (int t = 0; t < kThreads; ++t)
+            for (std::size_t t = 0; t < kThreads; ++t)
                 threads.emplace_back([&, t] {
                     StageJudge judge(model_, request_.budget);
-                    judge.load(start_[static_cast<std::size_t>(t)].table);
+                    judge.load(pool_[std::min(t, pool_.size() - 1)].table);
                     Annealing annealing(judge, seed(t));
-                    work(t, judge, annealing);
-                    finish(judge, annealing);
-                    made[static_cast<std::size_t>(t)] = {judge.table(), judge.time(),
-                                                         judge.overflow()};
+                    work(t, judge, annealing, found[t]);
                 });
         }
-        for (auto& candidate : made) pool_.push_back(std::move(*candidate));
+        snapshots_.clear();
+        for (Found& of : found) {
+            std::move(of.plans.begin(), of.plans.end(), std::back_inserter(pool_));
+            std::move(of.snapshots.begin(), of.snapshots.end(), std::back_inserter(snapshots_));
+        }
         ++rounds_;
         report(elapsed() / limit_);
     }
 
-    static void finish(StageJudge& judge, const Annealing& annealing) {
-        if (!annealing.best().empty()) judge.load(annealing.best());
-        judge.trim();
+    // Puts the best combination of all that is known in place of the judge's table, if there is
+    // one.
+    void recombineFound(StageJudge& judge) const {
+        const Candidate before(judge);
+        const std::size_t stages = static_cast<std::size_t>(model_.end) + 1;
+        const std::size_t pairs = kPairWords / (stages * (model_.itemCount() / 64 + 1));
+        const auto width =
+            std::max(kLeastWidth, static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs))));
+        std::vector<Table> tables;
+        for (const Candidate& candidate : pool_) tables.push_back(candidate.table);
+        tables.insert(tables.end(), snapshots_.begin(), snapshots_.end());
+        if (tables.size() > 3 * width) tables.resize(3 * width);
+        if (recombine(judge, tables, width, [&] { return stopped(); })) {
+            judge.trim();
+            if (!(before < Candidate(judge))) return;
+        }
+        judge.load(before.table);
     }
 
     bool solved() const {
         return std::any_of(pool_.begin(), pool_.end(), [&](const Candidate& candidate) {
-            return candidate.overflow == Bytes(0) && proven(candidate.time);
+            return candidate.fits() && proven(candidate.time);
         });
     }
 
-    /// `shares` of the time of a round, or of its part of the work limit.
-    Allowance allowance(double seconds, double shares) const {
+    /// `seconds`, or `share` of the work limit.
+    Allowance allowance(double seconds, double share) const {
         Allowance made;
         if (request_.workLimit)
-            made.moves = static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * 1000 *
-                                                   shares / (4 + kExploring));
+            made.moves =
+                static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * 1000 * share);
         else
-            made.seconds = seconds * shares;
+            made.seconds = seconds;
         return made;
     }
 
-    void anneal(Annealing& annealing, const Cooling& cooling, const Allowance& allowance) const {
-        annealing.run(cooling, [&](std::int64_t moves) {
-            return stopped() || proven(annealing.bestTime()) ? 1.0 : allowance.spent(moves);
-        });
+    double ended(const Annealing& annealing, std::int64_t moves, const Allowance& all) const {
+        return stopped() || proven(annealing.bestTime()) ? 1.0 : all.spent(moves);
     }
 
-    std::int64_t movesOfOneApproach() const {
-        return kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
+    void anneal(Annealing& annealing, const Cooling& cooling, const Allowance& all,
+                Found& found) const {
+        annealing.run(cooling, [&](std::int64_t moves) {
+            const double share = ended(annealing, moves, all);
+            if (share * kSnapshots > static_cast<double>(found.snapshots.size() + 1))
+                found.snapshots.push_back(annealing.judge().table());
+            return share;
+        });
+        note(annealing, found);
     }
+
+    // Takes what the annealing came by as a plan, and the judge to it.
+    static void note(Annealing& annealing, Found& found) {
+        StageJudge& judge = annealing.judge();
+        if (!annealing.best().empty()) judge.load(annealing.best());
+        judge.trim();
+        found.plans.emplace_back(judge);
+    }
+
     bool small() const { return model_.itemCount() < 600; }
 
-    // Approaches the budget again and again in different ways; leaves the best plan in `judge`.
-    void explore(int lane, StageJudge& judge, Annealing& annealing, const Allowance& all) const {
-        std::optional<Candidate> best;
+    // Approaches the budget again and again in different ways, from what the relaxations would
+    // keep and from all.
+    void explore(std::size_t lane, StageJudge& judge, Annealing& annealing, const Allowance& all,
+                 Found& found) const {
+        const auto movesOfOne = kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
+        const bool alone = lane == kThreads && rounds_ == 0;  // beside the relaxations
         std::int64_t used = 0;
-        for (std::size_t run = static_cast<std::size_t>(lane); all.spent(used) < 1 && !stopped();
-             run += kThreads) {
-            Allowance piece;
-            piece.moves = std::min(movesOfOneApproach(), all.moves - used);
-            piece.seconds = all.seconds - all.passed();
+        for (std::size_t run = lane; all.spent(used) < 1 && !stopped(); run += kThreads) {
+            const Allowance piece = all.rest(used, movesOfOne);
             used += piece.moves + 1;
-            approach(lane, run, judge, annealing, piece);
-            finish(judge, annealing);
-            Candidate made{judge.table(), judge.time(), judge.overflow()};
-            if (!best || made < *best) best = std::move(made);
-            if (best->overflow == Bytes(0) && proven(best->time)) break;
-            if (lane == kThreads && relaxationsDone_ && !request_.workLimit) break;
+            const Table& start = alone || imports_.empty() || run % 3 == 2 ? relaxed_
+                                 : run % 3 == 0                            ? imports_.back()
+                                                                           : imports_.front();
+            approach(start, run, judge, annealing, piece,
+                     [&](std::int64_t moves, const Allowance& part) {
+                         return ended(annealing, moves, part);
+                     });
+            note(annealing, found);
+            if (found.plans.back().fits() && proven(found.plans.back().time)) break;
+            if (alone && relaxationsDone_ && !request_.workLimit) break;
         }
-        if (best) judge.load(best->table);
     }
 
-    // Begins with a plan that is cheap but too large and shrinks the budget step by step.
-    void approach(int lane, std::size_t run, StageJudge& judge, Annealing& annealing,
-                  const Allowance& all) const {
-        const Approach& way = kApproaches[run % kApproaches.size()];
-        if (lane == kThreads || imports_.empty() || run % 3 == 2)
-            judge.load(relaxed_);
-        else
-            judge.load(run % 3 == 0 ? imports_.back() : imports_.front());
-        const auto wanted = static_cast<double>(request_.budget.count());
-        const double shrink = wanted / static_cast<double>(judge.peak().count());
-        const int steps =
-            shrink >= 1 ? 0 : static_cast<int>(std::ceil(std::log(shrink) / std::log(way.shrink)));
-        const auto part = [&](int parts) {
-            Allowance made;
-            made.moves = all.moves / parts;
-            made.seconds = all.seconds / parts;
-            return made;
-        };
-        for (int step = 0; step <= steps && !stopped(); ++step) {
-            judge.setBudget(
-                Bytes(static_cast<std::int64_t>(wanted / std::pow(way.shrink, steps - step))));
-            annealing.forget();
-            anneal(annealing, {way.hot, way.hot / 30}, part(2 * (steps + 1)));
-        }
-        judge.setBudget(request_.budget);
-        anneal(annealing, {way.hot / 3, 1e-6}, part(2));
-    }
-
-    std::uint64_t seed(int thread) const {
-        return request_.seed * 1000003 + static_cast<std::uint64_t>(rounds_ * kThreads + thread);
+    std::uint64_t seed(std::size_t thread) const {
+        return request_.seed * 1000003 + rounds_ * kThreads + thread;
     }
 
     Proposal conclude() {
@@ -356,7 +364,7 @@ private:
             return proposal;
         }
         const auto best = std::min_element(pool_.begin(), pool_.end());
-        if (best == pool_.end() || best->overflow > Bytes(0)) {
+        if (best == pool_.end() || !best->fits()) {
             proposal.status = PlanStatus::TimeLimit;
             proposal.reason =
                 "no plan found in the time given; it is not proven that there is none";
@@ -381,10 +389,10 @@ private:
     std::atomic<std::int64_t> bound_ = 0;
     std::atomic<bool> relaxationsDone_ = false;
     bool impossible_ = false;
-    int rounds_ = 0;
+    std::size_t rounds_ = 0;
     std::mutex mutex_;
     std::vector<Candidate> pool_;
-    std::vector<Candidate> start_;  // of a round, one a thread
+    std::vector<Table> snapshots_;  // of the last round
     std::vector<Table> imports_;    // what the relaxations would keep: cheap, often too large
 };
 

@@ -179,15 +179,57 @@ void StageJudge::markViews(ItemIndex i) {
             viewIsDirty_[view] = true, dirtyViews_.push_back(view);
 }
 
+/// What is retained into stage k and out of it, as the table has it.
+struct StageJudge::TableResidents {
+    const StageJudge& judge;
+    StageIndex k;
+    bool into(ItemIndex i) const { return judge.retained(i, k); }
+    bool outOf(ItemIndex i) const { return judge.retained(i, k + 1); }
+    template <class Visit>
+    void starts(Visit visit) const {
+        for (const ItemIndex i : judge.starts_[k]) visit(i);
+    }
+    template <class Visit>
+    void stops(Visit visit) const {
+        for (const ItemIndex i : judge.stops_[k]) visit(i);
+    }
+};
+
+/// The same, as two sets of items have it.
+struct StageJudge::GivenResidents {
+    std::span<const std::uint64_t> now, next;
+    static bool in(std::span<const std::uint64_t> set, ItemIndex i) {
+        return (set[static_cast<std::size_t>(i >> 6)] >> (i & 63) & 1) != 0;
+    }
+    bool into(ItemIndex i) const { return in(now, i); }
+    bool outOf(ItemIndex i) const { return in(next, i); }
+    template <class Visit>
+    static void onlyIn(std::span<const std::uint64_t> set, std::span<const std::uint64_t> other,
+                       Visit visit) {
+        for (std::size_t w = 0; w < set.size(); ++w)
+            for (std::uint64_t rest = set[w] & ~other[w]; rest != 0; rest &= rest - 1)
+                visit(static_cast<ItemIndex>(w * 64) + std::countr_zero(rest));
+    }
+    template <class Visit>
+    void starts(Visit visit) const {
+        onlyIn(next, now, visit);
+    }
+    template <class Visit>
+    void stops(Visit visit) const {
+        onlyIn(now, next, visit);
+    }
+};
+
 // Enters into the stage what reading item `i` takes: nothing when it is retained, else the ops that
 // rebuild it, and whatever they read.
-void StageJudge::require(ItemIndex i, StageIndex k, Stage& stage) {
+template <class Residents>
+void StageJudge::require(ItemIndex i, StageIndex k, Stage& stage, const Residents& residents) {
     const auto enter = [&](ItemIndex item) {
         if (itemMark_[item] == stamp_) return;
         itemMark_[item] = stamp_;
         lastRead_[item] = -1;
         stage.involved.push_back(item);
-        if (!retained(item, k)) open_.push_back(item);
+        if (!residents.into(item)) open_.push_back(item);
     };
     enter(i);
     while (!open_.empty()) {
@@ -203,22 +245,25 @@ void StageJudge::require(ItemIndex i, StageIndex k, Stage& stage) {
     }
 }
 
-// Plays stage `k` with the retained items as they are now.
-void StageJudge::replay(StageIndex k, Stage& stage) {
+// Plays stage `k` with the given items retained.
+template <class Residents>
+void StageJudge::replay(StageIndex k, Stage& stage, const Residents& residents) {
     stage.ops.clear();
     stage.involved.clear();
     stage.views.clear();
     stage.cost = 0;
     ++stamp_;
     const OpIndex own = model_->opOf(k);
-    for (const ItemIndex i : model_->inputs[own]) require(i, k, stage);
-    for (const ItemIndex i : starts_[k])
-        if (model_->born[i] != k) require(i, k, stage);
+    for (const ItemIndex i : model_->inputs[own]) require(i, k, stage, residents);
+    residents.starts([&](ItemIndex i) {
+        if (model_->born[i] != k) require(i, k, stage, residents);
+    });
     std::sort(stage.ops.begin(), stage.ops.end());
 
     std::int64_t live = 0;  // above fixed bytes and retained items
-    for (const ItemIndex i : stops_[k])
+    residents.stops([&](ItemIndex i) {
         if (itemMark_[i] != stamp_) live -= model_->bytes[i].count();
+    });
     std::int32_t position = 0;
     const auto read = [&](OpIndex op) {
         for (const ItemIndex i : model_->inputs[op]) lastRead_[i] = position;
@@ -238,9 +283,9 @@ void StageJudge::replay(StageIndex k, Stage& stage) {
         stage.cost += model_->time[op].count();
         stage.height = std::max(stage.height, live + model_->footprint[op].count());
         for (const ItemIndex i : model_->outputs[op])
-            if (itemMark_[i] == stamp_ && !retained(i, k)) live += model_->bytes[i].count();
+            if (itemMark_[i] == stamp_ && !residents.into(i)) live += model_->bytes[i].count();
         for (const ItemIndex i : model_->inputs[op])
-            if (lastRead_[i] == position && !retained(i, k + 1)) live -= model_->bytes[i].count();
+            if (lastRead_[i] == position && !residents.outOf(i)) live -= model_->bytes[i].count();
         ++position;
     }
     addViews(own);
@@ -250,6 +295,16 @@ void StageJudge::replay(StageIndex k, Stage& stage) {
     const std::int64_t op = std::max(model_->footprint[own].count(),
                                      (model_->newBytes[own] + model_->arriving[k]).count());
     stage.height = std::max(stage.height, live + op);
+}
+
+StageJudge::Outcome StageJudge::between(StageIndex k, std::span<const std::uint64_t> into,
+                                        std::span<const std::uint64_t> outOf) {
+    const GivenResidents residents{into, outOf};
+    replay(k, given_, residents);
+    Outcome outcome{Nanoseconds(given_.cost), model_->fixedBytes[k] + Bytes(given_.height)};
+    for (const OpIndex view : given_.views)
+        if (!residents.into(viewedItem(view))) outcome.cost += model_->time[view];
+    return outcome;
 }
 
 // Puts a replayed stage in place of the present one, which is left in `stage`.
@@ -281,8 +336,7 @@ void StageJudge::install(StageIndex k, Stage& stage) {
 void StageJudge::countViews() {
     for (const OpIndex view : dirtyViews_) {
         viewIsDirty_[view] = false;
-        const ItemIndex i =
-            model_->itemOf[model_->graph->storageOf(model_->graph->ops[view].inputs[0].tensor)];
+        const ItemIndex i = viewedItem(view);
         std::int32_t runs = 0;
         StageIndex previous = kNone;
         for (const StageIndex k : viewStages_[view]) {
@@ -300,7 +354,7 @@ void StageJudge::settle() {
         isDirty_[k] = false;
         Stage stage;
         if (!spare_.empty()) stage = std::move(spare_.back()), spare_.pop_back();
-        replay(k, stage);
+        replay(k, stage, TableResidents{*this, k});
         install(k, stage);
         stageJournal_.emplace_back(k, std::move(stage));
     }

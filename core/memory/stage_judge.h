@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/memory/stage_model.h"
@@ -69,6 +70,16 @@ public:
     /// Ops that stage `k` recomputes, in captured order.
     const std::vector<OpIndex>& recomputed(StageIndex k) const { return stages_[k].ops; }
 
+    struct Outcome {
+        Nanoseconds cost;  // of what is recomputed, and of lazy views of what is not retained
+        Bytes height;      // highest bytes above those retained into the stage
+    };
+    /// What stage `k` would be if just `into` were retained into it and `outOf` out of it, whatever
+    /// the table says. Bit i % 64 of word i / 64 stands for item i; an item must lie in both sets
+    /// only where it can be retained.
+    Outcome between(StageIndex k, std::span<const std::uint64_t> into,
+                    std::span<const std::uint64_t> outOf);
+
     /// Items that are read or rebuilt while stage `k` runs.
     const std::vector<ItemIndex>& involvedIn(StageIndex k) const { return stages_[k].involved; }
 
@@ -81,6 +92,15 @@ public:
     /// The table of a valid schedule of the same graph: what it holds whenever a stage begins. For
     /// schedules that another planner wrote, peak and time may differ a little.
     void load(const Schedule& schedule);
+
+    /// Calls visit(item, stage) for every stage into which `table` retains an item.
+    template <class Visit>
+    void forEachRetained(const std::vector<std::uint64_t>& table, Visit visit) const {
+        for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
+            for (StageIndex k = nextBit(table, i, first_[i], last_[i]); k <= last_[i];
+                 k = nextBit(table, i, k + 1, last_[i]))
+                visit(i, k);
+    }
 
     /// The schedule that the table stands for.
     Schedule schedule() const;
@@ -100,6 +120,8 @@ private:
         std::size_t words;  // begin of the old words in savedWords_
     };
     class Emitter;
+    struct TableResidents;
+    struct GivenResidents;
 
     std::size_t word(ItemIndex i, StageIndex k) const {
         return column_[i] + static_cast<std::size_t>((k >> 6) - (model_->born[i] >> 6));
@@ -116,8 +138,13 @@ private:
     void moveTransitions(ItemIndex i, StageIndex from, StageIndex to, bool add);
     void shiftPeak(StageIndex k, std::int64_t bytes);
     void markDirty(StageIndex k);
-    void replay(StageIndex k, Stage& stage);
-    void require(ItemIndex i, StageIndex k, Stage& stage);
+    template <class Residents>
+    void replay(StageIndex k, Stage& stage, const Residents& residents);
+    template <class Residents>
+    void require(ItemIndex i, StageIndex k, Stage& stage, const Residents& residents);
+    ItemIndex viewedItem(OpIndex view) const {
+        return model_->itemOf[model_->graph->storageOf(model_->graph->ops[view].inputs[0].tensor)];
+    }
     void install(StageIndex k, Stage& stage);
     void markViews(ItemIndex i);
     void countViews();
@@ -149,6 +176,7 @@ private:
     std::uint32_t stamp_ = 0;
     std::vector<std::int32_t> lastRead_;
     std::vector<ItemIndex> open_;
+    Stage given_;  // of between()
 };
 
 }  // namespace hw::core

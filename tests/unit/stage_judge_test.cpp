@@ -111,6 +111,35 @@ TEST(StageJudge, TrimmingNeverRaisesTimeOrPeak) {
     }
 }
 
+TEST(StageJudge, AStageBetweenGivenResidentsIsTheTablesOwn) {
+    for (unsigned seed = 0; seed < 100; ++seed) {
+        const TrainingGraph graph = test::randomGraph(seed, 50);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(300));
+        std::mt19937 random(seed);
+        for (int n = 0; n < 20; ++n) changeRandomly(judge, random);
+        judge.settle();
+        judge.commit();
+        std::vector<std::vector<std::uint64_t>> sets(
+            static_cast<std::size_t>(model.end) + 2,
+            std::vector<std::uint64_t>((model.itemCount() + 63) / 64, 0));
+        std::vector<Bytes> bytes(sets.size());
+        judge.forEachRetained(judge.table(), [&](ItemIndex i, StageIndex k) {
+            sets[static_cast<std::size_t>(k)][static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1}
+                                                                                   << (i & 63);
+            bytes[static_cast<std::size_t>(k)] += model.bytes[i];
+        });
+        for (StageIndex k = 0; k <= model.end; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            const StageJudge::Outcome outcome = judge.between(k, sets[at], sets[at + 1]);
+            ASSERT_EQ(bytes[at] + outcome.height, judge.stagePeak(k)) << seed << ", " << k;
+            ASSERT_GE(outcome.cost, judge.stageCost(k)) << seed << ", " << k;
+        }
+        ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed;
+    }
+}
+
 TEST(StageJudge, ReadsBackItsOwnSchedule) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 50);

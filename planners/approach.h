@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Ways to a plan within a small budget from plans that are cheap but too large.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "planners/allowance.h"
+#include "planners/annealing.h"
+#include "planners/recombination.h"
+
+namespace hw::planners {
+
+/// A table and how good it is: plans within the budget by time, others by what exceeds it.
+struct Candidate {
+    Table table;
+    core::Nanoseconds time;
+    core::Bytes overflow;
+
+    explicit Candidate(const core::StageJudge& judge)
+        : table(judge.table()), time(judge.time()), overflow(judge.overflow()) {}
+    bool fits() const { return overflow == core::Bytes(0); }
+    bool operator<(const Candidate& other) const {
+        return overflow != other.overflow ? overflow < other.overflow : time < other.time;
+    }
+};
+
+/// Budget continuation: anneals (annealing.h) at a budget that shrinks step by step from the peak
+/// of `start` to the judge's own, then there. Temperatures and steps depend on `run`, so that many
+/// runs end in many places. Leaves the judge at its own budget and `annealing` with the best that
+/// fits.
+///
+/// @param ended given the moves so far and what they may be, says 1 or more when all is done
+void approach(const Table& start, std::size_t run, core::StageJudge& judge, Annealing& annealing,
+              const Allowance& all,
+              const std::function<double(std::int64_t moves, const Allowance&)>& ended);
+
+}  // namespace hw::planners
