@@ -90,6 +90,31 @@ TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
     }
 }
 
+TEST(Workspace, PlansThatAskForNoBudgetAnswerFarDown) {
+    HW_NEED_LOG("treelstm");
+    Workspace workspace;
+    workspace.selectPlanners({});
+    for (int documents = 0; documents < 2; ++documents) {  // of each document, not of the first
+        ASSERT_TRUE(workspace.openNow(testing::logPath("treelstm"), {}, std::nullopt));
+        const core::Bytes peak = workspace.document()->peak();
+        const auto place = core::Bytes(peak.count() / 8);
+        ASSERT_GT(place, workspace.document()->floor);
+        workspace.glance(0.95);
+        ASSERT_TRUE(QTest::qWaitFor(
+            [&] { return workspace.answer(place).kind == Answer::Kind::Fits; }, kPatience));
+        const PlanPointer plan = workspace.answer(place).plan;
+        EXPECT_LE(plan->peak, place);
+        EXPECT_EQ(plan->header.budget, plan->budget);
+        // Known for that place, it is known for all above.
+        for (const double share : {0.2, 0.4, 0.6, 0.8}) {
+            const Answer above = workspace.answer(
+                core::Bytes(static_cast<std::int64_t>(share * double(peak.count()))));
+            ASSERT_EQ(above.kind, Answer::Kind::Fits);
+            EXPECT_LE(above.plan->overhead, plan->overhead + 5e-4);
+        }
+    }
+}
+
 TEST(Workspace, FrontierReachesDownToTheFloor) {
     HW_NEED_LOG("unet");
     Workspace workspace;

@@ -114,6 +114,12 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
 core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget,
                                     const planners::Progress& progress = {});
 
+/// The plan of a planner that looks at no budget, such as Chen's with sqrt(n) segments, as one for
+/// its own peak: milliseconds for thousands of ops. An entry that says why where there is none
+/// below the recorded peak; Usage: there is no such planner.
+core::Result<PlanPointer> ownPlan(const Document& document, const std::string& planner,
+                                  const planners::Progress& progress = {});
+
 QString placeOf(const core::TrainingGraph& graph, core::OpIndex op);
 
 }  // namespace hw::viewer

@@ -149,6 +149,8 @@ void Workspace::adopt(Loaded loaded) {
     tries_.clear();
     glanced_.reset();
     trying_.reset();
+    climbed_ = false;
+    hopeless_ = {};
     chosen_ = files_.empty() ? nullptr : files_.front();
     selection_ = {};
     range_.reset();
@@ -219,6 +221,19 @@ void Workspace::selectRange(std::optional<TimeRange> range) {
     emit rangeChanged();
 }
 
+void Workspace::setOutlook(const Outlook& outlook) {
+    if (!document_) return;
+    chosen_ = outlook.chosen;
+    if (outlook.budget != budget_) {
+        setBudget(outlook.budget);
+    } else {
+        updateActive();
+        emit plansChanged();
+    }
+    select(outlook.selection);
+    selectRange(outlook.range);
+}
+
 void Workspace::stepOp(int by) {
     if (!document_ || document_->graph.ops.empty()) return;
     const auto last = static_cast<core::OpIndex>(document_->graph.ops.size()) - 1;
@@ -232,6 +247,7 @@ void Workspace::cancel() {
     queue_.cancelAll();
     attempts_.cancelAll();
     ladder_.cancelAll();
+    climbed_ = false;
     trying_.reset();
     followLoading_ = false;
     cancelPlans();

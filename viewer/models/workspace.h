@@ -30,10 +30,20 @@ struct TimeRange {
     friend bool operator==(const TimeRange&, const TimeRange&) = default;
 };
 
+/// What is looked at, as far as all views share it.
+struct Outlook {
+    core::Bytes budget;
+    PlanPointer chosen;
+    Selection selection;
+    std::optional<TimeRange> range;
+    friend bool operator==(const Outlook&, const Outlook&) = default;
+};
+
 /// What can be said at once of a budget, from the plans that are known.
 struct Answer {
     enum class Kind { Fits, Nearest, Infeasible } kind = Kind::Nearest;
-    PlanPointer plan;  // Fits: the best; Nearest: the one that needs least, above the budget
+    PlanPointer plan;  // Fits: the best; Nearest: the one that needs least, above the budget;
+                       // Infeasible: the search that proved it, none below the document's floor
 };
 
 class Workspace : public QObject {
@@ -78,9 +88,10 @@ public:
     /// Sets the budget and asks the selected planners for a plan there; results arrive later.
     void setBudget(core::Bytes budget);
     void setBudgetRatio(double ratio);
-    /// Shows, while the budget is still on its way to this share of the peak, the best plan that is
-    /// known already and fits there, and has a first one made in the background. What was asked of
-    /// an earlier place is cancelled.
+    /// Shows, while the budget is still on its way to this share of the peak, the cheapest plan
+    /// that is known already and fits there, and has others made in the background: a few that ask
+    /// for no budget at once, then one for this place. What was asked of an earlier place is
+    /// cancelled.
     void glance(double ratio);
     /// Without delay. Requires a document.
     Answer answer(core::Bytes budget) const;
@@ -98,8 +109,8 @@ public:
 
     /// Draws this plan over the recorded curve, and keeps to its planner as the budget moves.
     void choose(const PlanPointer& plan);
-    /// The plan over the recorded curve: the chosen one, otherwise the cheapest at the budget; the
-    /// baseline itself is none. May be null.
+    /// The plan over the recorded curve: the chosen one, otherwise the cheapest known that fits the
+    /// budget, whatever budget it was made for; the baseline itself is none. May be null.
     const PlanPointer& activePlan() const { return active_; }
 
     /// Everything known about a planner, by descending budget.
@@ -123,6 +134,9 @@ public:
     const std::optional<TimeRange>& range() const { return range_; }
     void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
+    Outlook outlook() const { return {budget_, chosen_, selection_, range_}; }
+    /// Back to one of this document's.
+    void setOutlook(const Outlook& outlook);
     void cancel();
     bool busy() const { return queue_.pending() + searches_.pending() + quick_.pending() > 0; }
 
@@ -156,14 +170,13 @@ private:
     void store(const Key& key, PlanPointer plan);
     void tryQuickly(core::Bytes budget);
     void climbLadder();
-    void submitTry(TaskQueue& queue, core::Bytes budget, const char* planner);
     void keepTry(const PlanPointer& plan);
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
     void select(const Selection& selection);
     void showFitting(core::Bytes budget);
-    PlanPointer neighbour(core::Bytes budget) const;
+    PlanPointer fitting(core::Bytes budget) const;
 
     DocumentPointer document_;
     std::vector<PlanPointer> files_;
@@ -173,6 +186,7 @@ private:
     std::optional<core::Bytes> glanced_;  // where the budget is on its way
     std::optional<core::Bytes> trying_;
     bool climbed_ = false;  // the ladder was asked for
+    core::Bytes hopeless_;  // at most this: quick attempts come upon nothing
     QStringList selected_;
     bool frontierWanted_ = false;
     bool following_ = false, followLoading_ = false, followAgain_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the workspace asks of the planners, and what it answers at once.
+// What the workspace asks of the planners at the budget, and along the frontier.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -38,114 +38,6 @@ void Workspace::setBudgetRatio(double ratio) {
     if (document_) setBudget(budgetAt(ratio));
 }
 
-void Workspace::glance(double ratio) {
-    if (!document_) return;
-    glanced_ = budgetAt(ratio);
-    tryQuickly(*glanced_);
-    showFitting(*glanced_);
-}
-
-void Workspace::showFitting(core::Bytes budget) {
-    const PlanPointer best = neighbour(budget);
-    if (!best || best == active_) return;
-    active_ = best;
-    emit activePlanChanged();
-}
-
-Answer Workspace::answer(core::Bytes budget) const {
-    if (budget < document_->floor) return {Answer::Kind::Infeasible, nullptr};
-    if (PlanPointer fits = neighbour(budget)) return {Answer::Kind::Fits, std::move(fits)};
-    Answer answer;
-    const auto consider = [&](const PlanPointer& plan) {
-        if (plan && plan->ok() && (!answer.plan || plan->peak < answer.plan->peak))
-            answer.plan = plan;
-    };
-    for (const auto& [key, plan] : plans_) consider(plan);
-    for (const PlanPointer& plan : tries_) consider(plan);
-    return answer;
-}
-
-// Of the last place that was asked for. DTR answers in tens of milliseconds where it has a plan;
-// our first one comes upon plans below that.
-void Workspace::tryQuickly(core::Bytes budget) {
-    if (budget < document_->floor || !document_->plannable || following_ || trying_ == budget)
-        return;
-    trying_ = budget;
-    attempts_.cancelAll();
-    submitTry(attempts_, budget, "dtr:eqclass");
-    submitTry(attempts_, budget, nullptr);
-}
-
-// First plans at shares of the way from the floor to the peak: one that fits nearly anywhere before
-// those in between. Where there is none, there is none below either.
-void Workspace::climbLadder() {
-    if (!document_->plannable || following_ || std::exchange(climbed_, true)) return;
-    const double floor = ratio(document_->floor, document_->peak());
-    const auto hopeless = std::make_shared<double>(0);  // of the ladder's thread
-    for (const double share : {0.3, 0.15, 0.6, 0.08, 0.45, 0.2, 0.8, 0.04})
-        ladder_.submit(
-            [this, share, hopeless, budget = budgetAt(floor + (1 - floor) * share),
-             document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-                if (share < *hopeless) return {};
-                planners::Progress progress;
-                progress.cancelled = cancelled;
-                const core::Result<PlanPointer> plan = quickPlan(*document, budget, progress);
-                if (!plan || !(*plan)->ok()) {
-                    *hopeless = share;
-                    return {};
-                }
-                return [this, plan] { keepTry(*plan); };
-            });
-}
-
-// By the planner, or the first plan of ours.
-void Workspace::submitTry(TaskQueue& queue, core::Bytes budget, const char* planner) {
-    queue.submit([this, budget, planner, document = document_](
-                     const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-        constexpr double kAtMost = 1;  // seconds
-        planners::Progress progress;
-        progress.cancelled = cancelled;
-        const core::Result<PlanPointer> plan =
-            planner ? computePlan(*document, planner, budget, kAtMost, progress)
-                    : quickPlan(*document, budget, progress);
-        return [this, plan] {
-            if (plan && (*plan)->ok()) keepTry(*plan);
-        };
-    });
-}
-
-void Workspace::keepTry(const PlanPointer& plan) {
-    const auto worse = [](const PlanPointer& a, const PlanPointer& b) {
-        return a->peak >= b->peak && a->overhead >= b->overhead;
-    };
-    std::erase_if(tries_, [&](const PlanPointer& other) { return worse(other, plan); });
-    if (std::none_of(tries_.begin(), tries_.end(),
-                     [&](const PlanPointer& other) { return worse(plan, other); }))
-        tries_.push_back(plan);
-    if (glanced_)
-        showFitting(*glanced_);
-    else
-        updateActive();
-    emit answersChanged();
-}
-
-// A plan for a smaller budget fits as well; one of the planner that was chosen goes first.
-PlanPointer Workspace::neighbour(core::Bytes budget) const {
-    PlanPointer best;
-    const auto consider = [&](const PlanPointer& plan) {
-        if (!plan || !plan->ok() || plan->peak > budget) return;
-        const bool kept = chosen_ && plan->planner == chosen_->planner;
-        const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
-        if (!best || (kept && !bestKept) || (kept == bestKept && plan->overhead < best->overhead))
-            best = plan;
-    };
-    for (const auto& [key, plan] : plans_) consider(plan);
-    for (const PlanPointer& plan : tries_) consider(plan);
-    for (const PlanPointer& plan : document_->plans) consider(plan);
-    for (const PlanPointer& plan : files_) consider(plan);
-    return best;
-}
-
 void Workspace::placeBudget(double ratio) {
     if (!document_) return;
     budget_ = budgetAt(ratio);
@@ -172,6 +64,7 @@ void Workspace::planEvery() {
 }
 
 void Workspace::askAtBudget(const QStringList& planners) {
+    climbLadder();
     tryQuickly(budget_);
     for (const QString& planner : planners) request(planner, budget_, true);
 }
@@ -257,29 +150,12 @@ void Workspace::choose(const PlanPointer& plan) {
     emit plansChanged();
 }
 
+// The old one stays while the first plan for a new budget is on its way.
 void Workspace::updateActive() {
-    PlanPointer best;
-    if (chosen_ && chosen_->budget == budget_) {
-        best = chosen_;
-    } else {
-        for (const Row& row : rows()) {
-            if (!row.plan || !row.plan->ok() || row.plan->budget != budget_) continue;
-            const bool kept = chosen_ && row.plan->planner == chosen_->planner;
-            const bool bestKept = chosen_ && best && best->planner == chosen_->planner;
-            if (!best || (kept && !bestKept) ||
-                (kept == bestKept && row.plan->overhead < best->overhead))
-                best = row.plan;
-        }
-    }
-    // Until the first plan for the new budget is there: a neighbour that fits, or the old one.
-    const bool waiting =
-        !best && std::any_of(plans_.begin(), plans_.end(), [this](const auto& item) {
-            return item.first.second == budget_.count() && !item.second;
-        });
-    if (waiting) best = neighbour(budget_);
-    if (!best)
-        for (const PlanPointer& plan : tries_)
-            if (plan->budget == budget_) best = plan;
+    const PlanPointer best = chosen_ && chosen_->budget == budget_ ? chosen_ : fitting(budget_);
+    const bool waiting = std::any_of(plans_.begin(), plans_.end(), [this](const auto& item) {
+        return item.first.second == budget_.count() && !item.second;
+    });
     if (best == active_ || (waiting && !best)) return;
     active_ = best;
     emit activePlanChanged();

@@ -13,6 +13,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     figure_ = new QLabel;
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("muted"));
+    note_->setMinimumWidth(1);  // the figure stays, the note gives way
     addToHeader(note_);
     addToHeader(figure_);
     planners_ = new PlannerMenu(workspace);
@@ -114,7 +115,11 @@ QString WhatIfPanel::noteOn(core::Bytes budget) const {
     };
     switch (answer.kind) {
         case Answer::Kind::Infeasible:
-            return alert(tr("no schedule fits below %1").arg(document.size.text(document.floor)));
+            return alert(
+                answer.plan
+                    ? tr("proven: nothing fits into %1")
+                          .arg(document.size.text(answer.plan->budget))
+                    : tr("no schedule fits below %1").arg(document.size.text(document.floor)));
         case Answer::Kind::Nearest:
             return answer.plan ? alert(tr("no plan known yet, the nearest needs %1")
                                            .arg(document.size.text(answer.plan->peak)))

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the workspace answers at once, wherever the budget is moved: plans that are known or that
+// take milliseconds to make. A plan fits every budget from its own peak upwards.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <tuple>
+#include <utility>
+
+#include "viewer/models/workspace.h"
+
+namespace hw::viewer {
+
+namespace {
+
+// As it is shown: a tenth of a percent is no reason to prefer one plan to another.
+long shownOverhead(const PlanEntry& plan) {
+    return std::lround(plan.overhead * 1000);
+}
+
+}  // namespace
+
+void Workspace::glance(double ratio) {
+    if (!document_) return;
+    glanced_ = budgetAt(ratio);
+    climbLadder();
+    tryQuickly(*glanced_);
+    showFitting(*glanced_);
+}
+
+void Workspace::showFitting(core::Bytes budget) {
+    const PlanPointer best = fitting(budget);
+    if (!best || best == active_) return;
+    active_ = best;
+    emit activePlanChanged();
+}
+
+Answer Workspace::answer(core::Bytes budget) const {
+    if (budget < document_->floor) return {Answer::Kind::Infeasible, nullptr};
+    if (PlanPointer fits = fitting(budget)) return {Answer::Kind::Fits, std::move(fits)};
+    Answer answer;
+    const auto consider = [&](const PlanPointer& plan) {
+        if (plan && plan->ok() && (!answer.plan || plan->peak < answer.plan->peak))
+            answer.plan = plan;
+    };
+    for (const auto& [key, plan] : plans_) {
+        consider(plan);
+        // Of our planner, and of no other, it is a proof.
+        if (plan && key.first == QLatin1String("highwater") && plan->budget >= budget &&
+            plan->status == planners::PlanStatus::Infeasible)
+            return {Answer::Kind::Infeasible, plan};
+    }
+    for (const PlanPointer& plan : tries_) consider(plan);
+    return answer;
+}
+
+// Of the last place that was asked for. DTR answers in tens of milliseconds where it has a plan;
+// our first one comes upon plans below that, but takes seconds where it comes upon none.
+void Workspace::tryQuickly(core::Bytes budget) {
+    if (budget < document_->floor || !document_->plannable || following_ || trying_ == budget)
+        return;
+    trying_ = budget;
+    attempts_.cancelAll();
+    const auto submit = [&](auto make) {
+        attempts_.submit([this, make, document = document_](
+                             const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
+            planners::Progress progress;
+            progress.cancelled = cancelled;
+            const core::Result<PlanPointer> plan = make(*document, progress);
+            return [this, plan] {
+                if (plan) keepTry(*plan);
+            };
+        });
+    };
+    submit([budget](const Document& document, const planners::Progress& progress) {
+        constexpr double kAtMost = 1;  // seconds
+        return computePlan(document, "dtr:eqclass", budget, kAtMost, progress);
+    });
+    if (budget > hopeless_)
+        submit([budget](const Document& document, const planners::Progress& progress) {
+            return quickPlan(document, budget, progress);
+        });
+}
+
+// First those that ask for no budget and are there in milliseconds: one of them fits nearly
+// anywhere. Then first plans at shares of the way from the floor to the peak, coarse ones before
+// those in between; where there is none, there is none below either.
+void Workspace::climbLadder() {
+    if (!document_->plannable || following_ || std::exchange(climbed_, true)) return;
+    for (const char* planner : {"chen-sqrt", "chen-recursive", "echo"})
+        ladder_.submit([this, planner, document = document_](
+                           const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
+            planners::Progress progress;
+            progress.cancelled = cancelled;
+            const core::Result<PlanPointer> plan = ownPlan(*document, planner, progress);
+            return [this, plan] {
+                if (plan) keepTry(*plan);
+            };
+        });
+    const double floor = ratio(document_->floor, document_->peak());
+    const auto hopeless = std::make_shared<double>(0);  // of the ladder's thread
+    for (const double share : {0.6, 0.3, 0.8, 0.45, 0.9, 0.7, 0.15, 0.2, 0.08, 0.04})
+        ladder_.submit(
+            [this, share, hopeless, budget = budgetAt(floor + (1 - floor) * share),
+             document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
+                if (share < *hopeless) return {};
+                planners::Progress progress;
+                progress.cancelled = cancelled;
+                const core::Result<PlanPointer> plan = quickPlan(*document, budget, progress);
+                if (!plan) return {};
+                if (!(*plan)->ok()) *hopeless = share;
+                return [this, plan] { keepTry(*plan); };
+            });
+}
+
+// Also that there was none.
+void Workspace::keepTry(const PlanPointer& plan) {
+    if (!plan->ok()) {
+        if (plan->planner == QLatin1String("highwater") &&
+            plan->status != planners::PlanStatus::Cancelled)
+            hopeless_ = std::max(hopeless_, plan->budget);
+        return;
+    }
+    const auto worse = [](const PlanPointer& a, const PlanPointer& b) {
+        return a->peak >= b->peak && a->overhead >= b->overhead;
+    };
+    std::erase_if(tries_, [&](const PlanPointer& other) { return worse(other, plan); });
+    if (std::none_of(tries_.begin(), tries_.end(),
+                     [&](const PlanPointer& other) { return worse(plan, other); }))
+        tries_.push_back(plan);
+    if (glanced_)
+        showFitting(*glanced_);
+    else
+        updateActive();
+    emit answersChanged();
+}
+
+// The cheapest; one of the planner that was chosen goes first, and among equals one that was made
+// for this very budget.
+PlanPointer Workspace::fitting(core::Bytes budget) const {
+    PlanPointer best;
+    const auto rank = [&](const PlanEntry& plan) {
+        return std::tuple(chosen_ && plan.planner == chosen_->planner ? 0 : 1, shownOverhead(plan),
+                          plan.budget == budget ? 0 : 1, plan.overhead);
+    };
+    const auto consider = [&](const PlanPointer& plan) {
+        if (plan && plan->ok() && plan->peak <= budget && (!best || rank(*plan) < rank(*best)))
+            best = plan;
+    };
+    for (const auto& [key, plan] : plans_) consider(plan);
+    for (const PlanPointer& plan : document_->plans) consider(plan);
+    for (const PlanPointer& plan : files_) consider(plan);
+    for (const PlanPointer& plan : tries_) consider(plan);
+    return best;
+}
+
+}  // namespace hw::viewer
