@@ -30,6 +30,24 @@ TEST(Format, TimesInMillisecondsWithDigitsForTheStep) {
     EXPECT_EQ(nanoseconds(milliseconds(Nanoseconds(123'456'789))), Nanoseconds(123'456'789));
 }
 
+TEST(Format, LongTimesInSecondsAndMinutes) {
+    constexpr std::int64_t kSecond = 1'000'000'000;
+    const TimeFormat seconds = TimeFormat::fitting(Nanoseconds(62 * kSecond));
+    EXPECT_EQ(seconds.text(Nanoseconds(61'934'000'000)), "61.93 s");
+    EXPECT_EQ(seconds.axisUnit(), "ms") << "axes count milliseconds";
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(300 * kSecond)).text(Nanoseconds(90 * kSecond)),
+              "90.0 s");
+    EXPECT_EQ(TimeFormat::fitting(Nanoseconds(1500 * kSecond)).text(Nanoseconds(1500 * kSecond)),
+              "25.0 min");
+    EXPECT_EQ(secondsText(0.05), "0.050 s");
+    EXPECT_EQ(secondsText(900), "15.0 min");
+}
+
+TEST(Format, CategoriesHaveOneName) {
+    EXPECT_EQ(categoryText(core::Category::Unknown), "uncategorised");
+    EXPECT_EQ(categoryText(core::Category::Activation), "activation");
+}
+
 TEST(Format, RatiosAndNames) {
     EXPECT_EQ(overheadText(1.08976), "+8.98 %");
     EXPECT_EQ(overheadText(0.99999999), "+0.00 %");

@@ -75,11 +75,6 @@ std::vector<std::pair<core::Category, core::Bytes>> categoriesAtPeak(const Docum
     return found;
 }
 
-QString categoryText(core::Category category) {
-    return category == core::Category::Unknown ? tr("uncategorised")
-                                               : toQString(core::categoryName(category));
-}
-
 bool isReal(const PlanPointer& plan) {
     return plan && plan->ok() && plan->planner != QLatin1String("none");
 }

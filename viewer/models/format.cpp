@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/models/format.h"
 
+#include <QCoreApplication>
 #include <cmath>
 
 namespace hw::viewer {
@@ -23,12 +24,15 @@ QString SizeUnit::text(core::Bytes size) const {
 TimeFormat TimeFormat::fitting(core::Nanoseconds longest) {
     const double ms = milliseconds(longest);
     TimeFormat format;
+    constexpr double kSecond = 1e3, kMinute = 60 * kSecond;
+    if (ms >= 10 * kMinute) return {1, QStringLiteral("min"), kMinute};
+    if (ms >= 10 * kSecond) return {ms >= 100 * kSecond ? 1 : 2, QStringLiteral("s"), kSecond};
     format.digits = ms >= 1000 ? 0 : ms >= 100 ? 1 : ms >= 10 ? 2 : 3;
     return format;
 }
 
 QString TimeFormat::number(core::Nanoseconds time) const {
-    return QString::number(milliseconds(time), 'f', digits);
+    return QString::number(milliseconds(time) / scale, 'f', digits);
 }
 QString TimeFormat::text(core::Nanoseconds time) const {
     return number(time) + QLatin1Char(' ') + unit;
@@ -53,12 +57,23 @@ QString overheadText(double overhead) {
 }
 
 QString secondsText(double seconds) {
-    return QString::number(seconds, 'f', seconds < 0.1 ? 3 : 2) + QStringLiteral(" s");
+    if (seconds >= 600) return QString::number(seconds / 60, 'f', 1) + QStringLiteral(" min");
+    return QString::number(seconds, 'f',
+                           seconds < 0.1   ? 3
+                           : seconds < 100 ? 2
+                                           : 1) +
+           QStringLiteral(" s");
 }
 
 QString shortOpName(std::string_view name) {
     const std::size_t colon = name.rfind("::");
     return toQString(colon == std::string_view::npos ? name : name.substr(colon + 2));
+}
+
+QString categoryText(core::Category category) {
+    return category == core::Category::Unknown
+               ? QCoreApplication::translate("format", "uncategorised")
+               : toQString(core::categoryName(category));
 }
 
 QString toQString(std::string_view text) {

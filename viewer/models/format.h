@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/units.h"
+#include "core/graph/training_graph.h"
 
 namespace hw::viewer {
 
@@ -23,10 +24,14 @@ struct SizeUnit {
     QString text(core::Bytes size) const;    // "10.06 GB"
 };
 
-/// Milliseconds (or events), with digits that suit the length of the whole step.
+/// Milliseconds (seconds, minutes, or events), with digits that suit the longest time shown.
 struct TimeFormat {
     int digits = 1;
     QString unit = QStringLiteral("ms");  // "events" where events have no times
+    double scale = 1;  // milliseconds of one unit; an event counts as a millisecond
+
+    /// Of axes, which count milliseconds and change to what is longer by themselves.
+    QString axisUnit() const { return scale > 1 ? QStringLiteral("ms") : unit; }
 
     static TimeFormat fitting(core::Nanoseconds longest);
 
@@ -42,6 +47,8 @@ QString overheadText(double overhead);              // 1.0898 → "+8.98 %"
 QString secondsText(double seconds);                // "0.01 s"
 /// "aten::convolution_backward" → "convolution_backward"
 QString shortOpName(std::string_view name);
+/// "activation"; "uncategorised" where nothing says what the bytes are for.
+QString categoryText(core::Category category);
 QString toQString(std::string_view text);
 
 }  // namespace hw::viewer

@@ -112,8 +112,7 @@ private:
     }
     QString groupOf(const LiveItem& item) const {
         if (!graph_.layers.empty()) return QObject::tr("(no layer)");
-        if (item.category != core::Category::Unknown)
-            return toQString(core::categoryName(item.category));
+        if (item.category != core::Category::Unknown) return categoryText(item.category);
         return item.op == kNone ? QObject::tr("not known") : shortOpName(graph_.ops[item.op].name);
     }
     void finish(LiveNode& node) {
@@ -177,7 +176,7 @@ QString itemName(const core::TrainingGraph& graph, const LiveItem& item) {
 
 QString storageName(const core::TrainingGraph& graph, core::StorageIndex index) {
     const core::Storage& storage = graph.storages[index];
-    if (storage.isConstant()) return toQString(core::categoryName(storage.category));
+    if (storage.isConstant()) return categoryText(storage.category);
     const core::Op& op = graph.ops[storage.creator];
     int made = 0, mine = 0;
     for (const core::OpOutput& output : op.outputs) {

@@ -124,8 +124,7 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
     if (column == Place) {
         const QString layer = layerText(graph, row.item.layer);
         if (!layer.isEmpty()) return layer;
-        return index == core::kNone ? row.item.name
-                                    : toQString(core::categoryName(row.item.category));
+        return index == core::kNone ? row.item.name : categoryText(row.item.category);
     }
     if (column == MadeBy && index == core::kNone) return row.item.name;
     if (index == core::kNone) return kAbsent;

@@ -121,10 +121,7 @@ void MapPanel::updateLegend() {
         if (category == core::Category::Unknown && map->recorded &&
             !workspace().document()->plannable)
             continue;  // coloured by the op, or to tell neighbours apart
-        items.push_back(
-            {theme().category(category), category == core::Category::Unknown
-                                             ? tr("uncategorised")
-                                             : toQString(core::categoryName(category))});
+        items.push_back({theme().category(category), categoryText(category)});
     }
     if (map && map->recorded && !workspace().document()->plannable) {
         if (workspace().document()->graph.ops.empty())

@@ -166,10 +166,7 @@ void PeakPanel::updateLegend() {
                                [&](const LiveItem& item) { return item.category == category; });
         };
         if (!has(*recorded_) && (planned_->isHidden() || !has(*planned_))) continue;
-        items.push_back(
-            {theme().category(category), category == core::Category::Unknown
-                                             ? tr("uncategorised")
-                                             : toQString(core::categoryName(category))});
+        items.push_back({theme().category(category), categoryText(category)});
     }
     legend_->setItems(std::move(items));
 }

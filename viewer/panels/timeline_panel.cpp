@@ -53,12 +53,8 @@ void TimelinePanel::updateLegend() {
 std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
                                          const Document* document) {
     std::vector<Legend::Item> items;
-    for (const core::Category category : plot.categories()) {
-        const bool unknown = category == core::Category::Unknown;
-        items.push_back(
-            {theme().category(category), unknown ? TimelinePanel::tr("uncategorised")
-                                                 : toQString(core::categoryName(category))});
-    }
+    for (const core::Category category : plot.categories())
+        items.push_back({theme().category(category), categoryText(category)});
     if (plan && plan->ok() && plan->planner != QLatin1String("none") && document)
         items.push_back(
             {theme().planLine(),

@@ -16,7 +16,8 @@ QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, con
     double step = ticks.size() > 1 ? ticks[1] - ticks[0] : 1, scale = 1;
     QString unit = unit_;
     if (unit == QLatin1String("ms") && step >= 1000)  // "10 s" reads better than "10000 ms"
-        unit = QStringLiteral("s"), scale = 1000, step /= scale;
+        unit = step >= 120'000 ? QStringLiteral("min") : QStringLiteral("s");
+    if (unit != unit_) scale = step >= 120'000 ? 60'000 : 1000, step /= scale;
     // Enough digits that a step of 0.25 reads 0.25, not 0.2.
     int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
     while (digits < 9 &&

@@ -22,10 +22,18 @@ QString floorText(const Document& document) {
     return FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
 }
 
-// Above the axis, right of the edge of what is impossible.
-QRectF floorLabelBox(const QString& text, double edge, double axis) {
+// Above the axis, right of the edge of what is impossible, where the budget's line does not cross
+// it; otherwise within what is shaded, or right of that line.
+QRectF floorLabelBox(const QString& text, double edge, double axis, double budget, double left) {
     const double width = QFontMetricsF(uiFont(kAxisPixels)).horizontalAdvance(text) + 4;
-    return {edge + 6, axis - 19, width, 16};
+    const QRectF box(edge + 6, axis - 19, width, 16);
+    const auto crossed = [budget](const QRectF& at) {
+        return budget > at.left() - 3 && budget < at.right() + 3;
+    };
+    if (!crossed(box)) return box;
+    const QRectF shaded(edge - 6 - width, box.top(), width, box.height());
+    if (shaded.left() >= left && !crossed(shaded)) return shaded;
+    return box.translated(budget + 6 - box.left(), 0);
 }
 }  // namespace
 
@@ -40,7 +48,7 @@ FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
     new FrontierMarks(this, QStringLiteral("background"), true);
     new FrontierMarks(this, QStringLiteral("legend"), false);
     setMouseTracking(true);
-    setMinimumSize(300, 150);
+    setMinimumSize(250, 150);
     reload();
 }
 
@@ -183,10 +191,7 @@ void FrontierMarks::draw(QCPPainter* painter) {
     drawFloorLabel(painter);
     std::vector<QRectF> taken = drawLabels(painter);
     const Document& document = *frontier_.workspace_.document();
-    taken.push_back(
-        floorLabelBox(floorText(document),
-                      frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100),
-                      frontier_.yAxis->coordToPixel(0)));
+    taken.push_back(floorLabelAt(floorText(document)));
     drawActive(painter, taken);
 }
 
@@ -203,7 +208,15 @@ void FrontierMarks::drawInfeasible(QCPPainter* painter) {
     painter->drawLine(QPointF(edge, area.top()), QPointF(edge, area.bottom()));
 }
 
-// Over the budget's line, which may cross it.
+QRectF FrontierMarks::floorLabelAt(const QString& text) const {
+    const Document& document = *frontier_.workspace_.document();
+    return floorLabelBox(
+        text, frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100),
+        frontier_.yAxis->coordToPixel(0),
+        frontier_.xAxis->coordToPixel(frontier_.workspace_.budgetRatio() * 100),
+        frontier_.axisRect()->left());
+}
+
 void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     const Document& document = *frontier_.workspace_.document();
     const QRectF area = frontier_.axisRect()->rect();
@@ -211,8 +224,8 @@ void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     if (edge <= area.left() || edge >= area.right()) return;
     painter->setFont(uiFont(kAxisPixels));
     const QString text = floorText(document);
-    const QRectF box = floorLabelBox(text, edge, frontier_.yAxis->coordToPixel(0));
-    painter->fillRect(box, theme().panel);
+    const QRectF box = floorLabelAt(text);
+    if (box.left() > edge) painter->fillRect(box, theme().panel);
     painter->setPen(theme().alert);
     painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
 }

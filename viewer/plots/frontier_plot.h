@@ -25,6 +25,7 @@ protected:
 private:
     void drawInfeasible(QCPPainter* painter);
     void drawBudget(QCPPainter* painter);
+    QRectF floorLabelAt(const QString& text) const;
     void drawFloorLabel(QCPPainter* painter);
     std::vector<QRectF> drawLabels(QCPPainter* painter);
     void drawBoundLabel(QCPPainter* painter, std::vector<QRectF>& taken);

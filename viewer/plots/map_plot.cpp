@@ -44,9 +44,9 @@ void MapPlot::setBySteps(bool steps) {
         axis->grid()->setVisible(map_ != nullptr && axis == yAxis);
     }
     if (map_) {
-        const bool events = document_->time.unit.size() > 3;
+        const bool events = document_->time.axisUnit().size() > 3;
         xAxis->setTicker(QSharedPointer<UnitTicker>::create(
-            steps ? QString() : document_->time.unit, events ? 4 : 7));
+            steps ? QString() : document_->time.axisUnit(), events ? 4 : 7));
         yAxis->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
         xAxis->setLabel(steps            ? tr("step of the schedule")
                         : map_->recorded ? tr("time")
@@ -136,9 +136,8 @@ QString MapPlot::describe(const QPointF& pixel) const {
     if (!block) return {};
     const core::TrainingGraph& graph = document_->graph;
     QStringList lines;
-    lines << (block->storage != core::kNone
-                  ? tr("%1 · %2").arg(storageName(graph, block->storage),
-                                      toQString(core::categoryName(block->category)))
+    lines << (block->storage != core::kNone ? tr("%1 · %2").arg(storageName(graph, block->storage),
+                                                                categoryText(block->category))
               : block->category == core::Category::Workspace ? tr("workspace")
                                                              : tr("block of the allocator"));
     if (block->op != core::kNone) lines << tr("made by %1").arg(opText(graph, block->op));

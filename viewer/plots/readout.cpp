@@ -11,7 +11,7 @@ namespace {
 
 QString storageText(const core::TrainingGraph& graph, core::StorageIndex index) {
     const core::Storage& storage = graph.storages[index];
-    const QString category = toQString(core::categoryName(storage.category));
+    const QString category = categoryText(storage.category);
     if (!storage.isConstant())
         return category + QStringLiteral(" · ") + opText(graph, storage.creator);
     const QString layer = layerText(graph, storage.layer);

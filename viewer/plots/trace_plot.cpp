@@ -134,8 +134,8 @@ QString TracePlot::describe(const QPointF& pixel) const {
     const std::int32_t step = stepAt(pixel.x());
     return tr("storage %1 · %2\n%3\n%4 · %5\n%6: %7")
         .arg(index)
-        .arg(toQString(core::categoryName(storage.category)),
-             opText(document_->graph, storage.creator), document_->size.text(storage.bytes),
+        .arg(categoryText(storage.category), opText(document_->graph, storage.creator),
+             document_->size.text(storage.bytes),
              times == 1 ? tr("computed once") : tr("computed %1 times").arg(times),
              axes_.steps ? tr("step %1").arg(step) : document_->time.text(trace_.begin[step]),
              presenceText(trace_.barAt(row, step)));

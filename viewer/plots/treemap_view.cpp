@@ -69,7 +69,7 @@ QString TreemapView::describe(const LiveNode& node) const {
                  document_->size.text(node.bytes), percentText(ratio(node.bytes, set_.total), 1));
     if (node.item < 0) return text;
     const LiveItem& item = set_.items[static_cast<std::size_t>(node.item)];
-    text += QStringLiteral(" · ") + toQString(core::categoryName(item.category));
+    text += QStringLiteral(" · ") + categoryText(item.category);
     const QString layer = layerText(document_->graph, item.layer);
     if (!layer.isEmpty()) text += QLatin1Char('\n') + layer;
     if (item.storage == core::kNone) return text;
