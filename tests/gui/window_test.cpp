@@ -9,6 +9,7 @@
 #include <QPointer>
 #include <QTemporaryDir>
 #include <QTest>
+#include <cstdlib>
 
 #include "tests/models/test_graphs.h"
 #include "viewer/export/picture.h"
@@ -170,6 +171,60 @@ TEST_F(Window, CursorAndArrowsListWhatIsLive) {
     QTest::mouseMove(&plot, QPoint(plot.width() / 2, plot.height() / 3));
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.readout().content()->milliseconds > peakTime; },
                                 kPatience));
+}
+
+// Share of the pixels that are of clearly another colour.
+double differing(const QImage& a, const QImage& b) {
+    if (a.size() != b.size()) return 1;
+    std::int64_t others = 0;
+    for (int y = 0; y < a.height(); ++y)
+        for (int x = 0; x < a.width(); ++x) {
+            const QColor one = a.pixelColor(x, y), two = b.pixelColor(x, y);
+            others += std::abs(one.red() - two.red()) + std::abs(one.green() - two.green()) +
+                          std::abs(one.blue() - two.blue()) >
+                      90;
+        }
+    return static_cast<double>(others) / (static_cast<double>(a.width()) * a.height());
+}
+
+TEST_F(Window, TheScreenShowsWhatPicturesShow) {
+    HW_NEED_LOG("resnet32");
+    open("resnet32");
+    ASSERT_TRUE(idle());
+    TimelinePlot& plot = window_.timeline().plot();
+    const auto screen = [&] {
+        QTest::qWait(20);  // a queued replot
+        return plot.grab().toImage();
+    };
+    const auto picture = [&] {
+        Plot::setVectorPainting(true);
+        const QImage drawn = plot.grab().toImage();
+        Plot::setVectorPainting(false);
+        return drawn;
+    };
+    constexpr double kEdges = 0.03;  // and letters: drawn as vectors they are smoothed
+    const QImage whole = screen();
+    EXPECT_LT(differing(whole, picture()), kEdges);
+    plot.zoom(6);
+    const QImage closer = screen();
+    EXPECT_GT(differing(whole, closer), 0.1);
+    EXPECT_LT(differing(closer, picture()), kEdges);
+
+    // The box under the pointer comes and goes without a trace.
+    QTest::mouseMove(&plot, QPoint(plot.width() / 2, plot.height() / 3));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return plot.readout().content().has_value(); }, kPatience));
+    const QImage under = screen();
+    EXPECT_GT(differing(closer, under), 0.002);
+    EXPECT_LT(differing(under, picture()), kEdges);
+    QEvent leave(QEvent::Leave);
+    QCoreApplication::sendEvent(&plot, &leave);
+    EXPECT_EQ(screen(), closer);
+
+    window_.setLight(true);
+    EXPECT_LT(differing(screen(), picture()), kEdges);
+    plot.resetZoom();
+    window_.setLight(false);
+    EXPECT_EQ(screen(), whole);
 }
 
 TEST_F(Window, ThemesAndExport) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/plot.h"
 
+#include "viewer/plots/paint_buffers.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -13,6 +14,10 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
     setAntialiasedElements(QCP::aePlottables | QCP::aeItems);
     setPlottingHint(QCP::phFastPolylines);  // a wide line of thousands of steps is slow as one
     setFocusPolicy(Qt::StrongFocus);
+    // In the order of the layers: all up to the overlay share one.
+    mPaintBuffers = {QSharedPointer<OpaqueBuffer>::create(size(), bufferDevicePixelRatio()),
+                     QSharedPointer<OverlayBuffer>::create(size(), bufferDevicePixelRatio(),
+                                                           [this] { return overlayShown(); })};
 }
 
 void Plot::setVectorPainting(bool on) {
@@ -20,9 +25,14 @@ void Plot::setVectorPainting(bool on) {
 }
 
 void Plot::paintEvent(QPaintEvent* event) {
-    if (!vectorPainting) return QCustomPlot::paintEvent(event);
     QCPPainter painter;
     if (!painter.begin(this)) return;
+    if (!vectorPainting) {
+        painter.setClipRect(event->rect());
+        if (mPaintBuffers.first()->size() != size()) painter.fillRect(rect(), theme().panel);
+        for (const auto& buffer : std::as_const(mPaintBuffers)) buffer->draw(&painter);
+        return;
+    }
     painter.setMode(QCPPainter::pmVectorized);
     painter.setMode(QCPPainter::pmNoCaching);
     painter.setRenderHint(QPainter::Antialiasing);

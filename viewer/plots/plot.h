@@ -18,6 +18,8 @@ public:
     virtual void applyTheme();
 
 protected:
+    /// Whether the layer "overlay" has anything to draw.
+    virtual bool overlayShown() const { return true; }
     void paintEvent(QPaintEvent* event) override;
     static void styleAxis(QCPAxis* axis);
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/timeline_plot.h"
 
-#include <QMouseEvent>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +20,6 @@ constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
 
 constexpr int kLaneHeight = 20;
 constexpr double kHeadroom = 1.16;
-constexpr double kNarrowest = 1e-3;     // milliseconds
 constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
 
 }  // namespace
@@ -31,7 +29,7 @@ TimelinePlot::TimelinePlot(QWidget* parent) : Plot(parent) {
     marks_ = new TimelineMarks(this);
     readout_ = new Readout(this, area_->axis(QCPAxis::atBottom));
     setMouseTracking(true);
-    setMinimumSize(360, 220);
+    setMinimumSize(300, 200);
     applyTheme();
 }
 
@@ -149,16 +147,17 @@ void TimelinePlot::buildGraphs() {
     planGraph_->setAdaptiveSampling(false);
     lanes_ = new LaneStrip(laneArea_->axis(QCPAxis::atBottom), laneArea_->axis(QCPAxis::atLeft));
     lanes_->setDocument(document_);
-    const int ticks = document_ && document_->time.unit.size() > 3 ? 4 : 7;  // "events" is long
-    if (document_) time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.unit, ticks));
+    const int ticks =
+        document_ && document_->time.axisUnit().size() > 3 ? 4 : 7;  // "events" is long
+    if (document_)
+        time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.axisUnit(), ticks));
     if (document_) time->setLabel(document_->plannable ? tr("step time") : tr("time"));
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
 }
 
 void TimelinePlot::setPlan(const PlanPointer& plan) {
-    const double before = endMilliseconds();
-    const bool whole = visibleTime().upper >= before * 0.999 && visibleTime().lower <= 0;
+    const bool whole = showsWhole();
     plan_ = plan;
     if (whole) return resetZoom();
     rescale();
@@ -185,20 +184,6 @@ void TimelinePlot::setSelection(const Selection& selection) {
 void TimelinePlot::setRange(std::optional<TimeRange> range) {
     range_ = range;
     replot(rpQueuedReplot);
-}
-
-void TimelinePlot::showOp(core::OpIndex op) {
-    if (!document_ || op == core::kNone) return;
-    for (const LaneSpan& span : document_->lanes.ops) {
-        if (span.id != op) continue;
-        const double middle = (milliseconds(span.begin) + milliseconds(span.end)) / 2;
-        const QCPRange seen = visibleTime();
-        if (!seen.contains(middle))
-            area_->axis(QCPAxis::atBottom)
-                ->setRange(middle - seen.size() / 2, middle + seen.size() / 2);
-        showReadout(middle);
-        return;
-    }
 }
 
 void TimelinePlot::measureHeld() {
@@ -268,38 +253,6 @@ void TimelinePlot::rescale() {
         ->setRange(0, std::max(1e-9, document_->size.value(highest) * kHeadroom));
 }
 
-void TimelinePlot::resetZoom() {
-    rescale();
-    area_->axis(QCPAxis::atBottom)->setRange(0, endMilliseconds());
-    rebuild();
-}
-
-void TimelinePlot::zoom(double factor) {
-    const QCPRange seen = visibleTime();
-    const double middle = seen.center(), half = std::max(seen.size() / factor, kNarrowest) / 2;
-    area_->axis(QCPAxis::atBottom)->setRange(middle - half, middle + half);
-    replot(rpQueuedReplot);
-}
-
-void TimelinePlot::pan(double share) {
-    const QCPRange seen = visibleTime();
-    area_->axis(QCPAxis::atBottom)
-        ->setRange(seen.lower + share * seen.size(), seen.upper + share * seen.size());
-    replot(rpQueuedReplot);
-}
-
-void TimelinePlot::clampRange(const QCPRange& wanted) {
-    if (clamping_) return;
-    clamping_ = true;
-    const double end = endMilliseconds();
-    const double width = std::clamp(wanted.size(), std::min(kNarrowest, end), end);
-    const double lower = std::clamp(wanted.lower, 0.0, end - width);
-    area_->axis(QCPAxis::atBottom)->setRange(lower, lower + width);
-    laneArea_->axis(QCPAxis::atBottom)->setRange(lower, lower + width);
-    clamping_ = false;
-    rebuild();
-}
-
 // Keys stay inside the visible range, because vector pictures are not clipped.
 void TimelinePlot::rebuild() {
     if (!document_ || stack_.empty()) return replot(rpQueuedReplot);
@@ -351,54 +304,6 @@ double TimelinePlot::highestDrawn() const {
         for (const QCPGraphData& point : *stack_.back().second->data())
             highest = std::max(highest, point.value);
     return highest;
-}
-
-void TimelinePlot::showReadout(std::optional<double> at) {
-    if (!document_ || !at || *at < 0 || *at > endMilliseconds())
-        readout_->show(std::nullopt);
-    else
-        readout_->show(readoutAt(*document_, curve(), plan_, nanoseconds(*at)));
-}
-
-void TimelinePlot::mouseMoveEvent(QMouseEvent* event) {
-    QCustomPlot::mouseMoveEvent(event);
-    const double x = event->position().x();
-    const bool inside = x >= area_->left() && x <= area_->right();
-    showReadout(inside ? std::optional(area_->axis(QCPAxis::atBottom)->pixelToCoord(x))
-                       : std::nullopt);
-    layer(QStringLiteral("overlay"))->replot();
-}
-
-void TimelinePlot::leaveEvent(QEvent* event) {
-    QCustomPlot::leaveEvent(event);
-    showReadout(std::nullopt);
-    layer(QStringLiteral("overlay"))->replot();
-}
-
-// With Shift a drag chooses a stretch of time instead of moving the view.
-void TimelinePlot::mousePressEvent(QMouseEvent* event) {
-    pressed_ = event->pos();
-    if (!(event->modifiers() & Qt::ShiftModifier)) QCustomPlot::mousePressEvent(event);
-}
-
-std::optional<TimeRange> TimelinePlot::dragged(const QPointF& to) const {
-    const QCPAxis* time = area_->axis(QCPAxis::atBottom);
-    const double end = milliseconds(document_->curve.time);
-    const double a = std::clamp(time->pixelToCoord(pressed_.x()), 0.0, end);
-    const double b = std::clamp(time->pixelToCoord(to.x()), 0.0, end);
-    if (std::fabs(to.x() - pressed_.x()) <= 3 || a == b) return std::nullopt;
-    return TimeRange{nanoseconds(std::min(a, b)), nanoseconds(std::max(a, b))};
-}
-
-void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
-    if (document_ && (event->modifiers() & Qt::ShiftModifier))
-        return emit rangePicked(dragged(event->position()));
-    QCustomPlot::mouseReleaseEvent(event);
-    if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
-    const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
-    if (at < 0 || at > milliseconds(document_->curve.time)) return;
-    const Moment& moment = curve().moments[curve().momentAt(nanoseconds(at))];
-    if (moment.op != core::kNone) emit opClicked(moment.op);
 }
 
 void TimelinePlot::resizeEvent(QResizeEvent* event) {

@@ -39,6 +39,8 @@ class TimelinePlot : public Plot {
 public:
     static constexpr int kLabelMargin = 118;  // pixels on the right: the budget's label
 
+    static constexpr double kNarrowest = 1e-3;  // milliseconds that can be looked at
+
     explicit TimelinePlot(QWidget* parent = nullptr);
 
     void setDocument(const DocumentPointer& document);
@@ -52,6 +54,8 @@ public:
     void zoom(double factor);  // about the middle of what is seen; above 1 shows less
     void pan(double share);    // of the visible width
     void resetZoom();
+    bool showsWhole() const;
+    void showTime(const QCPRange& milliseconds);
     /// Categories that the recorded step has, from the bottom of the stack.
     std::vector<core::Category> categories() const;
 
@@ -64,11 +68,13 @@ public:
     const std::vector<core::Bytes>& held() const { return held_; }
 
 signals:
+    void visibleTimeChanged();
     void opClicked(hw::core::OpIndex op);
     /// Shift and drag; none: a click with Shift.
     void rangePicked(std::optional<hw::viewer::TimeRange> range);
 
 protected:
+    bool overlayShown() const override { return readout_ && readout_->content(); }
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
