@@ -32,9 +32,12 @@ int takeShot(const viewer::ShotOptions& options, const Common& common) {
 }
 
 int writeReport(const viewer::ReportOptions& options, const Common& common) {
-    if (const core::Status done = viewer::report(options); !done) return fail(done.error());
+    const auto written = viewer::report(options);
+    if (!written) return fail(written.error());
     if (common.json)
-        printJson({{"file", options.output}});
+        printJson({{"file", written->file},
+                   {"width", written->width},
+                   {"height", written->height ? Json(*written->height) : Json(nullptr)}});
     else
         std::cout << "written to " << options.output << '\n';
     return 0;

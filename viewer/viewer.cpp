@@ -4,6 +4,7 @@
 #include <QApplication>
 #include <QFileInfo>
 #include <QIcon>
+#include <QPageSize>
 #include <QStyleFactory>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -171,8 +172,8 @@ core::Result<ShotSummary> shot(const ShotOptions& options) {
                        static_cast<int>(std::lround(drawn->height() * scale))};
 }
 
-core::Status report(const ReportOptions& options) {
-    if (core::Status name = checkReportName(options.output); !name) return name;
+core::Result<ReportSummary> report(const ReportOptions& options) {
+    if (core::Status name = checkReportName(options.output); !name) return name.error();
     for (const std::string& planner : options.planners)
         if (const auto known = planners::makePlanner(planner); !known) return known.error();
     if (options.ratio && !(*options.ratio > 0 && *options.ratio <= 1))
@@ -184,11 +185,16 @@ core::Status report(const ReportOptions& options) {
     selectPlanners(workspace, options.planners, false);
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
-        return opened;
+        return opened.error();
     if (options.ratio) workspace.placeBudget(*options.ratio);
-    if (core::Status planned = workspace.planNow(); !planned) return planned;
-    if (core::Status drawn = workspace.frontierNow(); !drawn) return drawn;
-    return saveReport(workspace, options.output);
+    if (core::Status planned = workspace.planNow(); !planned) return planned.error();
+    if (core::Status drawn = workspace.frontierNow(); !drawn) return drawn.error();
+    if (core::Status saved = saveReport(workspace, options.output); !saved) return saved.error();
+    if (!QString::fromStdString(options.output)
+             .endsWith(QLatin1String(".pdf"), Qt::CaseInsensitive))
+        return ReportSummary{options.output, kReportWidth, std::nullopt};
+    const QSize page = QPageSize(QPageSize::A4).sizePixels(96);
+    return ReportSummary{options.output, page.width(), page.height()};
 }
 
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
@@ -204,7 +210,10 @@ core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
     window.show();
     QStringList files;
     for (const std::string& plan : plans) files << QString::fromStdString(plan);
-    if (!session.empty()) window.open(QString::fromStdString(session), files);
+    if (session.empty())
+        window.welcome();
+    else
+        window.open(QString::fromStdString(session), files);
     return QApplication::exec();
 }
 

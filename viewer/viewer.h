@@ -42,9 +42,15 @@ struct ReportOptions {
     std::optional<double> ratio;        // budget as a share of the peak; the plan's, or 0.6
 };
 
+struct ReportSummary {
+    std::string file;
+    int width = 0;              // of the page, at 96 pixels an inch
+    std::optional<int> height;  // of a PDF's page; an HTML page is as long as it is
+};
+
 /// Writes the story of a step: its peak, who holds it, what less memory costs, the chosen plan.
 /// Plans where the session holds none; needs no display. Errors: as shot().
-core::Status report(const ReportOptions& options);
+core::Result<ReportSummary> report(const ReportOptions& options);
 
 /// Opens the window and returns its exit status when it is closed. An empty session shows how to
 /// get one. Usage: there is no display.

@@ -9,6 +9,9 @@
 
 namespace hw::viewer {
 
+/// Pixels that the text of an HTML report is at most wide.
+inline constexpr int kReportWidth = 900;
+
 /// Usage error when no report can have this name.
 core::Status checkReportName(const std::string& file);
 

@@ -55,6 +55,12 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
     auto* open = new QPushButton(tr("Open a session…  Ctrl+O"));
     open->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     column->addWidget(open);
+    column->addSpacing(8);
+    column->addWidget(label(tr("Or look around in a session that comes with Highwater:"), "muted"));
+    auto* sample = new QPushButton(tr("Open the sample session"));
+    sample->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
+    column->addWidget(sample);
+    connect(sample, &QPushButton::clicked, this, &EmptyState::sampleRequested);
     column->addStretch(3);
     connect(open, &QPushButton::clicked, this, &EmptyState::openRequested);
 }

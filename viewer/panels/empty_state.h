@@ -16,6 +16,7 @@ public:
 
 signals:
     void openRequested();
+    void sampleRequested();
     void recordRequested();
 
 private:

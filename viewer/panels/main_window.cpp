@@ -9,6 +9,7 @@
 #include <QStatusBar>
 #include <utility>
 
+#include "viewer/panels/panel_help.h"
 #include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
 
@@ -39,6 +40,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     buildStatusBar();
     connectWorkspace();
     connectRecorder();
+    connectHistory();
     documentArrived();
     firstState_ = saveState();
 }
@@ -47,6 +49,7 @@ QDockWidget* MainWindow::dock(Panel* panel, const QString& name) {
     auto* made = new QDockWidget(panel->title());
     made->setObjectName(name);  // by which a layout would be stored
     made->setWidget(panel);
+    panel->setWhatsThis(panelHelp(name));
     made->setTitleBarWidget(panel->header());
     made->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable);
     docks_.push_back(made);
@@ -82,7 +85,8 @@ void MainWindow::buildDocks() {
 }
 
 void MainWindow::arrange() {
-    const int side = std::clamp(width() / 5, 300, 400), rest = std::max(600, width() - side);
+    const int side = std::clamp(width() / 5, std::min(300, width() / 4), 400);
+    const int rest = width() - side;
     resizeDocks({docks_[0], docks_[1]}, {side, rest}, Qt::Horizontal);
     if (!workspace_.document()->plannable) return;
     resizeDocks({docks_[2], docks_[3]}, {rest * 42 / 100, rest * 58 / 100}, Qt::Horizontal);
@@ -103,7 +107,7 @@ void MainWindow::buildStatusBar() {
     keys->setObjectName(QStringLiteral("muted"));
     status_->setContentsMargins(14, 0, 0, 0);
     keys->setContentsMargins(0, 0, 14, 0);
-    keys->setMinimumWidth(1);  // on a narrow window the hints give way
+    for (QLabel* each : {status_, activity_, keys}) each->setMinimumWidth(1);  // on a narrow window
     statusBar()->setSizeGripEnabled(false);
     statusBar()->addWidget(status_);
     statusBar()->addWidget(activity_);
@@ -114,6 +118,10 @@ void MainWindow::connectWorkspace() {
     connect(planActions_, &PlanActions::failed, this, &MainWindow::showFailure);
     connect(planActions_, &PlanActions::told, activity_, &QLabel::setText);
     connect(empty_, &EmptyState::openRequested, this, &MainWindow::chooseFile);
+    connect(empty_, &EmptyState::sampleRequested, this, [this] {
+        openSample();
+        startTour();
+    });
     connect(&workspace_, &Workspace::documentChanged, this, &MainWindow::documentArrived);
     connect(&workspace_, &Workspace::failed, this, &MainWindow::showFailure);
     connect(&workspace_, &Workspace::busyChanged, this, [this](int pending, const QString& what) {
@@ -126,6 +134,8 @@ void MainWindow::connectWorkspace() {
 // The window follows what is recorded, step by step, and opens it for good when it is complete.
 void MainWindow::connectRecorder() {
     connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
+    // Without a window manager nobody else gives the keys back to the window.
+    connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
     connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
     connect(&recorder_, &Recorder::finished, this,
             [this](const QString& session, const QStringList& notes) {

@@ -5,9 +5,11 @@
 #include <QLabel>
 #include <QMainWindow>
 #include <QMenu>
+#include <QPointer>
 #include <optional>
 
 #include "viewer/models/recorder.h"
+#include "viewer/models/view_history.h"
 #include "viewer/models/workspace.h"
 #include "viewer/panels/attach_dialog.h"
 #include "viewer/panels/compare_panel.h"
@@ -20,6 +22,7 @@
 #include "viewer/panels/sizes_panel.h"
 #include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/tour.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/panels/whatif_panel.h"
 #include "viewer/panels/window_memory.h"
@@ -55,6 +58,12 @@ public:
     /// Restores layout, look and the last files from there, and keeps them there; without it
     /// nothing is kept.
     void useMemory(WindowMemory memory);
+    /// At the very first start: the sample session, and a tour of its views.
+    void welcome();
+    /// Opens a copy of the session that comes with Highwater, which may be run and planned.
+    void openSample();
+    void startTour();
+    Tour* tour() const { return tour_; }
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -77,7 +86,9 @@ private:
     void chooseFile();
     void savePicture();
     void writeReport();
-    void showHelp();
+    void showKeys();
+    void showContextHelp();
+    void connectHistory();
     void showPalette();
     void fillRecent();
     void resetLayout();
@@ -98,6 +109,8 @@ private:
     QDockWidget* stepsDock_ = nullptr;  // shown for several steps
     AttachDialog* attach_;
     PlanActions* planActions_;
+    ViewHistory* history_;
+    QPointer<Tour> tour_;
     std::optional<WindowMemory> memory_;
     bool arranged_ = false;  // as it was kept, not by arrange()
     QMenu* recent_ = nullptr;

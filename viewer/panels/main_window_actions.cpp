@@ -2,7 +2,6 @@
 // What the window can do: its tool bar, keys, palette and dialogs.
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QMessageBox>
 #include <QToolBar>
 #include <QToolButton>
 
@@ -74,7 +73,7 @@ void MainWindow::buildToolBar() {
     connect(report, &QAction::triggered, this, &MainWindow::writeReport);
     connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
     connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
-    connect(help, &QAction::triggered, this, &MainWindow::showHelp);
+    connect(help, &QAction::triggered, this, &MainWindow::showKeys);
     documentActions_ = {plan, keep, run, report, picture};
 }
 
@@ -92,6 +91,19 @@ void MainWindow::buildShortcuts() {
     QAction* usual = action(tr("Usual text"), QKeySequence(QStringLiteral("Ctrl+0")),
                             tr("Text of the usual size"));
     QAction* layout = action(tr("Reset the layout"), {}, tr("Every view where it was at first"));
+    QAction* undo = action(tr("Undo"), QKeySequence::Undo, tr("Back to what was looked at before"));
+    QAction* redo =
+        action(tr("Redo"), QKeySequence(QStringLiteral("Ctrl+Shift+Z")), tr("Forward again"));
+    QAction* what = action(tr("What is this?"), QKeySequence::HelpContents,
+                           tr("Explain the view that has the keys"));
+    QAction* sample =
+        action(tr("Open the sample session"), {}, tr("A recorded step of a transformer"));
+    QAction* tour = action(tr("Tour"), {}, tr("A few words on each view"));
+    connect(undo, &QAction::triggered, this, [this] { history_->undo(); });
+    connect(redo, &QAction::triggered, this, [this] { history_->redo(); });
+    connect(what, &QAction::triggered, this, &MainWindow::showContextHelp);
+    connect(sample, &QAction::triggered, this, &MainWindow::openSample);
+    connect(tour, &QAction::triggered, this, &MainWindow::startTour);
     connect(closer, &QAction::triggered, this, [this] { timeline_->plot().zoom(1.5); });
     connect(wider, &QAction::triggered, this, [this] { timeline_->plot().zoom(1 / 1.5); });
     connect(whole, &QAction::triggered, this, [this] { timeline_->plot().resetZoom(); });
@@ -101,7 +113,8 @@ void MainWindow::buildShortcuts() {
     connect(smaller, &QAction::triggered, this, [this] { setTextScale(fontScale() - kTextStep); });
     connect(usual, &QAction::triggered, this, [this] { setTextScale(1); });
     connect(layout, &QAction::triggered, this, &MainWindow::resetLayout);
-    for (QAction* each : {closer, wider, whole, budget}) documentActions_.push_back(each);
+    for (QAction* each : {closer, wider, whole, budget, undo, redo, what, tour})
+        documentActions_.push_back(each);
 }
 
 void MainWindow::showPalette() {
@@ -158,33 +171,6 @@ void MainWindow::writeReport() {
                   else
                       activity_->setText(tr("saved %1").arg(path));
               });
-}
-
-void MainWindow::showHelp() {
-    auto* box = new QMessageBox(this);
-    box->setWindowTitle(tr("Keys"));
-    box->setTextFormat(Qt::RichText);
-    box->setText(
-        tr("<table cellspacing='6'>"
-           "<tr><td><b>← →</b></td><td>previous, next op</td></tr>"
-           "<tr><td><b>+ −</b></td><td>zoom the timeline (the wheel too; drag to move)</td></tr>"
-           "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
-           "moment</td></tr>"
-           "<tr><td><b>0</b></td><td>the whole step</td></tr>"
-           "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
-           "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
-           "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
-           "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
-           "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
-           "<tr><td><b>R</b></td><td>write a report</td></tr>"
-           "<tr><td><b>S</b></td><td>save a picture</td></tr>"
-           "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
-           "<tr><td><b>Ctrl+O</b></td><td>open a session or a log</td></tr>"
-           "<tr><td><b>T</b></td><td>dark or light</td></tr>"
-           "<tr><td><b>Ctrl + −</b></td><td>larger, smaller text</td></tr>"
-           "<tr><td><b>Ctrl+Shift+P</b></td><td>find any command by its name</td></tr></table>"));
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    box->open();
 }
 
 }  // namespace hw::viewer

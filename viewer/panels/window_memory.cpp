@@ -9,7 +9,8 @@ namespace {
 constexpr int kLayout = 1;  // raised when docks come or go: an older layout is not restored
 const QString kState = QStringLiteral("window/state"),
               kGeometry = QStringLiteral("window/geometry"), kLight = QStringLiteral("look/light"),
-              kScale = QStringLiteral("look/fontScale"), kRecent = QStringLiteral("files/recent");
+              kScale = QStringLiteral("look/fontScale"), kRecent = QStringLiteral("files/recent"),
+              kWelcomed = QStringLiteral("look/welcomed");
 
 }  // namespace
 
@@ -37,6 +38,13 @@ double WindowMemory::fontScale() const {
 void WindowMemory::keepLook(bool light, double fontScale) {
     settings_->setValue(kLight, light);
     settings_->setValue(kScale, fontScale);
+}
+
+bool WindowMemory::welcomed() const {
+    return settings_->value(kWelcomed, false).toBool();
+}
+void WindowMemory::setWelcomed() {
+    settings_->setValue(kWelcomed, true);
 }
 
 QStringList WindowMemory::recentFiles() const {

@@ -24,6 +24,10 @@ public:
     double fontScale() const;
     void keepLook(bool light, double fontScale);
 
+    /// Whether the first start is over.
+    bool welcomed() const;
+    void setWelcomed();
+
     /// The last first; those that are gone are left out.
     QStringList recentFiles() const;
     void remember(const QString& file);

@@ -190,6 +190,9 @@ QTabBar { background: @panel; qproperty-drawBase: 0; }
 QTabBar::tab { background: @panel; color: @muted; padding: 7px 14px; border: none; border-bottom: 2px solid @panel; }
 QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
 QTabBar::tab:hover { color: @text; }
+QFrame#tour { background: @raised; border: 1px solid @accent; border-radius: 6px; }
+QFrame#tour QLabel { background: transparent; }
+QLabel#tourTitle { font-size: 15px; font-weight: 600; }
 QMenu { background: @raised; border: 1px solid @line; }
 QMenu QWidget { background: @raised; }
 QToolTip { background: @raised; color: @text; border: 1px solid @line; padding: 4px; }

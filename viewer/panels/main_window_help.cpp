@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the window explains itself: its keys, its views, a tour and a sample; and the way back from
+// what was tried.
+#include <QApplication>
+#include <QDir>
+#include <QFile>
+#include <QMessageBox>
+#include <QStandardPaths>
+#include <algorithm>
+
+#include "viewer/panels/main_window.h"
+#include "viewer/panels/panel_help.h"
+
+namespace hw::viewer {
+
+void MainWindow::showKeys() {
+    auto* box = new QMessageBox(this);
+    box->setWindowTitle(tr("Keys"));
+    box->setTextFormat(Qt::RichText);
+    box->setText(
+        tr("<table cellspacing='6'>"
+           "<tr><td><b>← →</b></td><td>previous, next op</td></tr>"
+           "<tr><td><b>+ −</b></td><td>zoom the timeline (the wheel too; drag to move)</td></tr>"
+           "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
+           "moment</td></tr>"
+           "<tr><td><b>0</b></td><td>the whole step</td></tr>"
+           "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
+           "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
+           "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
+           "<tr><td><b>Ctrl+Z</b>, <b>Ctrl+Shift+Z</b></td><td>back to what was looked at before, "
+           "forward again</td></tr>"
+           "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
+           "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
+           "<tr><td><b>R</b></td><td>write a report</td></tr>"
+           "<tr><td><b>S</b></td><td>save a picture</td></tr>"
+           "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
+           "<tr><td><b>Ctrl+O</b></td><td>open a session or a log</td></tr>"
+           "<tr><td><b>T</b></td><td>dark or light</td></tr>"
+           "<tr><td><b>Ctrl + −</b></td><td>larger, smaller text</td></tr>"
+           "<tr><td><b>F1</b></td><td>explain the view that has the keys</td></tr>"
+           "<tr><td><b>Ctrl+Shift+P</b></td><td>find any command by its name</td></tr></table>"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+// Of the view that has the keys, otherwise of the one under the pointer, otherwise the timeline.
+void MainWindow::showContextHelp() {
+    const QDockWidget* view = docks_[1];
+    for (const QDockWidget* each : docks_)
+        if (each->isVisible() && each->underMouse()) view = each;
+    const QWidget* focus = QApplication::focusWidget();
+    for (const QDockWidget* each : docks_)
+        if (focus && (each->isAncestorOf(focus) || each->titleBarWidget()->isAncestorOf(focus)))
+            view = each;
+    auto* box = new QMessageBox(this);
+    box->setObjectName(QStringLiteral("contextHelp"));
+    box->setWindowTitle(view->windowTitle());
+    box->setTextFormat(Qt::RichText);
+    box->setText(
+        QStringLiteral("<h3>%1</h3>%2").arg(view->windowTitle(), view->widget()->whatsThis()));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+void MainWindow::connectHistory() {
+    history_ = new ViewHistory(
+        [this] {
+            const QCPRange seen = timeline_->plot().visibleTime();
+            const bool whole = timeline_->plot().showsWhole();
+            return ViewState{workspace_.outlook(), whole ? 0 : seen.lower, whole ? 0 : seen.upper};
+        },
+        [this](const ViewState& state) {
+            workspace_.setOutlook(state.outlook);
+            if (state.end > state.begin)
+                timeline_->plot().showTime({state.begin, state.end});
+            else
+                timeline_->plot().resetZoom();
+        },
+        this);
+    connect(&workspace_, &Workspace::documentChanged, history_, &ViewHistory::clear);
+    connect(&workspace_, &Workspace::budgetChanged, history_, &ViewHistory::note);
+    connect(&workspace_, &Workspace::selectionChanged, history_, &ViewHistory::note);
+    connect(&workspace_, &Workspace::rangeChanged, history_, &ViewHistory::note);
+    connect(&workspace_, &Workspace::activePlanChanged, history_, &ViewHistory::note);
+    connect(&timeline_->plot(), &TimelinePlot::visibleTimeChanged, history_, &ViewHistory::note);
+}
+
+// A copy, because a run of a plan is stored in the session.
+void MainWindow::openSample() {
+    const QDir folder(QStandardPaths::writableLocation(QStandardPaths::AppDataLocation));
+    const QString path = folder.filePath(QStringLiteral("transformer.hws"));
+    if (!QFile::exists(path)) {
+        QFile packed(QStringLiteral(":/highwater/transformer.hws"));
+        if (!folder.mkpath(QStringLiteral(".")) || !packed.copy(path))
+            return showFailure(tr("cannot write %1").arg(path),
+                               tr("make room there, or open another session"));
+        QFile::setPermissions(path, QFileDevice::ReadOwner | QFileDevice::WriteOwner);
+    }
+    open(path);
+}
+
+void MainWindow::startTour() {
+    if (!workspace_.document()) {  // it is on its way
+        connect(&workspace_, &Workspace::documentChanged, this, &MainWindow::startTour,
+                static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
+        return;
+    }
+    delete tour_;
+    const auto stop = [this](const char* name, const QString& title, const QString& text) {
+        const auto dock = std::find_if(docks_.begin(), docks_.end(), [&](const QDockWidget* each) {
+            return each->objectName() == QLatin1String(name);
+        });
+        return Tour::Stop{*dock, title, text};
+    };
+    tour_ = new Tour(
+        this,
+        {stop(
+             "timeline", tr("What is live, when"),
+             tr("The memory of one training step. The red mark is the peak: it decides whether the "
+                "model fits. Move the pointer over it to see who holds what.")),
+         stop("layers", tr("Who holds it"),
+              tr("The layers, the largest at the peak first. Choose one to see it in every view.")),
+         stop("whatif", tr("What fitting costs"),
+              tr("Move the slider: the white line in the timeline is the cheapest plan that fits, "
+                 "each curve here is a planner.")),
+         stop("compare", tr("Which plan"),
+              tr("All planners at this budget under one judge. <b>Ctrl+E</b> exports the plan, "
+                 "<b>Ctrl+Enter</b> runs it and compares every result.")),
+         stop("timeline", tr("And now yours"),
+              tr("<b>Ctrl+R</b> records a training run that is under way, or starts one. <b>F1</b> "
+                 "explains a view, <b>?</b> lists the keys, <b>Ctrl+Z</b> goes back."))});
+}
+
+void MainWindow::welcome() {
+    if (!memory_ || memory_->welcomed()) return;
+    memory_->setWelcomed();
+    openSample();
+    startTour();
+}
+
+}  // namespace hw::viewer

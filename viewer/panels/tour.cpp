@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/tour.h"
+
+#include <QDockWidget>
+#include <QEvent>
+#include <QHBoxLayout>
+#include <QKeyEvent>
+#include <QVBoxLayout>
+#include <algorithm>
+#include <utility>
+
+namespace hw::viewer {
+namespace {
+constexpr int kWidth = 340, kInset = 24;
+}
+
+Tour::Tour(QWidget* window, std::vector<Stop> stops) : QFrame(window), stops_(std::move(stops)) {
+    std::erase_if(stops_, [](const Stop& stop) { return stop.view->isHidden(); });
+    setObjectName(QStringLiteral("tour"));
+    setAttribute(Qt::WA_StyledBackground);
+    setFocusPolicy(Qt::StrongFocus);
+    setFixedWidth(kWidth);
+    title_ = new QLabel;
+    title_->setObjectName(QStringLiteral("tourTitle"));
+    text_ = new QLabel;
+    text_->setWordWrap(true);
+    text_->setTextFormat(Qt::RichText);
+    count_ = new QLabel;
+    count_->setObjectName(QStringLiteral("muted"));
+    next_ = new QPushButton;
+    next_->setObjectName(QStringLiteral("tourNext"));
+    auto* skip = new QPushButton(tr("Skip"));
+    skip->setObjectName(QStringLiteral("tourSkip"));
+    auto* row = new QHBoxLayout;
+    row->addWidget(count_);
+    row->addStretch(1);
+    row->addWidget(skip);
+    row->addWidget(next_);
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(16, 14, 16, 14);
+    column->setSpacing(8);
+    column->addWidget(title_);
+    column->addWidget(text_);
+    column->addLayout(row);
+    connect(next_, &QPushButton::clicked, this, &Tour::next);
+    connect(skip, &QPushButton::clicked, this, &Tour::end);
+    window->installEventFilter(this);
+    if (!stops_.empty()) show(0);
+}
+
+void Tour::show(std::size_t stop) {
+    at_ = stop;
+    const Stop& now = stops_[at_];
+    title_->setText(now.title);
+    text_->setText(now.text);
+    count_->setText(tr("%1 of %2").arg(at_ + 1).arg(stops_.size()));
+    next_->setText(at_ + 1 == stops_.size() ? tr("Done") : tr("Next"));
+    now.view->raise();
+    QFrame::show();
+    place();
+    next_->setFocus();
+}
+
+// In the upper right corner of the view, within the window.
+void Tour::place() {
+    if (stops_.empty()) return;
+    layout()->activate();
+    resize(kWidth, layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(kWidth)
+                                                 : sizeHint().height());
+    const QWidget& view = *stops_[at_].view;
+    const QPoint corner =
+        view.mapTo(parentWidget(), QPoint(view.width() - kWidth - kInset, 2 * kInset + 20));
+    move(std::clamp(corner.x(), 0, std::max(0, parentWidget()->width() - width())),
+         std::clamp(corner.y(), 0, std::max(0, parentWidget()->height() - height())));
+    raise();
+}
+
+void Tour::next() {
+    if (at_ + 1 < stops_.size()) return show(at_ + 1);
+    end();
+}
+
+void Tour::end() {
+    hide();
+    emit ended();
+    deleteLater();
+}
+
+void Tour::keyPressEvent(QKeyEvent* event) {
+    if (event->key() == Qt::Key_Escape)
+        end();
+    else
+        QFrame::keyPressEvent(event);
+}
+
+bool Tour::eventFilter(QObject* watched, QEvent* event) {
+    if (watched == parentWidget() && event->type() == QEvent::Resize)
+        QMetaObject::invokeMethod(this, &Tour::place, Qt::QueuedConnection);
+    return QFrame::eventFilter(watched, event);
+}
+
+}  // namespace hw::viewer
