@@ -150,6 +150,17 @@ class Models(Recording):
                                " WHERE path = 'cells.1' AND phase = 'backward'")
         self.assertGreater(count, 100)
 
+    def test_unusual_ops_compute_what_they_do_unwatched(self):
+        command = (self.python, os.path.join(TRAINING, "unusual.py"), "--steps", "4")
+        plain = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        done, output = self.recorded(*command, options=("--steps", "2", "--warmup", "1"))
+        self.assertEqual(done["steps"], 2)
+        self.assertNotIn("through Python", output)
+        losses = plain.stdout.splitlines()
+        self.assertEqual(len(losses), 4)
+        for line in losses:
+            self.assertIn(line, output)
+
     def test_the_capture_through_python_records_the_same(self):
         """But for what a dispatch mode brings about: autograd's aliases of what it saves become ops, torch 2
         adds gradients up out of place (and linear layers with three-dimensional inputs their bias)."""
