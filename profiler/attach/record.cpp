@@ -49,7 +49,8 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
     std::string what = program + " imported torch but completed no step to record" + ended +
                        "; seen: " + whatWasSeen(server);
     const Assembler* recorded = server.recorded();
-    if (recorded != nullptr && !recorded->faults().empty()) what += "; the shim gave up";
+    if (recorded != nullptr && !recorded->faults().empty())
+        what += "; the shim gave up: " + recorded->faults().front();
     return {ErrorCode::Target, what,
             server.saw(Milestone::Optimizer)
                 ? "record fewer warm-up steps (--warmup), or let the program train longer"
