@@ -120,9 +120,11 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, options, progress);
-    const core::Status written = (*server)->finish();
-
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const core::Status noted = (*server)->noteExit(child->pid(), summary.exitStatus);
+    core::Status written = (*server)->finish();
+    if (written && !noted) written = noted;
+
     if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);

@@ -294,6 +294,7 @@ class BadPrograms(Recording):
         script = self.script(MLP + "\nraise ValueError('boom')\n")
         done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
         self.assertEqual((done["steps"], done["exit_status"]), (3, 1))
+        self.assertEqual(self.query("SELECT exit_status FROM processes"), [(1,)])
         self.assertIn("boom", output)
         self.assertIn("3 of 9 steps", output)
 
@@ -301,6 +302,7 @@ class BadPrograms(Recording):
         script = self.script(MLP + "\nimport os; os.kill(os.getpid(), 9)\n")
         done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
         self.assertEqual(done["steps"], 3)
+        self.assertEqual(self.query("SELECT exit_status FROM processes"), [(137,)])
         self.assertIn("signal 9", output)
         self.assertGreater(self.info()["ops"], 0)
 
