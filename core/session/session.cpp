@@ -33,6 +33,15 @@ Status Session::insert(const ProcessRow& row) {
     });
 }
 
+Status Session::setExitStatus(std::int64_t pid, int status) {
+    return guarded(path_, "writing how a process ended", [&] {
+        Statement(*database_, "UPDATE processes SET exit_status = ? WHERE pid = ?")
+            .bind(1, std::int64_t{status})
+            .bind(2, pid)
+            .execute();
+    });
+}
+
 Status Session::insert(const LayerRow& row) {
     return guarded(path_, "writing a layer", [&] {
         Statement statement(*database_,

@@ -182,6 +182,9 @@ public:
     Status begin();
     Status commit();
     Status insert(const ProcessRow& row);
+    /// How the process ended, as a shell says it: 128 + the signal where one killed it. Nothing
+    /// where no process of the session has this number.
+    Status setExitStatus(std::int64_t pid, int status);
     Status insert(const LayerRow& row);
     Status insert(const OpRow& row);  // with its inputs, outputs and writes
     Status insert(const StorageRow& row);

@@ -32,7 +32,8 @@ struct Shard {
 constexpr std::int64_t kWatched = INT64_MIN;  // bytes of a block that is not counted
 constexpr std::size_t kMostFreed = 8192;      // between two calls of takeFreed()
 constexpr const char* kLibrary = "libc10.so";
-constexpr std::size_t kShards = 64;
+constexpr std::size_t kShards = 8;  // few, to stay in the processor's caches
+constexpr std::size_t kFirstEntries = 128;
 Shard gShards[kShards];
 
 std::atomic_flag gFreedLock = ATOMIC_FLAG_INIT;
@@ -82,7 +83,7 @@ void place(Shard& shard, Entry entry) {
 }
 
 bool grow(Shard& shard) {
-    const std::size_t capacity = shard.capacity == 0 ? 256 : shard.capacity * 2;
+    const std::size_t capacity = shard.capacity == 0 ? kFirstEntries : shard.capacity * 2;
     void* memory = mmap(nullptr, capacity * sizeof(Entry), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return false;

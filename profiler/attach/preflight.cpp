@@ -142,6 +142,11 @@ core::Status checkSight(pid_t pid, const std::string& agentPath) {
                   "run Highwater inside of that container");
 }
 
+/// By its command, where nothing else of it can be seen.
+bool isCalledPython(const std::string& command) {
+    return fileName(command.substr(0, command.find(' '))).starts_with("python");
+}
+
 }  // namespace
 
 core::Result<Entries> checkTarget(pid_t pid, const std::string& agentPath) {
@@ -170,11 +175,13 @@ std::vector<Candidate> listCandidates(const std::string& agentPath, bool all) {
         const auto status = statusOf(pid);
         if (!status || pid == getpid() || (user != 0 && status->uid != user)) continue;
         const auto files = mappedFiles(pid);
-        if (!files || files->empty()) continue;
-        const bool torch = std::any_of(files->begin(), files->end(), isTorch);
-        if (!torch && (!all || std::none_of(files->begin(), files->end(), mayDefinePython)))
-            continue;
-        Candidate candidate{pid, commandOf(pid), torch ? "pytorch" : "", false, ""};
+        const std::string command = commandOf(pid);
+        const bool torch = files && std::any_of(files->begin(), files->end(), isTorch);
+        const bool python = files ? std::any_of(files->begin(), files->end(), mayDefinePython)
+                                  : isCalledPython(command);
+        // One that lets nobody see what it has loaded may train.
+        if (!torch && (!python || (files && !all))) continue;
+        Candidate candidate{pid, command, torch ? "pytorch" : "", false, ""};
         const auto entries = checkTarget(pid, agentPath);
         candidate.attachable = static_cast<bool>(entries);
         if (!entries) candidate.why = entries.error().what;

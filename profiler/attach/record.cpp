@@ -49,7 +49,8 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
     std::string what = program + " imported torch but completed no step to record" + ended +
                        "; seen: " + whatWasSeen(server);
     const Assembler* recorded = server.recorded();
-    if (recorded != nullptr && !recorded->faults().empty()) what += "; the shim gave up";
+    if (recorded != nullptr && !recorded->faults().empty())
+        what += "; the shim gave up: " + recorded->faults().front();
     return {ErrorCode::Target, what,
             server.saw(Milestone::Optimizer)
                 ? "record fewer warm-up steps (--warmup), or let the program train longer"
@@ -119,9 +120,11 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, options, progress);
-    const core::Status written = (*server)->finish();
-
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    const core::Status noted = (*server)->noteExit(child->pid(), summary.exitStatus);
+    core::Status written = (*server)->finish();
+    if (written && !noted) written = noted;
+
     if (const auto refused = gpuRefusal(**server, options)) return *refused;
     if (!written) return written.error();
     if ((*server)->steps() == 0) return noStep(**server, options, status);

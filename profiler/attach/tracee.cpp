@@ -11,7 +11,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <thread>
+#include <ctime>
 #include <utility>
 
 #include "profiler/attach/process.h"
@@ -24,9 +24,7 @@ using core::ErrorCode;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kStopLimit = std::chrono::seconds(1);
-// An answer mostly comes within this; to sleep meanwhile would make the stop longer.
-constexpr auto kSpin = std::chrono::microseconds(500);
-constexpr auto kPoll = std::chrono::microseconds(100);
+constexpr long kLookNanoseconds = 20'000'000;     // how often a wait is interrupted to see the time
 constexpr std::size_t kVectorStateBytes = 16384;  // AMX machines have 11,008
 constexpr std::uint64_t kRedZone = 128;           // below the stack pointer, in use by the callee
 constexpr std::uint64_t kReturnAddress = 1;       // nothing is mapped there: returning stops
@@ -42,6 +40,35 @@ Error notTraceable(pid_t thread, int error) {
     return {ErrorCode::Target, named(thread) + " cannot be traced: " + std::strerror(error),
             "attach as root, or start it with 'highwater record -- …' instead"};
 }
+
+/// Interrupts this thread's system calls again and again, so that a wait for another process can
+/// have an end: it has no limit of its own, and to ask again and again would make the stop longer
+/// (a thread that yields may get its processor back after milliseconds).
+class Interruptions {
+public:
+    Interruptions() {
+        struct sigaction nothing {};
+        nothing.sa_handler = [](int) {};
+        sigaction(SIGRTMAX, &nothing, nullptr);  // without SA_RESTART
+        sigevent event{};
+        event.sigev_notify = SIGEV_THREAD_ID;
+        event.sigev_signo = SIGRTMAX;
+        event._sigev_un._tid = gettid();
+        const itimerspec period{{0, kLookNanoseconds}, {0, kLookNanoseconds}};
+        running_ = timer_create(CLOCK_MONOTONIC, &event, &timer_) == 0 &&
+                   timer_settime(timer_, 0, &period, nullptr) == 0;
+    }
+    ~Interruptions() {
+        if (running_) timer_delete(timer_);
+    }
+    Interruptions(const Interruptions&) = delete;
+    Interruptions& operator=(const Interruptions&) = delete;
+    bool running() const { return running_; }
+
+private:
+    timer_t timer_{};
+    bool running_ = false;
+};
 
 }  // namespace
 
@@ -68,22 +95,18 @@ Tracee::~Tracee() {
 }
 
 core::Result<int> Tracee::nextStop(Clock::time_point deadline) {
-    const auto spinUntil = Clock::now() + kSpin;
+    const Interruptions interruptions;
+    const int options = __WALL | (interruptions.running() ? 0 : WNOHANG);
     for (;;) {
         int status = 0;
-        const pid_t got = waitpid(thread_, &status, __WALL | WNOHANG);
+        const pid_t got = waitpid(thread_, &status, options);
         if (got == thread_) {
             if (WIFSTOPPED(status)) return status;
             stopped_ = false;
             return failed(std::exchange(thread_, 0), "has ended");
         }
         if (got < 0 && errno != EINTR) return failed(std::exchange(thread_, 0), "has ended");
-        const auto now = Clock::now();
-        if (now > deadline) return failed(thread_, "did not answer in time");
-        if (now < spinUntil)
-            std::this_thread::yield();
-        else
-            std::this_thread::sleep_for(kPoll);
+        if (Clock::now() > deadline) return failed(thread_, "did not answer in time");
     }
 }
 

@@ -255,6 +255,10 @@ void Server::hangUp() {
         if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
 }
 
+core::Status Server::noteExit(pid_t pid, int status) {
+    return session_->isOpen() ? session_->session().setExitStatus(pid, status) : core::Status();
+}
+
 core::Status Server::finish() {
     for (auto& connection : connections_) close(*connection);
     session_.reset();  // with it, the file is closed

@@ -31,6 +31,7 @@ public:
     std::int64_t nextStep() { return steps_++; }
 
     const std::string& path() const { return path_; }
+    bool isOpen() const { return session_.has_value(); }
     core::Session& session() { return *session_; }
     core::TraceWriter& trace() { return *trace_; }
 

@@ -113,6 +113,18 @@ class Attaching(unittest.TestCase):
         self.wait_for(lambda: len(self.losses()) > before + 1 or process.poll() is not None)
         self.assertIsNone(process.poll(), self.losses())
 
+    def step_cost(self, process, steps=20):
+        """Milliseconds of processor time of a step."""
+        def used():
+            with open(f"/proc/{process.pid}/stat") as file:
+                fields = file.read().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK"), len(self.losses())
+        began, first = used()
+        self.wait_for(lambda: len(self.losses()) >= first + steps or process.poll() is not None)
+        self.assertIsNone(process.poll(), self.losses())
+        ended, last = used()
+        return (ended - began) / (last - first)
+
     def path(self, name="s.hws"):
         return os.path.join(self.folder, name)
 
@@ -181,17 +193,18 @@ class Records(Attaching):
             with self.subTest(script=script):
                 command = (self.python, os.path.join(TRAINING, script), *arguments, "--steps")
                 process = self.start(*command, MANY)
-                stops = []
+                stops, before = [], self.step_cost(process)
                 for cycle in range(CYCLES):
                     told = self.attached(process.pid, "--steps", "1", name=f"{script}{cycle}.hws")
                     self.assertEqual(told["steps"], 1)
                     stops.append(told["stopped_ns"])
                     os.remove(self.path(f"{script}{cycle}.hws"))
-                self.goes_on(process)
+                after = self.step_cost(process)
                 self.end(process)
                 self.assert_as_untouched(*command)
                 print(f"{script}: {CYCLES} cycles, target stopped {statistics.median(stops) / 1e6:.2f} ms "
-                      f"(median), {max(stops) / 1e6:.2f} ms (most)", file=sys.stderr)
+                      f"(median), {max(stops) / 1e6:.2f} ms (most); a step took {before:.1f} ms of processor time "
+                      f"before, {after:.1f} ms after", file=sys.stderr)
 
     def test_training_in_a_thread(self):
         for where in ("join", "sleep"):
@@ -371,6 +384,23 @@ class Lists(Attaching):
         self.assertEqual(found[process.pid], {
             "pid": process.pid, "command": f"{self.python} {self.mlp} {MANY} main", "framework": "pytorch",
             "attachable": True, "why": ""})
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
+    def test_processes_that_hide_what_they_have_loaded(self):
+        nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+        process = subprocess.Popen(
+            [*nobody, self.python, "-c", "import ctypes, time\nctypes.CDLL(None).prctl(4, 0)\n"  # PR_SET_DUMPABLE
+             "print(flush=True)\ntime.sleep(100)"], stdout=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(self.end, process)
+        process.stdout.readline()
+        done = subprocess.run([*nobody, HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = {each["pid"]: each for each in json.loads(done.stdout)["processes"]}
+        self.assertEqual(
+            (found[process.pid]["attachable"], found[process.pid]["framework"], found[process.pid]["why"]),
+            (False, "", f"process {process.pid} does not let itself be looked into (it changed its user, or asked "
+             "not to be)"))
 
 
 if __name__ == "__main__":

@@ -61,6 +61,10 @@ REFUSALS = {  # what the stand-in answers: (the error, its hint)
     "fails": (
         "CUPTI failed (cuptiSubscribe_v2: error 8)",
         "leave --gpu out: ops and tensors are recorded without CUPTI")}
+# What is refused only when kernels are asked for reads the same.
+REFUSALS.update({"enable:" + mode: (REFUSALS[mode][0].replace("cuptiSubscribe_v2", "cuptiActivityEnable"),
+                                    REFUSALS[mode][1])
+                 for mode in ("privileges", "old-driver", "no-driver", "unsupported", "fails")})
 
 
 def gpu_run():

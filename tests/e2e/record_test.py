@@ -150,6 +150,17 @@ class Models(Recording):
                                " WHERE path = 'cells.1' AND phase = 'backward'")
         self.assertGreater(count, 100)
 
+    def test_unusual_ops_compute_what_they_do_unwatched(self):
+        command = (self.python, os.path.join(TRAINING, "unusual.py"), "--steps", "4")
+        plain = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+        done, output = self.recorded(*command, options=("--steps", "2", "--warmup", "1"))
+        self.assertEqual(done["steps"], 2)
+        self.assertNotIn("through Python", output)
+        losses = plain.stdout.splitlines()
+        self.assertEqual(len(losses), 4)
+        for line in losses:
+            self.assertIn(line, output)
+
     def test_the_capture_through_python_records_the_same(self):
         """But for what a dispatch mode brings about: autograd's aliases of what it saves become ops, torch 2
         adds gradients up out of place (and linear layers with three-dimensional inputs their bias)."""
@@ -283,6 +294,7 @@ class BadPrograms(Recording):
         script = self.script(MLP + "\nraise ValueError('boom')\n")
         done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
         self.assertEqual((done["steps"], done["exit_status"]), (3, 1))
+        self.assertEqual(self.query("SELECT exit_status FROM processes"), [(1,)])
         self.assertIn("boom", output)
         self.assertIn("3 of 9 steps", output)
 
@@ -290,6 +302,7 @@ class BadPrograms(Recording):
         script = self.script(MLP + "\nimport os; os.kill(os.getpid(), 9)\n")
         done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
         self.assertEqual(done["steps"], 3)
+        self.assertEqual(self.query("SELECT exit_status FROM processes"), [(137,)])
         self.assertIn("signal 9", output)
         self.assertGreater(self.info()["ops"], 0)
 

@@ -2,7 +2,7 @@
 // Stands in for libcupti on machines without a GPU: answers with a refusal, or plays a device on
 // which every op launches one kernel. The file that STANDIN_CUPTI names says what:
 //   works (default), starves, segments, privileges, old-driver, no-driver, unsupported, fails,
-//   held:NAME, lossy
+//   held:NAME, lossy; enable:WHAT: a refusal that comes only when kernels are asked for
 #include <cupti.h>
 
 #include <cuda.h>
@@ -28,8 +28,7 @@ std::string mode() {
     return text;
 }
 
-CUptiResult refusal() {
-    const std::string what = mode();
+CUptiResult refusal(const std::string& what) {
     if (what == "privileges") return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
     if (what == "old-driver") return CUPTI_ERROR_NOT_INITIALIZED;
     if (what == "no-driver") return CUPTI_ERROR_UNKNOWN;
@@ -173,7 +172,7 @@ STANDIN cuptiSubscribe_v2(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc
                      parameters->oldSubscriberSize);
         return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     }
-    if (const CUptiResult refused = refusal(); refused != CUPTI_SUCCESS) return refused;
+    if (const CUptiResult refused = refusal(mode()); refused != CUPTI_SUCCESS) return refused;
     *subscriber = reinterpret_cast<CUpti_SubscriberHandle>(&gLock);
     gCallback = callback;
     gUserData = userData;
@@ -204,6 +203,9 @@ STANDIN cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
     return CUPTI_SUCCESS;
 }
 STANDIN cuptiActivityEnable(CUpti_ActivityKind kind) {
+    const std::string late = "enable:";
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && gMode.rfind(late, 0) == 0)
+        return refusal(gMode.substr(late.size()));
     if (kind == CUPTI_ACTIVITY_KIND_MEMORY2) allocation(0x7000000, 20 << 20);
     if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
         gKernels = true;

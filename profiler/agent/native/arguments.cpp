@@ -204,7 +204,10 @@ bool isDefault(const OperatorArgument& argument, const c10::IValue& value) {
     const c10::IValue& standard = *argument.standard;
     if (standard.isNone() || value.isNone()) return standard.isNone() && value.isNone();
     if (value.isTensor() || standard.isTensor()) return false;
-    return standard == value;
+    if (value.isBool() && standard.isBool()) return value.toBool() == standard.toBool();
+    if (value.isInt() && standard.isInt()) return value.toInt() == standard.toInt();
+    if (value.isDouble() && standard.isDouble()) return value.toDouble() == standard.toDouble();
+    return standard == value;  // many times as slow
 }
 
 }  // namespace

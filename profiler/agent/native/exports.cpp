@@ -21,32 +21,34 @@ using namespace hw::profiler::native;
 
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
 
-/// False: the agent is of another build.
+/// False: the agent is of another build, or ops cannot be seen.
 HW_EXPORT int hwn_open(const AgentApi* api, int contents) {
-    if (api->size != sizeof(AgentApi)) return 0;
-    delete gSession;
+    if (api->size != sizeof(AgentApi) || !prepare()) return 0;
+    delete gLastSession;
+    gLastSession = gSession;
+    gContext = Context();
     gSession = new Session(*api, contents != 0);
     gSession->generators.emplace_back(at::detail::getDefaultCPUGenerator(), -1);
     return 1;
 }
 
 HW_EXPORT void hwn_enter() {
-    observe(*gSession);
+    observe();
 }
 HW_EXPORT void hwn_leave() {
-    leave(*gSession);
+    leave();
 }
 /// Forgets every tensor; weak references go with them.
 HW_EXPORT void hwn_release() {
     Session& session = *gSession;
-    const std::lock_guard<std::mutex> guard(session.lock);
-    session.failed = true;
+    const std::lock_guard<SpinLock> guard(session.lock);
+    gContext.failed = 1;
     session.registry.clear();
 }
 
 /// 0: all is well, 1: the recorder is gone, 2: a fault, see hwn_fault.
 HW_EXPORT int hwn_failed() {
-    return !gSession->failed ? 0 : gSession->fault.empty() ? 1 : 2;
+    return !gSession->failed() ? 0 : gSession->fault.empty() ? 1 : 2;
 }
 HW_EXPORT const char* hwn_fault() {
     return gSession->fault.c_str();
@@ -56,17 +58,14 @@ HW_EXPORT void hwn_pause(int paused) {
     pause(paused != 0);
 }
 
-/// As hwn_failed().
-HW_EXPORT int hwn_context(std::int64_t layer, int phase) {
-    Session& session = *gSession;
-    const std::lock_guard<std::mutex> guard(session.lock);
-    session.layer = layer;
-    session.phase = static_cast<Phase>(phase);
-    if (layer >= 0) session.nodes.mark(at::sequence_number::peek(), layer);
-    return session.failed ? 1 : 0;
+/// Where the program is, for the shim to write: layer, phase; behind them: as hwn_failed(), but 1
+/// for a fault, too.
+HW_EXPORT std::int64_t* hwn_context() {
+    static_assert(sizeof(Context) == 3 * sizeof(std::int64_t));
+    return reinterpret_cast<std::int64_t*>(&gContext);
 }
 HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
-    const std::lock_guard<std::mutex> guard(gSession->lock);
+    const std::lock_guard<SpinLock> guard(gSession->lock);
     gSession->backwardLayer = layer;
 }
 
@@ -117,7 +116,7 @@ HW_EXPORT void hwn_next_epoch() {
 /// out[4]: next sequence number, foreign bytes, highest bytes during an op of this step, ops.
 HW_EXPORT void hwn_figures(std::int64_t* out) {
     guarded(*gSession, [] { gSession->stream.flush(); });
-    const std::lock_guard<std::mutex> guard(gSession->lock);
+    const std::lock_guard<SpinLock> guard(gSession->lock);
     out[0] = gSession->registry.seq();
     out[1] = gSession->registry.foreign();
     out[2] = gSession->registry.opPeak();
@@ -125,7 +124,7 @@ HW_EXPORT void hwn_figures(std::int64_t* out) {
 }
 /// Ids of live tensors, at most `capacity`; how many there are.
 HW_EXPORT std::int64_t hwn_finals(std::int64_t* out, std::int64_t capacity) {
-    const std::lock_guard<std::mutex> guard(gSession->lock);
+    const std::lock_guard<SpinLock> guard(gSession->lock);
     const std::vector<std::int64_t> ids = gSession->registry.finals();
     const auto count = static_cast<std::int64_t>(ids.size());
     std::copy_n(ids.begin(), std::min(count, capacity), out);

@@ -26,11 +26,11 @@ public:
         ++used_;
         return *slot.value;
     }
-    void erase(Key* key) {
+    /// The key is there.
+    std::unique_ptr<Value> erase(Key* key) {
         std::size_t hole = slotOf(key);
-        if (slots_[hole].key != key) return;
         const std::size_t mask = slots_.size() - 1;
-        const auto removed = std::move(slots_[hole].value);  // goes last: it may call back
+        std::unique_ptr<Value> removed = std::move(slots_[hole].value);
         for (std::size_t next = (hole + 1) & mask; slots_[next].key != nullptr;
              next = (next + 1) & mask) {
             const std::size_t home = homeOf(slots_[next].key);
@@ -41,6 +41,7 @@ public:
         slots_[hole].key = nullptr;
         slots_[hole].value.reset();
         --used_;
+        return removed;
     }
     void clear() {
         slots_.clear();

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdexcept>
-#include <vector>
 
 #include "agent_api.h"
 #include "buffer.h"
@@ -52,24 +51,11 @@ public:
     }
     /// Hands over what has been gathered. Throws Broken.
     void flush() {
-        if (bytes_.size() == 0 || !held_.empty()) return;
+        if (bytes_.size() == 0) return;
         const int status =
             agent_.sendFrames(bytes_.data(), static_cast<std::int64_t>(bytes_.size()));
         bytes_.clear();
         if (status != 0) throw Broken();
-    }
-    /// What comes from here on follows what is put after release().
-    void hold() { held_.push_back(std::move(bytes_)); }
-    /// Frames go before those of the last hold() again; returns the latter, for append().
-    Buffer release() {
-        Buffer later = std::move(bytes_);
-        bytes_ = std::move(held_.back());
-        held_.pop_back();
-        return later;
-    }
-    void append(const Buffer& frames) {
-        bytes_ += frames.view();
-        if (bytes_.size() > kGathered) flush();
     }
     void gap(std::string_view what, std::string_view why) {
         begin(FrameType::Gap).put(std::int64_t{0}).put(std::int64_t{0}).text(what).text(why).end();
@@ -80,7 +66,6 @@ private:
 
     const AgentApi& agent_;
     Buffer bytes_;
-    std::vector<Buffer> held_;
     std::size_t start_ = 0;
 };
 

@@ -3,11 +3,12 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/core/stack.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <memory>
 
 #include "arguments.h"
 #include "operators.h"
@@ -17,69 +18,55 @@ namespace hw::profiler::native {
 namespace {
 
 using Use = std::pair<std::int64_t, std::int32_t>;
+using Values = c10::ArrayRef<const c10::IValue>;
 
-struct Running;
-
-/// What the framework holds for us between the start and the end of an op, and deletes.
-struct Context : at::ObserverContext {
-    explicit Context(Running& op) : running(op) {}
-    static void* operator new(std::size_t, void* place) { return place; }
-    static void operator delete(void*) {}  // it lies in the op
-    static void operator delete(void*, void*) {}
-    Running& running;
-};
+/// Just below autograd: what the framework's own fake tensors are for, which nobody else uses.
+constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
 
 /// An op in progress.
 struct Running {
-    alignas(Context) unsigned char context[sizeof(Context)];
-
     const Operator* op = nullptr;
-    Running* outer = nullptr;
     Buffer arguments;
     std::vector<Use> inputs;
     std::vector<std::pair<std::int64_t, std::uint8_t>> outputs;  // tensor, whether it made it
     std::vector<Storage*> written;  // alive as long as the op's arguments are
     std::vector<Use> writes;        // storage, version before
     Place place;
-    std::int64_t seq = -1;  // once its work is known to be done
+    std::int64_t seq = -1;
     std::int64_t freshBytes = 0;
-    c10::TensorImpl* firstWritten = nullptr;
-    std::uint32_t versionBefore = 0;  // of autograd, of what is written first
-    bool held = false;                // ops of its own follow it
     bool explicitGenerator = false;
-    int exceptions = 0;
+    bool busy = false;
     std::int64_t figures[5]{};
-};
 
-/// Ops in progress on a thread, one in the autograd part of the other; used again and again.
-struct Nest {
-    std::vector<std::unique_ptr<Running>> levels;
-    std::size_t depth = 0;
-
-    Running& enter() {
-        if (depth == levels.size()) levels.push_back(std::make_unique<Running>());
-        Running& running = *levels[depth];
-        running.outer = depth > 0 ? levels[depth - 1].get() : nullptr;
-        running.arguments.clear();
-        running.inputs.clear();
-        running.written.clear();
-        running.writes.clear();
-        running.outputs.clear();
-        running.seq = -1;
-        running.freshBytes = 0;
-        running.firstWritten = nullptr;
-        running.held = false;
-        running.explicitGenerator = false;
-        return running;
+    void restart(const Operator& now) {
+        op = &now;
+        arguments.clear();
+        inputs.clear();
+        outputs.clear();
+        written.clear();
+        writes.clear();
+        freshBytes = 0;
+        explicitGenerator = false;
     }
-    Running* innermost() { return depth > 0 ? levels[depth - 1].get() : nullptr; }
 };
-thread_local Nest tNest;
-thread_local bool tPaused = false;
 
-std::int64_t threadId() {
-    thread_local const std::int64_t id = syscall(SYS_gettid);
-    return id;
+/// What a thread has of its own, in one place: to find it takes a call.
+struct Thread {
+    Running running;  // used again and again
+    bool paused = false;
+    std::uint64_t nextNode = 0;  // of autograd, after the last op
+    std::int64_t id = syscall(SYS_gettid);
+    std::int64_t watch = 0;  // which watch's key and callback it carries
+    at::CallbackHandle node{};
+};
+thread_local Thread tThread;
+std::atomic<std::int64_t> gWatch{0};  // the one that goes on; 0: none does
+
+/// What observe() has done to the thread is undone.
+void unwatch(Thread& thread) {
+    thread.watch = 0;
+    c10::impl::tls_set_dispatch_key_included(kKey, false);
+    at::removeCallback(thread.node);
 }
 
 void sendGenerator(Session& session, std::size_t index) {
@@ -143,12 +130,6 @@ private:
     Running& running_;
 };
 
-bool onCuda(c10::ArrayRef<const c10::IValue> values) {
-    for (const c10::IValue& value : values)
-        if (value.isTensor() && value.toTensor().defined()) return value.toTensor().is_cuda();
-    return false;
-}
-
 template <typename Visit>
 void eachTensor(const c10::IValue& value, const Visit& visit) {
     if (value.isTensor()) {
@@ -163,43 +144,37 @@ void eachTensor(const c10::IValue& value, const Visit& visit) {
     }
 }
 
-/// As autograd counts in-place changes; inference tensors have none.
-std::uint32_t versionOf(c10::TensorImpl& impl) {
-    return impl.is_inference() ? 0 : impl.version_counter().current_version();
-}
-
-/// The function's inputs can be read at its start only.
-void noteWritten(Session& session, Running& running, c10::ArrayRef<const c10::IValue> values) {
+/// What is written can be told from the arguments only, before the op takes them.
+void noteWritten(Session& session, Running& running, Values values) {
     auto& written = running.written;
     for (const std::size_t index : running.op->writes) {
         if (index >= values.size()) continue;
         eachTensor(values[index], [&](const at::Tensor& tensor) {
             Storage* storage = session.registry.lookup(tensor);
-            if (storage == nullptr) return;
-            if (written.empty()) {
-                running.firstWritten = tensor.unsafeGetTensorImpl();
-                running.versionBefore = versionOf(*running.firstWritten);
-            }
-            if (std::find(written.begin(), written.end(), storage) == written.end())
+            if (storage != nullptr &&
+                std::find(written.begin(), written.end(), storage) == written.end())
                 written.push_back(storage);
         });
     }
 }
 
-void before(Session& session, Running& running, const at::RecordFunction& function) {
+void before(Session& session, Thread& thread, Values values) {
+    Running& running = thread.running;
     session.registry.poll();
-    running.place = {-1, session.phase, session.layerNow()};
-    const auto values = function.inputs();
+    running.place = {-1, static_cast<Phase>(gContext.phase), session.layerNow()};
     Arguments arguments(session, running);
     encodeArguments(*running.op, values, arguments, running.arguments);
     if (running.op->random && !running.explicitGenerator)
         useGenerator(session, running, at::detail::getDefaultCPUGenerator());
-    noteWritten(session, running, values);
-    if (c10::GradMode::is_enabled())
-        session.nodes.mark(at::sequence_number::peek(), running.place.layer);
+    if (!running.op->writes.empty()) noteWritten(session, running, values);
+    if (c10::GradMode::is_enabled()) {  // its node has been made already
+        session.nodes.mark(thread.nextNode, running.place.layer);
+        thread.nextNode = at::sequence_number::peek();
+    }
 }
 
-void sendOp(Session& session, const Running& running) {
+void sendOp(Session& session, const Thread& thread) {
+    const Running& running = thread.running;
     const std::int64_t* figures = running.figures;
     const std::int64_t workspace = figures[3] - figures[0] - running.freshBytes;
     Stream& frame = session.stream;
@@ -211,7 +186,7 @@ void sendOp(Session& session, const Running& running) {
         .put(std::max<std::int64_t>(0, workspace))
         .put(figures[0] + session.registry.foreign())
         .put(running.place.layer)
-        .put(threadId())
+        .put(thread.id)
         .put(static_cast<std::uint8_t>(running.place.phase))
         .put(static_cast<std::uint8_t>(running.op->random))
         .text(running.op->name)
@@ -224,15 +199,6 @@ void sendOp(Session& session, const Running& running) {
     frame.put(static_cast<std::uint32_t>(running.writes.size()));
     for (const auto& [id, before] : running.writes) frame.put(id).put(before);
     frame.end();
-}
-
-/// The work is done: the op gets its place among the others, and what it has written is written.
-void conclude(Session& session, Running& running) {
-    session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
-    running.place.op = session.ops++;
-    running.seq = session.registry.nextSeq();
-    for (Storage* storage : running.written)
-        running.writes.emplace_back(storage->id, storage->version++);
 }
 
 void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
@@ -252,103 +218,92 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
     running.outputs.emplace_back(id, fresh);
 }
 
-void after(Session& session, Running& running, const at::RecordFunction& function, bool failed) {
-    if (failed && !running.held) return;
-    if (!running.held) conclude(session, running);
-    const Buffer later = running.held ? session.stream.release() : Buffer();
-    // Results that an op of its own has used already are listed in their order all the same.
-    decltype(running.outputs) early;
-    if (!running.outputs.empty()) early.swap(running.outputs);
-    for (const c10::IValue& value : function.outputs())
+void after(Session& session, Thread& thread, Values results) {
+    Running& running = thread.running;
+    session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
+    running.place.op = session.ops++;
+    running.seq = session.registry.nextSeq();
+    for (Storage* storage : running.written)
+        running.writes.emplace_back(storage->id, storage->version++);
+    for (const c10::IValue& value : results)
         eachTensor(value, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
-    for (const auto& [id, makes] : early) {
-        const auto listed =
-            std::find_if(running.outputs.begin(), running.outputs.end(),
-                         [id = id](const auto& output) { return output.first == id; });
-        if (listed == running.outputs.end())
-            running.outputs.emplace_back(id, makes);
-        else
-            listed->second = makes;
-    }
-    sendOp(session, running);
-    session.stream.append(later);
+    sendOp(session, thread);
 }
 
-/// Hooks on saved tensors, and autograd itself, run ops in the autograd part of another op. Those
-/// that come after its work follow it, though it has not ended.
-void placeOuter(Session& session, Running& outer, c10::ArrayRef<const c10::IValue> values) {
-    if (outer.held) return;
-    std::vector<at::Tensor> unknown;
-    for (const c10::IValue& value : values)
-        eachTensor(value, [&](const at::Tensor& tensor) {
-            if (hasPlainStorage(tensor) && !tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
-                session.registry.lookup(tensor) == nullptr)
-                unknown.push_back(tensor);
-        });
-    const bool wrote =
-        outer.firstWritten != nullptr && versionOf(*outer.firstWritten) != outer.versionBefore;
-    if (unknown.empty() && !wrote) return;
-    conclude(session, outer);
-    for (const at::Tensor& tensor : unknown) noteResult(session, outer, tensor);
-    outer.held = true;
-    session.stream.hold();
-}
+/// Lends the thread's Running to an op.
+class Turn {
+public:
+    explicit Turn(Running& running) : running_(running) { running_.busy = true; }
+    ~Turn() { running_.busy = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
 
-/// Whether a call belongs to the work of the op in progress rather than to its autograd part,
-/// which runs other ops of its own (copies of what it saves).
-bool insideWork(const Running& running) {
-    return !running.op->autograd ||
-           c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::AutogradOther);
-}
+private:
+    Running& running_;
+};
 
-std::unique_ptr<at::ObserverContext> onStart(const at::RecordFunction& function) {
-    Session* session = gSession;
-    if (session == nullptr || session->failed || tPaused) return nullptr;
-    Running* outer = tNest.innermost();
-    if (outer != nullptr && insideWork(*outer)) return nullptr;
-    const Operator* op = operatorOf(function);
-    if (op == nullptr || !op->worksOn(onCuda(function.inputs()))) return nullptr;
-    Running& running = tNest.enter();
-    running.op = op;
-    running.exceptions = std::uncaught_exceptions();
-    if (op->profiler)
-        session->agent.pause(1);
-    else if (!guarded(*session, [&] {
-                 if (outer != nullptr && !outer->held) session->agent.end(outer->figures);
-                 if (outer != nullptr) placeOuter(*session, *outer, function.inputs());
-                 before(*session, running, function);
-             }))
-        return nullptr;
-    ++tNest.depth;
-    std::unique_ptr<at::ObserverContext> context(new (running.context) Context(running));
-    if (!op->profiler) session->agent.begin(running.figures);
-    return context;
-}
+/// A profiler's own op is no part of the step.
+class Pause {
+public:
+    explicit Pause(const AgentApi& agent) : agent_(agent) { agent_.pause(1); }
+    ~Pause() { agent_.pause(0); }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
 
-void onEnd(const at::RecordFunction& function, at::ObserverContext* context) {
-    if (context == nullptr) return;
-    Running& running = static_cast<Context*>(context)->running;
-    Session* session = gSession;
-    if (session != nullptr && !running.op->profiler && !running.held)
-        session->agent.end(running.figures);
-    --tNest.depth;
-    if (session == nullptr) return;
-    if (running.op->profiler) {
-        session->agent.pause(0);
+private:
+    const AgentApi& agent_;
+};
+
+/// Every op that a watched thread dispatches comes by here, after autograd and before the device.
+/// What is called within it is its work, and goes unseen.
+void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+    const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+    const Operator& op = operatorOf(handle);
+    // Tensors of Python's own kind, and ops that only call others: what they call is seen.
+    if (keys.has(c10::DispatchKey::Python) || !op.worksOn(keys.has(c10::DispatchKey::CUDA))) {
+        handle.redispatchBoxed(below, stack);
         return;
     }
-    const bool failed = std::uncaught_exceptions() > running.exceptions;
-    guarded(*session, [&] { after(*session, running, function, failed); });
-    // An op before the work of another one is no part of it.
-    Running* outer = tNest.innermost();
-    if (outer != nullptr && !outer->held) session->agent.begin(outer->figures);
+    const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
+    Session* const session = gSession;
+    Thread& thread = tThread;
+    Running& running = thread.running;
+    if (session == nullptr || session->failed() || gWatch == 0 || thread.paused || running.busy) {
+        if (thread.watch != 0 && thread.watch != gWatch) unwatch(thread);
+        handle.redispatchBoxed(below, stack);
+        return;
+    }
+    if (op.profiler) {
+        const Pause pause(session->agent);
+        handle.redispatchBoxed(below, stack);
+        return;
+    }
+    const Turn turn(running);
+    running.restart(op);
+    const bool known = guarded(
+        *session, [&] { before(*session, thread, torch::jit::last(*stack, op.arguments.size())); });
+    if (known) session->agent.begin(running.figures);
+    handle.redispatchBoxed(below, stack);
+    if (!known) return;
+    session->agent.end(running.figures);
+    guarded(*session, [&] { after(*session, thread, torch::jit::last(*stack, op.results)); });
+}
+
+/// Ops on names of dimensions take what cannot be put on a stack: they go by, and what they call
+/// is seen.
+void letNamesBy(c10::Dispatcher& dispatcher) {
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames())
+        if (takesDimensionNames(name))
+            static_cast<void>(new c10::RegistrationHandleRAII(dispatcher.registerImpl(
+                name, kKey, c10::KernelFunction::makeFallthrough(), {}, nullptr, "highwater")));
 }
 
 /// A node of autograd begins: its ops belong to the layer of the op that made it.
 std::unique_ptr<at::ObserverContext> onNode(const at::RecordFunction& function) {
     Session* session = gSession;
-    if (session == nullptr || session->failed || function.seqNr() < 0) return nullptr;
-    const std::lock_guard<std::mutex> guard(session->lock);
+    if (session == nullptr || session->failed() || gWatch == 0 || function.seqNr() < 0)
+        return nullptr;
+    const std::lock_guard<SpinLock> guard(session->lock);
     session->backwardLayer =
         session->nodes.of(static_cast<std::uint64_t>(function.seqNr()), session->backwardLayer);
     return nullptr;
@@ -358,24 +313,36 @@ void onNodeEnd(const at::RecordFunction&, at::ObserverContext*) {}
 
 }  // namespace
 
-void observe(Session& session) {
-    session.handles[0] = at::addThreadLocalCallback(at::RecordFunctionCallback(onStart, onEnd)
-                                                        .needsInputs(true)
-                                                        .needsOutputs(true)
-                                                        .scopes({at::RecordScope::FUNCTION}));
-    session.handles[1] = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(onNode, onNodeEnd).scopes({at::RecordScope::BACKWARD_FUNCTION}));
-    session.entered = true;
+bool prepare() {
+    static bool ready = false;
+    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+    if (ready || dispatcher.hasBackendFallbackForDispatchKey(kKey)) return ready;
+    letNamesBy(dispatcher);
+    // For good: threads may hold the key in a state that they come back to.
+    static const auto registered = dispatcher.registerFallback(
+        kKey, c10::KernelFunction::makeFromBoxedFunction<&onOp>(), "highwater");
+    return ready = true;
 }
 
-void leave(Session& session) {
-    if (!session.entered) return;
-    session.entered = false;
-    for (const at::CallbackHandle handle : session.handles) at::removeCallback(handle);
+void observe() {
+    static std::atomic<std::int64_t> watches{0};
+    Thread& thread = tThread;
+    if (thread.watch != 0) unwatch(thread);
+    thread.node = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(onNode, onNodeEnd).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+    thread.nextNode = at::sequence_number::peek();
+    thread.watch = ++watches;
+    gWatch = thread.watch;
+    c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
+void leave() {
+    gWatch = 0;
+    if (tThread.watch != 0) unwatch(tThread);
 }
 
 void pause(bool paused) {
-    tPaused = paused;
+    tThread.paused = paused;
     gSession->agent.pause(paused ? 1 : 0);
 }
 

@@ -8,10 +8,12 @@
 
 namespace hw::profiler::native {
 
+/// Once, before the others. False: the framework's dispatcher has no place left for us.
+bool prepare();
 /// On the thread that is to be recorded, outside of any op.
-void observe(Session& session);
-/// On the same thread.
-void leave(Session& session);
+void observe();
+/// On any thread; the one that is recorded is rid of us at the latest with its next op.
+void leave();
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
 

@@ -30,10 +30,6 @@ c10::TypeKind kindOf(const c10::Type& type) {
     return type.kind();
 }
 
-bool excluded(c10::DispatchKey key) {
-    return c10::impl::tls_is_dispatch_key_excluded(key);
-}
-
 }  // namespace
 
 std::string quoted(const std::string& text) {
@@ -79,47 +75,38 @@ Operator::Operator(const c10::OperatorHandle& op) {
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);
     onCuda = has(c10::DispatchKey::CUDA);
-    autograd = has(c10::DispatchKey::AutogradCPU) || has(c10::DispatchKey::AutogradCUDA) ||
-               has(c10::DispatchKey::Autograd);
-    autocastCpu = has(c10::DispatchKey::AutocastCPU);
-    autocastCuda = has(c10::DispatchKey::AutocastCUDA);
-}
-
-bool Operator::worksOn(bool cuda) const {
-    // Autocast calls the op again, with other arguments.
-    if (autocastCpu && !excluded(c10::DispatchKey::AutocastCPU) && !cuda) return false;
-    if (autocastCuda && !excluded(c10::DispatchKey::AutocastCUDA) && cuda) return false;
-    return !composite || (cuda ? onCuda : onCpu);
+    results = schema.returns().size();
 }
 
 namespace {
 
 constexpr std::size_t kRecentOps = 512;
 
-/// An op's name lies in its schema, which stays where it is.
-const Operator* lookUp(const at::RecordFunction& function, const char* key) {
+/// Ops are known by their schema, which stays where it is.
+const Operator& lookUp(const c10::OperatorHandle& handle) {
     static std::mutex lock;
-    static std::unordered_map<const char*, std::unique_ptr<Operator>> known;
+    static std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<Operator>> known;
     const std::lock_guard<std::mutex> guard(lock);
-    const auto found = known.find(key);
-    if (found != known.end()) return found->second.get();
-    const auto name = function.operator_name();
-    if (!name) return nullptr;
-    const auto handle = c10::Dispatcher::singleton().findSchema(*name);
-    if (!handle || handle->schema().name().c_str() != key) return nullptr;
-    return known.emplace(key, std::make_unique<Operator>(*handle)).first->second.get();
+    std::unique_ptr<Operator>& op = known[&handle.schema()];
+    if (op == nullptr) op = std::make_unique<Operator>(handle);
+    return *op;
 }
 
 }  // namespace
 
-const Operator* operatorOf(const at::RecordFunction& function) {
-    thread_local std::array<std::pair<const char*, const Operator*>, kRecentOps> recent{};
-    const char* const key = function.name();
+const Operator& operatorOf(const c10::OperatorHandle& handle) {
+    thread_local std::array<std::pair<const c10::FunctionSchema*, const Operator*>, kRecentOps>
+        recent{};
+    const c10::FunctionSchema* const key = &handle.schema();
     auto& slot = recent[(reinterpret_cast<std::uintptr_t>(key) >> 4) % kRecentOps];
-    if (slot.first == key) return slot.second;
-    const Operator* op = lookUp(function, key);
-    if (op != nullptr) slot = {key, op};
-    return op;
+    if (slot.first != key) slot = {key, &lookUp(handle)};
+    return *slot.second;
+}
+
+bool takesDimensionNames(const c10::OperatorName& op) {
+    static const std::unordered_set<std::string> kNamed{"aten::rename", "aten::rename_",
+                                                        "aten::refine_names", "aten::align_to"};
+    return op.overload_name.find("ame") != std::string::npos || kNamed.count(op.name) != 0;
 }
 
 }  // namespace hw::profiler::native

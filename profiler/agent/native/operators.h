@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/record_function.h>
 
 #include <string>
 #include <vector>
@@ -26,19 +25,20 @@ struct Operator {
     bool profiler = false;   // part of a profiler, not of the step
     bool composite = false;  // only calls other ops, unless a device has a kernel of its own
     bool onCpu = false, onCuda = false;
-    bool autograd = false;  // its autograd kernel may call other ops
-    bool autocastCpu = false, autocastCuda = false;
+    std::size_t results = 0;
 
     explicit Operator(const c10::OperatorHandle& op);
 
-    /// Whether the call does the work itself, on the device, given what the thread has switched on.
-    bool worksOn(bool cuda) const;
+    /// Whether it does the work on the device itself.
+    bool worksOn(bool cuda) const { return !composite || (cuda ? onCuda : onCpu); }
 };
 
 /// Text as a JSON string.
 std::string quoted(const std::string& text);
 
-/// Null when the function is no op of the dispatcher.
-const Operator* operatorOf(const at::RecordFunction& function);
+const Operator& operatorOf(const c10::OperatorHandle& handle);
+
+/// Names of dimensions are of a type that a boxed call cannot hold.
+bool takesDimensionNames(const c10::OperatorName& op);
 
 }  // namespace hw::profiler::native

@@ -102,7 +102,8 @@ void Registry::gone(Storage& storage) {
     const std::int64_t id = storage.id;
     const Key key = storage.key();
     if (!unwatched_.empty()) unwatched_.erase(key);
-    live_.erase(key);
+    spare_.push_back(live_.erase(key));
+    *spare_.back() = Storage();
     stream_.begin(FrameType::Free).put(id).put(nextSeq()).end();
 }
 
@@ -141,8 +142,10 @@ Storage* Registry::lookup(const at::Tensor& tensor) {
 
 Storage& Registry::add(const at::Tensor& tensor, const Place& place, std::int64_t seq) {
     const Key key = tensor.storage().unsafeGetStorageImpl();
-    Storage& storage =
-        live_.insert(key, std::make_unique<Storage>(tensor.storage().getWeakStorageImpl()));
+    if (spare_.empty()) spare_.push_back(std::make_unique<Storage>());
+    Storage& storage = live_.insert(key, std::move(spare_.back()));
+    spare_.pop_back();
+    storage.weak = tensor.storage().getWeakStorageImpl();
     storage.id = storages_++;
     storage.bytes = bytesOf(tensor);
     storage.epoch = epoch_;

@@ -47,7 +47,7 @@ struct View {
 
 struct Storage {
     std::int64_t id = 0;
-    c10::weak_intrusive_ptr<c10::StorageImpl> weak;
+    c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
     std::int64_t bytes = 0;
     std::int64_t epoch = 0;
     std::int64_t op = -1;
@@ -60,8 +60,6 @@ struct Storage {
     bool counted = false;
     c10::SmallVector<View, 1> views;
 
-    explicit Storage(c10::weak_intrusive_ptr<c10::StorageImpl> reference)
-        : weak(std::move(reference)) {}
     c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
 };
 
@@ -124,8 +122,9 @@ private:
     Stream& stream_;
     bool contents_;
     FlatMap<c10::StorageImpl, Storage> live_;
-    std::unordered_set<Key> unwatched_;  // no release of a block tells that they go
-    std::int64_t epoch_ = 0;             // goes up with every possible start of a step
+    std::vector<std::unique_ptr<Storage>> spare_;  // to be used again
+    std::unordered_set<Key> unwatched_;            // no release of a block tells that they go
+    std::int64_t epoch_ = 0;                       // goes up with every possible start of a step
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
     std::int64_t tensors_ = 0;

@@ -6,8 +6,10 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
+#include <thread>
 
 #include "registry.h"
 
@@ -37,6 +39,27 @@ private:
     std::vector<std::pair<std::uint64_t, std::int64_t>> marks_;  // first node, layer
 };
 
+/// Almost always free: only a backward on several devices has more than one thread.
+class SpinLock {
+public:
+    void lock() {
+        while (taken_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+    }
+    void unlock() { taken_.clear(std::memory_order_release); }
+
+private:
+    std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
+};
+
+/// Where the program is: the shim writes it straight into memory, a call would cost more. Outlives
+/// every recording.
+struct Context {
+    std::int64_t layer = -1;  // kBackwardLayer: as autograd says
+    std::int64_t phase = static_cast<std::int64_t>(Phase::Forward);
+    std::int64_t failed = 0;
+};
+inline Context gContext;
+
 struct Session {
     Session(const AgentApi& api, bool contents)
         : agent(api), stream(agent), registry(agent, stream, contents) {}
@@ -44,34 +67,33 @@ struct Session {
     AgentApi agent;
     Stream stream;
     Registry registry;
-    std::mutex lock;
-    bool failed = false;
+    SpinLock lock;
     std::string fault;
     std::int64_t ops = 0;
-    std::int64_t layer = -1;  // where the program is, kBackwardLayer: as autograd says
     std::int64_t backwardLayer = -1;
-    Phase phase = Phase::Forward;
     NodeLayers nodes;
     std::vector<std::pair<at::Generator, std::int64_t>> generators;  // epoch of the state sent
-    at::CallbackHandle handles[2]{};
-    bool entered = false;
     std::int64_t gapTensors = 0;
 
-    std::int64_t layerNow() const { return layer == kBackwardLayer ? backwardLayer : layer; }
+    std::int64_t layerNow() const {
+        return gContext.layer == kBackwardLayer ? backwardLayer : gContext.layer;
+    }
+    bool failed() const { return gContext.failed != 0; }
 };
 inline Session* gSession = nullptr;  // outlives the program: its last ops may still be looked at
+inline Session* gLastSession = nullptr;  // an op of it may still run where it was left unasked
 
 inline void fail(Session& session, const char* what) {
-    if (session.failed) return;
-    session.failed = true;
+    if (session.failed()) return;
+    gContext.failed = 1;
     session.fault = what;
 }
 
 /// Runs a part of the capture; nothing of ours is ever raised into the program.
 template <typename Body>
 bool guarded(Session& session, const Body& body) {
-    const std::lock_guard<std::mutex> guard(session.lock);
-    if (session.failed) return false;
+    const std::lock_guard<SpinLock> guard(session.lock);
+    if (session.failed()) return false;
     try {
         body();
         return true;

@@ -92,13 +92,15 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 
 class Capture:
-    def __init__(self, on_finish):
+    def __init__(self, on_finish, watch_modules):
         config = (ctypes.c_int64 * 4)()
         library.hw_config(config)
         self.on_finish = on_finish
+        self.watch_modules = watch_modules
         self.failed = False
         self.thread = 0
         self.quick = 0  # the thread whose ops are seen in C++
+        self.context = None  # where it looks up the layer
         self.mode = None
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
@@ -133,6 +135,7 @@ class Capture:
             else native.load(self.contents)
         if library_of_ours is not None:
             self.registry = NativeRegistry(library_of_ours)
+            self.context = self.registry.context
         self.entered = True
         if self.registry.native:
             self.registry.library.hwn_enter()
@@ -151,18 +154,19 @@ class Capture:
         return True
 
     def leave(self):
-        """Only the thread that entered the mode can leave it, and only while it is innermost."""
+        """Only the thread that entered the mode can leave it, and only while it is innermost; the
+        capture in C++ is left by any."""
         mode = self.mode
         if mode is None:
             return True
-        if _thread.get_ident() != self.thread:
-            return False
         if mode is self.registry:
             self.quick = 0
             mode.library.hwn_leave()
             self.mode = None
             blocking.hw_gpu_end()
             return True
+        if _thread.get_ident() != self.thread:
+            return False
         if _python_dispatch._get_current_dispatch_mode() is not mode:
             return False
         mode.__exit__(None, None, None)
@@ -382,13 +386,10 @@ class Capture:
             layer = self.current_layer()
             if self.gradients.depth and not self.layers.stack:
                 layer = native.BACKWARD_LAYER
-            if self.registry.library.hwn_context(layer, self.phase()):
+            context = self.context
+            context[0], context[1] = layer, self.phase()
+            if context[2]:
                 self.check()
-
-    def moved_to(self, layer):
-        """As moved(), to a module's layer, the capture being native."""
-        if self.registry.library.hwn_context(layer, BACKWARD if self.gradients.depth else FORWARD):
-            self.check()
 
     def before_backward(self, roots, gradients):
         """Outermost only. What forward left alive is what it saved for now."""

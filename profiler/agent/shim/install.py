@@ -41,7 +41,7 @@ class EngineProxy:
 
 class Hooks:
     def __init__(self):
-        self.capture = Capture(self.remove)
+        self.capture = Capture(self.remove, self.watch_modules)
         self.handles = []
         self.installed = False
         self.leaving = False
@@ -69,9 +69,18 @@ class Hooks:
 
         self.patched = (enter, leave)
         record.__enter__, record.__exit__ = enter, leave
-        self.handles = [
-            modules.register_module_forward_pre_hook(self.before_forward),
-            modules.register_module_forward_hook(self.after_forward)]
+        self.watch_modules(True)
+
+    def watch_modules(self, watch):
+        """Not watched, modules cost nothing: for as long as it does not matter which of them runs."""
+        if watch and self.installed and not self.handles:
+            self.handles = [
+                modules.register_module_forward_pre_hook(self.before_forward),
+                modules.register_module_forward_hook(self.after_forward)]
+        elif not watch:
+            for handle in self.handles:
+                handle.remove()
+            self.handles = []
 
     def remove(self, close=False):
         """With `close`, the connection ends too."""
@@ -85,9 +94,7 @@ class Hooks:
         record = profiler.record_function
         if (record.__enter__, record.__exit__) == self.patched:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
+        self.watch_modules(False)
         library.hw_unpatch()
         if _next:
             start()
@@ -106,7 +113,8 @@ class Hooks:
             self.capture.give_up(error)
             return None
 
-    # A module within another one, seen before in this step, is the rule: it takes the short way.
+    # A module within another one, seen before in this step, is the rule: it takes the short way. The
+    # phase is that of the module around it.
 
     def before_forward(self, module, _):
         capture, key = self.capture, id(module)
@@ -115,7 +123,7 @@ class Hooks:
         if layer is not None and capture.quick == get_ident() and stack and \
                 stack[0][0] != key and capture.steps.active:
             stack.append((key, layer))
-            capture.moved_to(layer)
+            capture.context[0] = layer
         else:
             self.guard(self.enter_module, module)
 
@@ -124,18 +132,21 @@ class Hooks:
         stack = capture.layers.stack
         if capture.quick == get_ident() and len(stack) > 1 and stack[-1][0] == id(module):
             stack.pop()
-            capture.moved_to(stack[-1][1])
+            capture.context[0] = stack[-1][1]
         elif self.installed and capture.concerns():
             capture.layers.leave(module)
             capture.moved()
 
     def enter_module(self, module):
         capture = self.capture
-        if not capture.steps.resting():
+        resting = capture.steps.resting()
+        if not resting:
             capture.layers.enter(module, capture.registry)
             capture.moved()
         if not capture.steps.active and torch.is_grad_enabled():
             capture.steps.forward()
+        if resting:
+            self.watch_modules(False)
 
     def enter_backward(self, tensors, args):
         capture = self.capture

@@ -26,7 +26,7 @@ def load(contents):
             ("failed", ctypes.c_int),
             ("fault", ctypes.c_char_p),
             ("pause", None, ctypes.c_int),
-            ("context", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
+            ("context", longs),
             ("backward_layer", None, ctypes.c_int64),
             ("note", ctypes.c_int, ctypes.c_int64, longs),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
@@ -54,6 +54,7 @@ class NativeRegistry:
         self.epoch = 0
         self.values = (ctypes.c_int64 * 4)()
         self.pair = (ctypes.c_int64 * 2)()
+        self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.save_activations = native.hwn_save_activations
         self.release = native.hwn_release

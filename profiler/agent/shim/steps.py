@@ -105,6 +105,7 @@ class Steps:
 
     def begin(self, ignore):
         """Enters the mode; whatever lives now is a constant."""
+        self.capture.watch_modules(True)
         if not self.capture.enter(compiles()):
             return
         self.saw(SAW_CAPTURE)
@@ -237,13 +238,22 @@ def find_objects(ignore):
     return tensors, optimizers
 
 
+_environment = ((), "")  # what was looked at, and its text
+
+
 def environment():
+    global _environment
     mkldnn = getattr(torch._C, "_get_mkldnn_enabled", None)
-    return json.dumps({
-        "num_threads": torch.get_num_threads(),
-        "num_interop_threads": torch.get_num_interop_threads(),
-        "default_dtype": str(torch.get_default_dtype())[6:],
-        "mkldnn": bool(mkldnn()) if mkldnn else torch.backends.mkldnn.is_available(),
-        "deterministic": torch.are_deterministic_algorithms_enabled(),
-        "torch_version": str(torch.__version__),
-    })
+    seen = (torch.get_num_threads(), torch.get_num_interop_threads(), torch.get_default_dtype(),
+            bool(mkldnn()) if mkldnn else torch.backends.mkldnn.is_available(),
+            torch.are_deterministic_algorithms_enabled())
+    if seen != _environment[0]:
+        _environment = seen, json.dumps({
+            "num_threads": seen[0],
+            "num_interop_threads": seen[1],
+            "default_dtype": str(seen[2])[6:],
+            "mkldnn": seen[3],
+            "deterministic": seen[4],
+            "torch_version": str(torch.__version__),
+        })
+    return _environment[1]
