@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/menu.h"
 #include "core/memory/plan_layout.h"
+#include "core/session/load_menu.h"
 #include "core/session/signatures.h"
 #include "planners/fit_arena.h"
 
@@ -67,6 +68,19 @@ void keepInSession(const std::string& file, const planners::Outcome& outcome, st
         std::cerr << "note: " << kept.error().what << '\n';
 }
 
+// With the allocations of the implementations that the plan chose, as far as they are known.
+Result<AddressLayout> layoutUnder(const Plan& plan, LoadedStep& step) {
+    const auto known = loadMenu(step.session, step.graph);
+    if (!known) return known.error();
+    const auto chosen = chosenEntries(plan, step.graph, *known);
+    if (!chosen) return chosen.error();
+    const auto signatures = loadSignaturesUnder(step.session, step.graph, *chosen);
+    if (!signatures) return signatures.error();
+    const auto graph = graphUnder(plan, step.graph, *known);
+    if (!graph) return graph.error();
+    return layOut(*graph, plan.schedule, {}, &*signatures);
+}
+
 int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
            planners::PlanRequest request, const Common& common) {
     std::optional<Bytes> enough;
@@ -121,10 +135,10 @@ int run(const Arguments& arguments, const Common& common) {
     request.thrashLimit = arguments.thrashLimit;
     request.options = std::move(*options);
     if (arguments.planner == "monet") {
-        if (arguments.layout || arguments.fit == "arena")
+        if (arguments.fit == "arena")
             return fail({ErrorCode::Usage,
-                         "a layout takes the workspaces as captured, monet chooses them",
-                         "plan monet without --layout and --fit arena"});
+                         "--fit arena takes the workspaces as captured, monet chooses them",
+                         "plan monet with --layout, which tells the arena"});
         if (const Status set = setMenuOptions(arguments.menu, *step, request.options); !set)
             return fail(set.error());
     }
@@ -135,8 +149,11 @@ int run(const Arguments& arguments, const Common& common) {
             ? planners::planWithinArena(arguments.planner, step->graph, request, {},
                                         terminalProgress(), &*signatures)
             : planners::planWith(arguments.planner, step->graph, request, terminalProgress());
-    if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout)
-        outcome->plan->layout = layOut(step->graph, outcome->plan->schedule, {}, &*signatures);
+    if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout) {
+        auto layout = layoutUnder(*outcome->plan, *step);
+        if (!layout) return fail(layout.error());
+        outcome->plan->layout = std::move(*layout);
+    }
     clearProgress();
     if (!outcome) return fail(outcome.error());
     if (outcome->status != planners::PlanStatus::Ok)

@@ -15,7 +15,7 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, plan, device = "cpu";
+    std::string file, plan, device = "cpu", implementations;
     std::optional<std::int64_t> step, steps, repeat;
 };
 
@@ -53,6 +53,8 @@ int run(const Arguments& arguments, const Common& common) {
         command.insert(command.end(), {"--steps", std::to_string(*arguments.steps)});
     if (arguments.repeat)
         command.insert(command.end(), {"--repeat", std::to_string(*arguments.repeat)});
+    if (!arguments.implementations.empty())
+        command.insert(command.end(), {"--implementations", arguments.implementations});
     command.insert(command.end(), {"--device", arguments.device});
     if (common.json) command.emplace_back("--json");
     std::vector<char*> argv;
@@ -75,6 +77,9 @@ void addRun(CLI::App& app, Common& common) {
                         "Train so many steps in a row, with and without the plan, and compare");
     command->add_option("--repeat", arguments->repeat, "Passes that are timed (default: 3)");
     command->add_option("--device", arguments->device, "cpu or cuda");
+    command->add_option("--implementations", arguments->implementations,
+                        "Measure other implementations of ops, as a menu for the planner monet: "
+                        "exact (those with the same results to the bit) or all");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

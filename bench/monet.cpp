@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // MONeT's ablation: overhead over the budget with each kind of implementation alone and with all,
-// on a generated convolutional network or a recorded session, with a menu of made-up figures.
+// on a generated convolutional network or a recorded session, with the menu that the session holds
+// (highwater run --implementations) or, without one, a menu of made-up figures.
 // Prints CSV: graph, use, ratio, status, overhead, lower bound over the baseline's time, chosen.
 #include <cmath>
 #include <cstdio>
@@ -11,6 +12,7 @@
 #include "bench/made_up_menu.h"
 #include "bench/networks.h"
 #include "core/import/import.h"
+#include "core/session/load_menu.h"
 #include "planners/planner.h"
 
 namespace {
@@ -18,18 +20,27 @@ namespace {
 using namespace hw;
 using namespace hw::core;
 
-Result<TrainingGraph> graphOf(const std::string& what) {
+struct Subject {
+    TrainingGraph graph;
+    Menu measured;  // empty: none
+};
+
+Result<Subject> subjectOf(const std::string& what) {
     if (what.starts_with("residual:")) {
         bench::ResidualNetwork network;
         network.layers = std::max(5, std::atoi(what.c_str() + what.find(':') + 1));
         network.inPlaceRelu = false;  // the menu has it
-        return bench::generate(network);
+        return Subject{bench::generate(network), {}};
     }
     auto session = openAny(what);
     if (!session) return session.error();
     const auto step = session->lastStep();
     if (!step) return step.error();
-    return loadGraph(*session, *step);
+    auto graph = loadGraph(*session, *step);
+    if (!graph) return graph.error();
+    auto menu = loadMenu(*session, *graph);
+    if (!menu) return menu.error();
+    return Subject{std::move(*graph), std::move(*menu)};
 }
 
 void row(const std::string& planner, const std::string& name, const TrainingGraph& graph,
@@ -65,14 +76,19 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s residual:LAYERS|SESSION WORK RATIO…\n", argv[0]);
         return 2;
     }
-    const auto graph = graphOf(argv[1]);
-    if (!graph) {
-        std::fprintf(stderr, "%s\nhint: %s\n", graph.error().what.c_str(),
-                     graph.error().hint.c_str());
+    const auto subject = subjectOf(argv[1]);
+    if (!subject) {
+        std::fprintf(stderr, "%s\nhint: %s\n", subject.error().what.c_str(),
+                     subject.error().hint.c_str());
         return 1;
     }
-    const std::string menu = writeMenu(bench::madeUpMenu(*graph));
-    std::fprintf(stderr, "%s: %zu ops; %s\n", argv[1], graph->ops.size(), bench::kMadeUpFigures);
+    const TrainingGraph* graph = &subject->graph;
+    const bool measured = !subject->measured.empty();
+    const Menu choices = measured ? subject->measured : bench::madeUpMenu(*graph);
+    const std::string menu = writeMenu(choices);
+    std::fprintf(stderr, "%s: %zu ops; %zu implementations; %s\n", argv[1], graph->ops.size(),
+                 choices.implementations.size(),
+                 measured ? "measured on this session" : bench::kMadeUpFigures);
     std::printf("graph,use,ratio,status,overhead,bound,chosen,seconds\n");
     for (int i = 3; i < argc; ++i) {
         row("highwater", argv[1], *graph, menu, "", std::atof(argv[i]), std::atoll(argv[2]));

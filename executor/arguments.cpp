@@ -241,7 +241,7 @@ core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
         return core::badInput(label + " has no arguments to replay", "record the session again");
     auto handle = torch::findOp(row.name, row.overload);
     if (!handle) return handle.error();
-    CallableOp op{*handle, {}, {}, {}, row.name.rfind("profiler::", 0) == 0};
+    CallableOp op{*handle, {}, {}, {}, row.name.rfind("profiler::", 0) == 0, {}};
     if (op.skipped) return op;
     const Json keywords = json.value("k", Json::object());
     const auto& schema = op.handle.schema().arguments();

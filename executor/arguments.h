@@ -2,6 +2,7 @@
 // Recorded arguments (JSON, core/session/session.h) become what a boxed kernel takes.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -25,6 +26,7 @@ struct CallableOp {
     std::vector<std::int64_t> generators;         // that it draws from, ids of the session
     std::vector<std::size_t> leftOutOnRecompute;  // arguments that become None (running statistics)
     bool skipped = false;                         // a profiler mark: nothing to run
+    std::function<void(c10::Stack&)> kernel;      // none: the op of the handle, as captured
 };
 
 /// Explicit generators of the step by session id; 0 is the default one.

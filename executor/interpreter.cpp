@@ -2,6 +2,7 @@
 #include "executor/interpreter.h"
 
 #include "executor/interpreter_state.h"
+#include "executor/kernels.h"
 
 namespace hw::executor {
 
@@ -20,6 +21,7 @@ Status Interpreter::State::prepare() {
     for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i) {
         auto op = makeCallable(step, i, generators);
         if (!op) return op.error();
+        if (Status ok = applyChosen(step, i, *op); !ok) return ok;
         ops.push_back(std::move(*op));
         labels.push_back("op " + std::to_string(i) + " (" + graph.ops[i].name + ")");
     }

@@ -38,6 +38,11 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000));
     app.add_option("--device", device, "Where to run: cpu (the default) or cuda")
         ->check(CLI::IsMember({"cpu", "cuda"}));
+    std::string implementations;
+    app.add_option("--implementations", implementations,
+                   "Measure other implementations of ops, as a menu for the planner monet: exact "
+                   "(those with the same results to the bit) or all")
+        ->check(CLI::IsMember({"exact", "all"}));
     app.add_flag("--remeasure", request.remeasure,
                  "Replace the measured times and workspaces of an earlier run");
     app.add_flag("--json", json, "Print one JSON object on stdout and nothing else there");
@@ -46,6 +51,12 @@ int main(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         return usage(error.what());
+    }
+    if (!implementations.empty()) {
+        if (!request.plan.empty())
+            return usage("--implementations measures the captured order and takes no plan");
+        request.implementations =
+            implementations == "all" ? hw::executor::Offered::All : hw::executor::Offered::Exact;
     }
     if (device == "cuda") request.device = hw::executor::Device::Cuda;
 

@@ -6,8 +6,10 @@
 #include "core/memory/evaluate.h"
 #include "core/memory/plan_layout.h"
 #include "core/plan/plan.h"
+#include "core/session/load_menu.h"
 #include "core/session/session.h"
 #include "core/session/signatures.h"
+#include "executor/implementations.h"
 #include "executor/interpreter.h"
 #include "executor/run_store.h"
 #include "executor/torch_adapter.h"
@@ -23,9 +25,15 @@ using core::Nanoseconds;
 using core::OpIndex;
 using core::Status;
 
-Nanoseconds median(std::vector<Nanoseconds> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
+bool sameSizes(const core::OpSignature& a, const core::OpSignature& b) {
+    return std::equal(a.allocations.begin(), a.allocations.end(), b.allocations.begin(),
+                      b.allocations.end(),
+                      [](const Allocation& x, const Allocation& y) { return x.bytes == y.bytes; });
+}
+
+bool sameSizes(const core::Signatures& a, const core::Signatures& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](const auto& x, const auto& y) { return sameSizes(x, y); });
 }
 
 class Pipeline {
@@ -43,10 +51,15 @@ public:
         interpreter_.emplace(std::move(*interpreter));
         for (const std::string& note : interpreter_->notes()) report_.notes.push_back(note);
         if (Status ok = profile(); !ok) return ok.error();
+        if (under_)
+            if (Status ok = profileUnderChoice(); !ok) return ok.error();
         if (Status ok = verify(); !ok) return ok.error();
         if (Status ok = time(); !ok) return ok.error();
         if (request_.steps > 0)
             if (Status ok = train(); !ok) return ok.error();
+        // Last: oneDNN may allocate otherwise for an op once it has run it in another form.
+        if (request_.implementations)
+            if (Status ok = measure(); !ok) return ok.error();
         report_.residentSetPeak = residentSetPeak();
         report_.threads = step_->environment.threads;
         store();
@@ -75,19 +88,39 @@ private:
         auto step = loadStep(*session_, stepId_, costs, request_.device);
         if (!step) return step.error();
         step_.emplace(std::move(*step));
-        if (plan_ && !plan_->implementations.empty())
-            return core::badInput(
-                "the plan chooses implementations of ops, which cannot be run yet",
-                "plan with --use none, or with another planner");
-        return plan_ ? core::requireSameGraph(*plan_, step_->graph) : Status();
+        if (!plan_) return {};
+        if (Status same = core::requireSameGraph(*plan_, step_->graph); !same) return same;
+        return plan_->implementations.empty() ? Status() : choose();
     }
+
+    // The step as the plan's implementations make it, with the figures that the session has.
+    Status choose() {
+        auto known = core::loadMenu(*session_, step_->graph);
+        if (!known) return known.error();
+        auto menu = core::chosenEntries(*plan_, step_->graph, *known);
+        if (!menu) return menu.error();
+        chosen_ = std::move(*menu);
+        auto under = stepUnder(*step_, chosen_, plan_->implementations);
+        if (!under) return under.error();
+        under_.emplace(std::move(*under));
+        report_.chosen = static_cast<std::int64_t>(chosen_.implementations.size());
+        report_.captured =
+            std::all_of(chosen_.implementations.begin(), chosen_.implementations.end(),
+                        [](const core::Implementation& one) { return keepsBits(one.name); });
+        return {};
+    }
+
+    const core::TrainingGraph& plannedGraph() const {
+        return under_ ? under_->graph : step_->graph;
+    }
+    Interpreter& planned() { return underChoice_ ? *underChoice_ : *interpreter_; }
 
     // The prediction comes first, with the costs that the plan was made with.
     Status judge() {
         baseline_ = core::baselineSchedule(step_->graph);
         schedule_ = plan_ ? plan_->schedule : baseline_;
         report_.planner = plan_ ? plan_->planner : "none";
-        const core::Evaluation evaluation = core::evaluate(step_->graph, schedule_);
+        const core::Evaluation evaluation = core::evaluate(plannedGraph(), schedule_);
         if (!evaluation.valid)
             return Error{ErrorCode::Verification,
                          "the schedule cannot be run: " + evaluation.why + " (action " +
@@ -133,14 +166,41 @@ private:
         return {};
     }
 
+    // What ops allocate under the plan's implementations, in the captured order too.
+    Status profileUnderChoice() {
+        auto made = Interpreter::create(*under_, tracker_);
+        if (!made) return made.error();
+        underChoice_.emplace(std::move(*made));
+        orderUnderChoice_ = core::baselineSchedule(under_->graph);
+        RunOptions options;
+        if (auto warm = planned().run(orderUnderChoice_, options); !warm) return warm.error();
+        tracker_.disownLive();
+        options.profile = true;
+        auto recorded = planned().run(orderUnderChoice_, options);
+        if (!recorded) return recorded.error();
+        signatures_ = std::move(recorded->signatures);
+        arenaUnderChoice_ =
+            packSchedule(under_->graph, orderUnderChoice_, signatures_, tracker_.alignment());
+        return {};
+    }
+
+    Status measure() {
+        Reference reference(step_->graph);
+        RunOptions options;
+        options.observer = &reference;
+        if (auto ran = interpreter_->run(baseline_, options); !ran) return ran.error();
+        auto menu = measureImplementations(*step_, tracker_, profile_, reference,
+                                           *request_.implementations, request_.repeat, progress_);
+        if (!menu) return menu.error();
+        report_.menu = {menu->offered, static_cast<std::int64_t>(menu->menu.implementations.size()),
+                        menu->different, menu->dominated};
+        menu_ = std::move(*menu);
+        return {};
+    }
+
     void noteChanges(const core::Signatures& now) {
         for (std::size_t i = 0; i < now.size(); ++i) {
-            const auto& a = now[i].allocations;
-            const auto& b = profile_.signatures[i].allocations;
-            if (std::equal(
-                    a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Allocation& x, const Allocation& y) { return x.bytes == y.bytes; }))
-                continue;
+            if (sameSizes(now[i], profile_.signatures[i])) continue;
             report_.notes.push_back("op " + std::to_string(i) + " (" + step_->graph.ops[i].name +
                                     ") allocates differently from run to run");
             return;
@@ -156,11 +216,12 @@ private:
 
     Status verify() {
         progress_("recording the reference");
-        Reference reference(step_->graph);
+        const Course course = unplanned();
+        Reference reference(report_.captured ? step_->graph : under_->graph);
         RunOptions options;
         options.observer = &reference;
-        auto unplanned = interpreter_->run(baseline_, options,
-                                           [&](const FinalState& state) { reference.keep(state); });
+        auto unplanned = course.interpreter->run(
+            *course.schedule, options, [&](const FinalState& state) { reference.keep(state); });
         if (!unplanned) return unplanned.error();
         for (const std::string& note : reference.notes()) report_.notes.push_back(note);
 
@@ -169,14 +230,21 @@ private:
         Comparison comparison(reference);
         options.observer = &comparison;
         options.arena = &arena_;
-        auto planned = interpreter_->run(
-            schedule_, options, [&](const FinalState& state) { comparison.compare(state); });
-        if (!planned) return planned.error();
+        auto ran = planned().run(schedule_, options,
+                                 [&](const FinalState& state) { comparison.compare(state); });
+        if (!ran) return ran.error();
         report_.figures = comparison.figures();
-        report_.measuredPeak = planned->peak;
-        report_.fallbacks = planned->fallbacks;
-        if (plan_) noteLeftovers(*planned);
+        report_.measuredPeak = ran->peak;
+        report_.fallbacks = ran->fallbacks;
+        if (plan_) noteLeftovers(*ran);
         return {};
+    }
+
+    // What results are compared with: the captured order, under the plan's implementations where
+    // these have other last bits than the captured ones.
+    Course unplanned() {
+        if (report_.captured) return {&*interpreter_, &baseline_, &baselineArena_};
+        return {&*underChoice_, &orderUnderChoice_, &arenaUnderChoice_};
     }
 
     // The plan's arena: its own where it was laid out with recorded signatures. The layout of a
@@ -184,9 +252,10 @@ private:
     Status findArena() {
         auto arena = plan_ && plan_->layout ? planArena() : core::Result(std::optional<Arena>());
         if (!arena) return arena.error();
-        arena_ = *arena ? std::move(**arena)
-                        : packSchedule(step_->graph, schedule_, profile_.signatures,
-                                       tracker_.alignment());
+        arena_ =
+            *arena ? std::move(**arena)
+                   : packSchedule(plannedGraph(), schedule_,
+                                  under_ ? signatures_ : profile_.signatures, tracker_.alignment());
         report_.arena = arena_.bytes;
         report_.arenaLowerBound = arena_.lowerBound;
         if (plan_ && plan_->options.contains("fit") && arena_.bytes > plan_->budget)
@@ -197,16 +266,22 @@ private:
     }
 
     core::Result<std::optional<Arena>> planArena() {
-        auto stored = core::loadSignatures(*session_, step_->graph);
+        auto stored = core::loadSignaturesUnder(*session_, step_->graph, chosen_);
         if (!stored) return stored.error();
+        if (!stored->empty() && under_ && !sameSizes(*stored, signatures_)) {
+            report_.notes.emplace_back(
+                "the plan's layout was made for other allocations than those of its "
+                "implementations in this run; packed again");
+            return std::optional<Arena>();
+        }
         if (!stored->empty()) {
-            auto arena = arenaFromLayout(*plan_->layout, step_->graph, schedule_, *stored,
+            auto arena = arenaFromLayout(*plan_->layout, plannedGraph(), schedule_, *stored,
                                          tracker_.alignment());
             if (!arena) return arena.error();
             return std::optional(std::move(*arena));
         }
         if (Status sound =
-                core::verifyLayout(*plan_->layout, step_->graph, schedule_, tracker_.alignment());
+                core::verifyLayout(*plan_->layout, plannedGraph(), schedule_, tracker_.alignment());
             !sound)
             return sound.error();
         report_.notes.emplace_back(
@@ -219,9 +294,10 @@ private:
         progress_("timing the plan");
         std::vector<Nanoseconds> unplanned, planned;
         for (int pass = 0; pass < request_.repeat; ++pass) {
-            if (Status ok = timeOnce(baseline_, baselineArena_, unplanned); !ok) return ok;
+            if (Status ok = timeOnce(*interpreter_, baseline_, baselineArena_, unplanned); !ok)
+                return ok;
             if (!plan_) continue;
-            if (Status ok = timeOnce(schedule_, arena_, planned); !ok) return ok;
+            if (Status ok = timeOnce(this->planned(), schedule_, arena_, planned); !ok) return ok;
         }
         report_.baselineTime = median(std::move(unplanned));
         report_.time = plan_ ? median(std::move(planned)) : report_.baselineTime;
@@ -229,11 +305,11 @@ private:
         return {};
     }
 
-    Status timeOnce(const core::Schedule& schedule, const Arena& arena,
+    Status timeOnce(Interpreter& interpreter, const core::Schedule& schedule, const Arena& arena,
                     std::vector<Nanoseconds>& times) {
         RunOptions options;
         options.arena = &arena;
-        auto result = interpreter_->run(schedule, options);
+        auto result = interpreter.run(schedule, options);
         if (!result) return result.error();
         times.push_back(result->time);
         if (&arena == &baselineArena_)
@@ -246,9 +322,8 @@ private:
 
     Status train() {
         progress_("training " + std::to_string(request_.steps) + " steps");
-        const Course unplanned{&baseline_, &baselineArena_}, planned{&schedule_, &arena_};
-        auto training = trainSteps(*interpreter_, *step_, request_.steps, unplanned,
-                                   plan_ ? &planned : nullptr);
+        const Course course{&planned(), &schedule_, &arena_};
+        auto training = trainSteps(*step_, request_.steps, unplanned(), plan_ ? &course : nullptr);
         if (!training) return training.error();
         if (!training->note.empty()) report_.notes.push_back(training->note);
         report_.training = std::move(*training);
@@ -266,8 +341,11 @@ private:
         // Costs of a GPU are no costs of a step that was recorded on the CPU.
         const bool recordedHere =
             (request_.device == Device::Cuda) == step_->recordedOn.starts_with("cuda");
-        if (ok && (request_.remeasure || (recordedHere && !session_->hasMeasuredCosts(stepId_))))
+        const bool replace = request_.remeasure || menu_;
+        if (ok && (replace || (recordedHere && !session_->hasMeasuredCosts(stepId_))))
             ok = storeProfile(*session_, step_->graph, profile_);
+        if (ok && menu_)
+            ok = core::storeMenu(*session_, step_->graph, menu_->menu, menu_->signatures);
         if (ok) ok = storeRun(*session_, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_);
         if (ok) ok = session_->commit();
         if (!ok)
@@ -289,6 +367,14 @@ private:
     std::optional<Interpreter> interpreter_;
     Profile profile_;
     Arena baselineArena_, arena_;
+    // Where the plan chooses implementations: the step under them.
+    core::Menu chosen_;
+    std::optional<Step> under_;
+    std::optional<Interpreter> underChoice_;
+    core::Schedule orderUnderChoice_;
+    core::Signatures signatures_;
+    Arena arenaUnderChoice_;
+    std::optional<MeasuredMenu> menu_;
     std::vector<Nanoseconds> outsideKernels_;  // of an op, by timed pass
     Report report_;
 };

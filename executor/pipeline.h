@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "executor/measure.h"
 #include "executor/report.h"
 #include "executor/step.h"
 
@@ -17,8 +18,9 @@ struct RunRequest {
     std::string plan;                  // file; empty: the captured order
     std::optional<std::int64_t> step;  // none: the last complete one
     Device device = Device::Cpu;
-    int steps = 0;           // that many in a row, besides; 0: none
-    int repeat = 3;          // timed passes of each order, at least 1
+    int steps = 0;                           // that many in a row, besides; 0: none
+    int repeat = 3;                          // timed passes of each order, at least 1
+    std::optional<Offered> implementations;  // measure these for a menu; not with a plan
     bool remeasure = false;  // replace measured times and workspaces that are there already
 };
 

@@ -96,6 +96,14 @@ std::string toJson(const Report& report) {
         at["category"] = first->category;
         at["recomputed"] = first->recomputed;
     }
+    json["implementations_chosen"] = report.chosen;
+    json["compared_with"] =
+        report.captured ? "captured implementations" : "the same implementations, unplanned";
+    if (report.menu)
+        json["implementations"] = {{"offered", report.menu->offered},
+                                   {"kept", report.menu->kept},
+                                   {"different", report.menu->different},
+                                   {"dominated", report.menu->dominated}};
     json["fallbacks"] = report.fallbacks.size();
     for (std::size_t i = 0; i < std::min(kShown, report.fallbacks.size()); ++i)
         json["fallback_list"].push_back({{"where", report.fallbacks[i].where},
@@ -125,6 +133,18 @@ std::string toText(const Report& report) {
     row("outputs compared", std::to_string(report.figures.compared));
     row("different", std::to_string(report.figures.different));
     row("not finite", std::to_string(report.figures.nonfinite));
+    if (report.chosen > 0)
+        row("implementations", std::to_string(report.chosen) + " ops run otherwise than captured");
+    if (!report.captured)
+        row("compared with",
+            "the unplanned run under the same implementations: some of them sum "
+            "in another order than the captured ones");
+    if (const auto& menu = report.menu)
+        row("implementations", std::to_string(menu->kept) + " measured for a menu; of " +
+                                   std::to_string(menu->offered) + " " +
+                                   std::to_string(menu->different) + " gave other results, " +
+                                   std::to_string(menu->dominated) +
+                                   " were neither faster nor smaller");
     if (report.figures.first) row("first difference", describe(*report.figures.first));
     for (std::size_t i = 0; i < std::min(kShown, report.fallbacks.size()); ++i)
         row("outside the arena", report.fallbacks[i].where + ", allocation " +

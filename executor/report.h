@@ -22,6 +22,13 @@ struct Training {
     std::string note;
 };
 
+/// What measuring implementations found.
+struct MenuSummary {
+    std::int64_t offered = 0, kept = 0;
+    std::int64_t different = 0;  // left out: other results
+    std::int64_t dominated = 0;  // left out: neither faster nor smaller
+};
+
 struct Report {
     std::string planner;        // "none" without a plan
     std::string device;         // "cpu" or "cuda"
@@ -36,6 +43,9 @@ struct Report {
     core::Bytes residentSetPeak;      // of the process, libtorch and the verification included
     int threads = 0;
     std::vector<std::string> notes;
+    std::int64_t chosen = 0;  // ops that run under another implementation than captured
+    bool captured = true;     // compared with the captured implementations, not the chosen ones
+    std::optional<MenuSummary> menu;
     std::optional<Training> training;
 
     /// No result of the planned run, or of the steps in a row, differs from the unplanned one.

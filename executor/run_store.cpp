@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/run_store.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace hw::executor {
@@ -30,6 +31,11 @@ core::Result<std::int64_t> storedPlan(core::Session& session, std::int64_t step,
 }
 
 }  // namespace
+
+core::Nanoseconds median(std::vector<core::Nanoseconds> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
+}
 
 Status storeProfile(core::Session& session, const core::TrainingGraph& graph,
                     const Profile& profile) {

@@ -20,6 +20,9 @@ struct Profile {
     std::vector<core::Nanoseconds> times;  // median of the passes
 };
 
+/// Of at least one value; the upper one of two in the middle.
+core::Nanoseconds median(std::vector<core::Nanoseconds> values);
+
 /// Replaces the measured figures of every op of the graph. Errors: those of the session.
 core::Status storeProfile(core::Session& session, const core::TrainingGraph& graph,
                           const Profile& profile);

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/graph/training_graph.h"
+#include "core/plan/implementations.h"
 #include "core/session/session.h"
 #include "executor/checksum.h"
 
@@ -41,7 +43,10 @@ struct Step {
     std::vector<core::Generator> generators;
     Environment environment;
     std::string frameworkVersion;
-    std::string recordedOn;  // "cpu", "cuda:0"
+    std::string recordedOn;                    // "cpu", "cuda:0"
+    std::vector<core::Implementation> chosen;  // that run in place of the captured ones
+    /// Tensors among its arguments that a gradient op does not read under what is chosen.
+    std::map<core::OpIndex, std::set<core::TensorIndex>> unread;
 };
 
 /// Loads step `id` with the given costs. Errors: BadInput when the session has no such step, or was

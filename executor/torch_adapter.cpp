@@ -245,16 +245,29 @@ std::vector<std::byte> stateOf(at::Generator& generator) {
     return {data, data + state.nbytes()};
 }
 
-core::Status call(const c10::OperatorHandle& op, c10::Stack& stack) {
+namespace {
+
+template <class Kernel>
+core::Status guarded(const Kernel& kernel) {
     try {
         const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-        op.callBoxed(stack);
+        kernel();
         return {};
     } catch (const c10::Error& error) {
         return core::Error{core::ErrorCode::Internal, error.what_without_backtrace(), ""};
     } catch (const std::exception& error) {
         return core::Error{core::ErrorCode::Internal, error.what(), ""};
     }
+}
+
+}  // namespace
+
+core::Status call(const c10::OperatorHandle& op, c10::Stack& stack) {
+    return guarded([&] { op.callBoxed(stack); });
+}
+
+core::Status call(const std::function<void(c10::Stack&)>& kernel, c10::Stack& stack) {
+    return guarded([&] { kernel(stack); });
 }
 
 }  // namespace hw::executor::torch

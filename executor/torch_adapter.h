@@ -75,5 +75,7 @@ std::vector<std::byte> stateOf(at::Generator& generator);
 /// Calls a kernel below autograd; the results replace the arguments on the stack.
 /// Errors: Internal with the kernel's own message.
 core::Status call(const c10::OperatorHandle& op, c10::Stack& stack);
+/// The same of a kernel of ours that calls others.
+core::Status call(const std::function<void(c10::Stack&)>& kernel, c10::Stack& stack);
 
 }  // namespace hw::executor::torch

@@ -14,8 +14,7 @@ struct Trained {
     std::vector<std::vector<std::byte>> final;  // elements of what the last step left, by tensor
 };
 
-core::Result<Trained> train(Interpreter& interpreter, const Step& step, int steps,
-                            const Course& course, OpIndex loss) {
+core::Result<Trained> train(const Step& step, int steps, const Course& course, OpIndex loss) {
     Trained trained;
     for (int i = 0; i < steps; ++i) {
         RunOptions options;
@@ -24,17 +23,18 @@ core::Result<Trained> train(Interpreter& interpreter, const Step& step, int step
         options.from = i == 0 ? nullptr : &trained.left;
         StepState next;
         const bool last = i + 1 == steps;
-        auto result = interpreter.run(*course.schedule, options, [&](const FinalState& state) {
-            for (const auto& [s, bytes] : state.storages)
-                if (step.graph.storages[s].isConstant())
-                    next.contents[s].assign(bytes.begin(), bytes.end());
-            // By tensor: a storage may be larger than what is left in it. That of a mean loss keeps
-            // the room of all its elements, which nothing has written.
-            if (last)
-                for (const TensorBytes& tensor : state.tensors)
-                    trained.final.push_back(elementsOf(tensor));
-            next.generators = state.generators;
-        });
+        auto result =
+            course.interpreter->run(*course.schedule, options, [&](const FinalState& state) {
+                for (const auto& [s, bytes] : state.storages)
+                    if (step.graph.storages[s].isConstant())
+                        next.contents[s].assign(bytes.begin(), bytes.end());
+                // By tensor: a storage may be larger than what is left in it. That of a mean loss
+                // keeps the room of all its elements, which nothing has written.
+                if (last)
+                    for (const TensorBytes& tensor : state.tensors)
+                        trained.final.push_back(elementsOf(tensor));
+                next.generators = state.generators;
+            });
         if (!result) return result.error();
         trained.left = std::move(next);
         trained.losses.push_back(std::move(result->watched));
@@ -84,10 +84,10 @@ OpIndex lossOp(const Step& step) {
     return found;
 }
 
-core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, int steps,
-                                  const Course& unplanned, const Course* planned) {
+core::Result<Training> trainSteps(const Step& step, int steps, const Course& unplanned,
+                                  const Course* planned) {
     const OpIndex loss = lossOp(step);
-    auto reference = train(interpreter, step, steps, unplanned, loss);
+    auto reference = train(step, steps, unplanned, loss);
     if (!reference) return reference.error();
     Training training;
     training.steps = steps;
@@ -98,7 +98,7 @@ core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, in
     training.note = replacedState(step.graph);
     if (!planned) return training;
 
-    auto trained = train(interpreter, step, steps, *planned, loss);
+    auto trained = train(step, steps, *planned, loss);
     if (!trained) return trained.error();
     training.losses = numbers(trained->losses, kind);
     for (std::size_t i = 0; i < reference->losses.size(); ++i)

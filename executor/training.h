@@ -11,6 +11,7 @@ namespace hw::executor {
 
 /// One way through a step. Both must outlive its use.
 struct Course {
+    Interpreter* interpreter = nullptr;
     const core::Schedule* schedule = nullptr;
     const Arena* arena = nullptr;
 };
@@ -21,7 +22,7 @@ core::OpIndex lossOp(const Step& step);
 
 /// Trains `steps` steps unplanned and, with `planned`, as many under the plan, and compares every
 /// loss and every element of what the last step leaves. Errors: those of Interpreter::run().
-core::Result<Training> trainSteps(Interpreter& interpreter, const Step& step, int steps,
-                                  const Course& unplanned, const Course* planned);
+core::Result<Training> trainSteps(const Step& step, int steps, const Course& unplanned,
+                                  const Course* planned);
 
 }  // namespace hw::executor

@@ -92,7 +92,10 @@ Difference Comparison::describe(const OpResults* results, int output) const {
 void Comparison::afterOp(const OpResults& results) {
     const Reference::OpSums& sums = reference_.ops_[results.op];
     if (returnsUnwritten(reference_.graph_.ops[results.op].name)) return;
-    for (std::size_t j = 0; j < results.outputs.size(); ++j) {
+    // What an implementation makes besides, such as a mask, has nothing to be compared with.
+    const std::size_t compared =
+        std::min(results.outputs.size(), reference_.graph_.ops[results.op].outputs.size());
+    for (std::size_t j = 0; j < compared; ++j) {
         const TensorBytes& output = results.outputs[j];
         count(j < sums.outputs.size() && checksum(output) == sums.outputs[j], &results,
               static_cast<int>(j));
@@ -103,6 +106,27 @@ void Comparison::afterOp(const OpResults& results) {
          ++j)  // writes that are no result, as of foreach ops
         count(j < sums.written.size() && checksum(results.written[j].second) == sums.written[j],
               &results, static_cast<int>(j));
+}
+
+void Origins::afterOp(const OpResults& results) {
+    const Reference::OpSums& sums = reference_.ops_[results.op];
+    const core::Op& op = graph_.ops[results.op];
+    const auto tainted = [&](const auto& item) { return tainted_.contains(item.first); };
+    const bool follows = std::any_of(results.inputs.begin(), results.inputs.end(), tainted);
+    bool different = false;
+    if (!returnsUnwritten(op.name))
+        for (std::size_t j = 0; j < std::min(results.outputs.size(), sums.outputs.size()); ++j)
+            different = different || checksum(results.outputs[j]) != sums.outputs[j];
+    if (different && !follows) ops_.insert(results.op);
+    for (const core::OpOutput& output : op.outputs) {
+        const core::StorageIndex s = graph_.storageOf(output.tensor);
+        if (different)
+            tainted_.insert(s);
+        else if (output.makesStorage)
+            tainted_.erase(s);
+    }
+    for (const auto& [s, bytes] : results.written)
+        if (different || (follows && results.outputs.empty())) tainted_.insert(s);
 }
 
 void Comparison::compare(const FinalState& state) {

@@ -28,6 +28,7 @@ public:
 
 private:
     friend class Comparison;
+    friend class Origins;
     struct OpSums {
         std::vector<std::uint64_t> outputs, written;
     };
@@ -74,6 +75,24 @@ private:
 
     const Reference& reference_;
     Figures figures_;
+};
+
+/// Finds the ops at which a run begins to differ: with other results than the reference from inputs
+/// that do not come from other such ops. A run of the ops of the reference's graph, which may take
+/// other storages in `graph`.
+class Origins final : public Observer {
+public:
+    Origins(const Reference& reference, const core::TrainingGraph& graph)
+        : reference_(reference), graph_(graph) {}
+
+    void afterOp(const OpResults& results) override;
+    const std::set<core::OpIndex>& ops() const { return ops_; }
+
+private:
+    const Reference& reference_;
+    const core::TrainingGraph& graph_;
+    std::set<core::StorageIndex> tainted_;  // with other contents than in the reference
+    std::set<core::OpIndex> ops_;
 };
 
 }  // namespace hw::executor

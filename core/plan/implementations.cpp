@@ -260,8 +260,7 @@ Result<TrainingGraph> applyImplementations(const TrainingGraph& graph, const Men
     return Applier(graph).apply(chosen);
 }
 
-Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, const Menu& menu) {
-    if (Status same = requireSameGraph(plan, graph); !same) return same.error();
+Result<Menu> chosenEntries(const Plan& plan, const TrainingGraph& graph, const Menu& menu) {
     Menu known;
     for (const Implementation& one : menu.implementations)
         if (const auto at = plan.implementations.find(one.op);
@@ -272,10 +271,19 @@ Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, c
         auto carried = parseMenu(own->second, graph);
         if (!carried) return carried.error();
         for (Implementation& one : carried->implementations)
-            if (known.find(one.op, one.name) == nullptr)
+            if (const auto at = plan.implementations.find(one.op);
+                at != plan.implementations.end() && at->second == one.name &&
+                known.find(one.op, one.name) == nullptr)
                 known.implementations.push_back(std::move(one));
     }
-    return applyImplementations(graph, known, plan.implementations);
+    return known;
+}
+
+Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, const Menu& menu) {
+    if (Status same = requireSameGraph(plan, graph); !same) return same.error();
+    const auto known = chosenEntries(plan, graph, menu);
+    if (!known) return known.error();
+    return applyImplementations(graph, *known, plan.implementations);
 }
 
 }  // namespace hw::core

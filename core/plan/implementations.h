@@ -92,6 +92,10 @@ std::string writeMenu(const Menu& menu);
 Result<TrainingGraph> applyImplementations(const TrainingGraph& graph, const Menu& menu,
                                            const ImplementationChoice& choice);
 
+/// The entries that `plan` chose: those of `menu`, else those of the plan's own option `menu`.
+/// Errors: as parseMenu(). What neither has is left out.
+Result<Menu> chosenEntries(const Plan& plan, const TrainingGraph& graph, const Menu& menu);
+
 /// The graph that the judge needs for `plan`: what it chose is looked up in `menu`, then in the
 /// plan's own option `menu`. Errors: as requireSameGraph() and applyImplementations().
 Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, const Menu& menu);

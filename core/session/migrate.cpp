@@ -34,6 +34,11 @@ CREATE TABLE ranges (
 CREATE TABLE series_blocks (
     series INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (series, block));
+CREATE TABLE menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE implementation_signatures (
+    op INTEGER NOT NULL, name TEXT NOT NULL, of INTEGER NOT NULL, position INTEGER NOT NULL,
+    bytes INTEGER NOT NULL, output INTEGER, begin_event INTEGER NOT NULL, end_event INTEGER,
+    PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
 )";
 
 void moveMemoryEvents(Database& database) {

@@ -106,6 +106,16 @@ CREATE TABLE signatures (
 CREATE TABLE implementations (
     op INTEGER NOT NULL, name TEXT NOT NULL, duration_ns INTEGER NOT NULL,
     workspace_bytes INTEGER NOT NULL, PRIMARY KEY (op, name)) WITHOUT ROWID;
+-- Those that change more than time and workspace, as a menu (docs/menu.md), and the allocation
+-- signatures under an implementation: of its op, and of the gradient op that changes with it. Older
+-- sessions lack both tables.
+CREATE TABLE menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE implementation_signatures (
+    op INTEGER NOT NULL, name TEXT NOT NULL,
+    of INTEGER NOT NULL,                 -- the op that makes the allocations
+    position INTEGER NOT NULL,           -- -1: a row that tells that there is a signature
+    bytes INTEGER NOT NULL, output INTEGER, begin_event INTEGER NOT NULL, end_event INTEGER,
+    PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
 
 -- Memory events of an allocator or the driver, in blocks in the order of their arrival
 -- (core/session/memory_chunk.h); `highwater export --to csv` writes them out one a line.

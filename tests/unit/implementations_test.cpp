@@ -236,6 +236,85 @@ TEST(Menu, ComesFromTheSessionsTable) {
     EXPECT_FALSE(loadMenu(session, relu.graph));
 }
 
+// A session that holds the step of a graph, as far as menus and signatures ask.
+struct Stored {
+    Stored() {
+        auto& database = session.database();
+        database.execute("INSERT INTO processes(id) VALUES(1)");
+        database.execute("INSERT INTO steps(id, process, first_seq, end_seq) VALUES(0, 1, 0, 100)");
+        relu.graph.sessionStep = 0;
+        relu.graph.costs = CostSet::Measured;
+        std::vector<SignatureRow> rows;
+        for (std::size_t i = 0; i < relu.graph.ops.size(); ++i) {
+            const auto id = 100 + static_cast<std::int64_t>(i);
+            relu.graph.ops[i].sessionId = id;
+            database.execute(("INSERT INTO ops(id, seq, name) VALUES(" + std::to_string(id) + ", " +
+                              std::to_string(i) + ", 'op')")
+                                 .c_str());
+            rows.push_back({id, 0, Bytes(100), 0, 0, std::nullopt});
+        }
+        EXPECT_TRUE(session.replaceSignatures(rows));
+    }
+    Relu relu;
+    Session session = Session::inMemory();
+};
+
+TEST(Menu, OfEveryKindIsStoredAndReplaced) {
+    Stored stored;
+    const TrainingGraph& graph = stored.relu.graph;
+    const Menu menu = menuOf(
+        graph,
+        R"({"op": 2, "name": "fft", "kind": "algorithm", "time_ns": 3, "workspace_bytes": 40},
+           {"op": 1, "name": "mask", "kind": "intermediate-activated", "backward": 4,
+            "instead_of": 1, "bytes": 13, "time_ns": 2, "backward_time_ns": 5},
+           {"op": 1, "name": "in-place", "kind": "in-place", "takes": 1, "time_ns": 1})");
+    ASSERT_TRUE(storeMenu(stored.session, graph, menu, {}));
+    const auto read = loadMenu(stored.session, graph);
+    ASSERT_TRUE(read) << read.error().what;
+    EXPECT_EQ(writeMenu(*read), writeMenu(menu));
+    TrainingGraph other = graph;
+    other.sessionStep = 1;
+    for (Op& op : other.ops) op.sessionId += 1000;
+    EXPECT_TRUE(loadMenu(stored.session, other)->empty());
+    ASSERT_TRUE(storeMenu(stored.session, graph, {}, {}));
+    EXPECT_TRUE(loadMenu(stored.session, graph)->empty());
+    stored.session.database().execute("UPDATE menus SET document = '{}'");
+    const auto broken = loadMenu(stored.session, graph);
+    ASSERT_FALSE(broken);
+    EXPECT_EQ(broken.error().code, ErrorCode::BadInput);
+}
+
+TEST(Menu, BringsTheAllocationsOfWhatIsChosen) {
+    Stored stored;
+    const TrainingGraph& graph = stored.relu.graph;
+    const Menu menu =
+        menuOf(graph,
+               R"({"op": 1, "name": "mask", "kind": "intermediate-activated", "backward": 4,
+            "instead_of": 1, "bytes": 13})");
+    OpSignature withMask;
+    withMask.allocations = {{Bytes(100), 0, 0, std::nullopt, nullptr},
+                            {Bytes(50), std::nullopt, 1, 2, nullptr},
+                            {Bytes(13), 1, 3, std::nullopt, nullptr}};
+    withMask.events = 4;
+    ASSERT_TRUE(storeMenu(stored.session, graph, menu, {{1, "mask", 1, withMask}}));
+    // The gradient op's are not known.
+    EXPECT_TRUE(loadSignaturesUnder(stored.session, graph, menu)->empty());
+    ASSERT_TRUE(
+        storeMenu(stored.session, graph, menu, {{1, "mask", 1, withMask}, {1, "mask", 4, {}}}));
+    const auto under = loadSignaturesUnder(stored.session, graph, menu);
+    ASSERT_TRUE(under) << under.error().what;
+    ASSERT_EQ(under->size(), graph.ops.size());
+    ASSERT_EQ((*under)[1].allocations.size(), 3U);
+    EXPECT_EQ((*under)[1].allocations[1].endEvent, 2);
+    EXPECT_EQ((*under)[1].allocations[2].output, 1);
+    EXPECT_EQ((*under)[1].events, 4);
+    EXPECT_TRUE((*under)[4].allocations.empty());
+    EXPECT_EQ((*under)[0].allocations.size(), 1U);
+    EXPECT_EQ(loadSignaturesUnder(stored.session, graph, {})->at(1).allocations.size(), 1U);
+    stored.session.database().execute("UPDATE implementation_signatures SET output = 7");
+    EXPECT_FALSE(loadSignaturesUnder(stored.session, graph, menu));
+}
+
 TEST(GraphUnder, LooksInTheMenuThenInThePlan) {
     const Relu relu;
     const Menu menu = menuOf(

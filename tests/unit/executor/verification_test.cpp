@@ -63,6 +63,53 @@ TEST(Verification, EqualRunsAreEqual) {
     EXPECT_TRUE(reference.notes().empty());
 }
 
+TEST(Verification, WhatAnImplementationMakesBesidesIsNotCompared) {
+    Sample sample;
+    Reference reference(sample.graph);
+    sample.record(reference);
+    Comparison comparison(reference);
+    OpResults results = sample.results();
+    results.outputs.push_back(Sample::tensor(sample.input));  // a mask, say
+    comparison.afterOp(results);
+    EXPECT_EQ(comparison.figures().compared, 1);
+    EXPECT_EQ(comparison.figures().different, 0);
+}
+
+TEST(Verification, OriginsAreOpsThatDifferWithoutDifferentInputs) {
+    Sample sample;  // op 1 doubles what op 0 makes
+    sample.graph.storages.emplace_back().bytes = Bytes(8);
+    sample.graph.tensors.push_back({2, kNone, 2});
+    Op op;
+    op.name = "aten::mul", op.inputs = {{1, 0}}, op.outputs = {{2, true}};
+    sample.graph.ops.push_back(op);
+    sample.graph.events.push_back({Event::Kind::Compute, 1});
+    sample.graph.finish();
+    const std::vector<float> twice{6, 8}, other{3, 5}, otherTwice{6, 10};
+    const auto second = [&](const std::vector<float>& read, const std::vector<float>& made) {
+        return OpResults{1, 1, true, {Sample::tensor(made)}, {{1, Sample::bytes(read)}}, {}};
+    };
+    Reference reference(sample.graph);
+    sample.record(reference);
+    reference.afterOp(second(sample.output, twice));
+
+    Origins same(reference, sample.graph);
+    same.afterOp(sample.results());
+    same.afterOp(second(sample.output, twice));
+    EXPECT_TRUE(same.ops().empty());
+
+    Origins last(reference, sample.graph);
+    last.afterOp(sample.results());
+    last.afterOp(second(sample.output, otherTwice));
+    EXPECT_EQ(last.ops(), (std::set<OpIndex>{1}));
+
+    Origins first(reference, sample.graph);
+    OpResults changed = sample.results();
+    changed.outputs = {Sample::tensor(other)};
+    first.afterOp(changed);
+    first.afterOp(second(other, otherTwice));
+    EXPECT_EQ(first.ops(), (std::set<OpIndex>{0}));
+}
+
 TEST(Verification, TheFirstDifferenceIsNamed) {
     Sample sample;
     Reference reference(sample.graph);
