@@ -26,7 +26,7 @@ class Implementations(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.session = os.path.join(cls.folder.name, "unet.hws")
         cls.path = os.path.join(cls.folder.name, "u.plan.json")
-        cls.answer("record", "-o", cls.session, "--steps", "2", "--", sys.executable,
+        cls.run_command("record", "-o", cls.session, "--steps", "2", "--", sys.executable,
                    os.path.join(ROOT, "training", "unet.py"), "--steps", "3", "--batch", "4", "--size", "96")
         cls.measured = cls.answer("run", cls.session, "--implementations", "exact", "--repeat", "1")
 

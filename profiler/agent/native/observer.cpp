@@ -29,8 +29,10 @@ struct Running {
     Buffer arguments;
     std::vector<Use> inputs;
     std::vector<std::pair<std::int64_t, std::uint8_t>> outputs;  // tensor, whether it made it
-    std::vector<Storage*> written;  // alive as long as the op's arguments are
-    std::vector<Use> writes;        // storage, version before
+    std::vector<Storage*> written;     // alive as long as the op's arguments are
+    std::vector<const Storage*> read;  // likewise, under a dispatch mode
+    bool underMode = false;
+    std::vector<Use> writes;  // storage, version before
     Place place;
     std::int64_t seq = -1;
     std::int64_t freshBytes = 0;
@@ -44,6 +46,7 @@ struct Running {
         inputs.clear();
         outputs.clear();
         written.clear();
+        read.clear();
         writes.clear();
         freshBytes = 0;
         explicitGenerator = false;
@@ -167,6 +170,11 @@ void before(Session& session, Thread& thread, Values values) {
     if (running.op->random && !running.explicitGenerator)
         useGenerator(session, running, at::detail::getDefaultCPUGenerator());
     if (!running.op->writes.empty()) noteWritten(session, running, values);
+    if (running.underMode)
+        for (const c10::IValue& value : values)
+            eachTensor(value, [&](const at::Tensor& tensor) {
+                running.read.push_back(session.registry.lookup(tensor));
+            });
     if (c10::GradMode::is_enabled()) {  // its node has been made already
         session.nodes.mark(thread.nextNode, running.place.layer);
         thread.nextNode = at::sequence_number::peek();
@@ -218,8 +226,36 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
     running.outputs.emplace_back(id, fresh);
 }
 
+bool anyOfPython(Values values) {
+    bool any = false;
+    for (const c10::IValue& value : values)
+        eachTensor(value, [&](const at::Tensor& tensor) {
+            any = any || tensor.key_set().has(c10::DispatchKey::Python);
+        });
+    return any;
+}
+
+/// A dispatch mode can answer an op without running it, such as a selective checkpoint with what it
+/// has kept: then nothing is new or written, and no result looks at an argument.
+bool answeredFromElsewhere(Session& session, const Running& running, Values results) {
+    if (!running.written.empty()) return false;
+    bool any = false, made = false;
+    for (const c10::IValue& result : results)
+        eachTensor(result, [&](const at::Tensor& tensor) {
+            const Storage* storage = session.registry.lookup(tensor);
+            any = true;
+            made =
+                made || storage == nullptr ||
+                std::find(running.read.begin(), running.read.end(), storage) != running.read.end();
+        });
+    return any && !made;
+}
+
 void after(Session& session, Thread& thread, Values results) {
     Running& running = thread.running;
+    if (running.underMode &&
+        (anyOfPython(results) || answeredFromElsewhere(session, running, results)))
+        return;
     session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
     running.place.op = session.ops++;
     running.seq = session.registry.nextSeq();
@@ -259,8 +295,11 @@ private:
 void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
     const Operator& op = operatorOf(handle);
-    // Tensors of Python's own kind, and ops that only call others: what they call is seen.
-    if (keys.has(c10::DispatchKey::Python) || !op.worksOn(keys.has(c10::DispatchKey::CUDA))) {
+    const Values values = torch::jit::last(*stack, op.arguments.size());
+    // Under a dispatch mode what the op calls stays unseen, so it is taken as a whole. Tensors of
+    // Python's own kind go by, and otherwise ops that only call others: those are seen.
+    const bool underMode = keys.has(c10::DispatchKey::Python);
+    if (underMode ? anyOfPython(values) : !op.worksOn(keys.has(c10::DispatchKey::CUDA))) {
         handle.redispatchBoxed(below, stack);
         return;
     }
@@ -280,8 +319,8 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     }
     const Turn turn(running);
     running.restart(op);
-    const bool known = guarded(
-        *session, [&] { before(*session, thread, torch::jit::last(*stack, op.arguments.size())); });
+    running.underMode = underMode;
+    const bool known = guarded(*session, [&] { before(*session, thread, values); });
     if (known) session->agent.begin(running.figures);
     handle.redispatchBoxed(below, stack);
     if (!known) return;
