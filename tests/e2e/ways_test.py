@@ -20,7 +20,7 @@ GENERATOR_BYTES = 5056 + LOSS_BYTES  # checkpoints keep generator states, which 
 class Ways(unittest.TestCase):
     python = "/usr/bin/python3"
     ways = ["plain", "checkpoint", "checkpoint-reentrant", "accumulate", "two-optimizers", "foreach", "amp",
-            "create-graph", "thread", "loader", "lazy"]
+            "create-graph", "thread", "loader", "lazy", "mode"]
 
     def test_every_way(self):
         plain = subprocess.run([self.python, SCRIPT, *self.ways], capture_output=True, text=True, timeout=300)
@@ -60,7 +60,7 @@ class Ways(unittest.TestCase):
 @needs_torch2
 class WaysOnTorch2(Ways):
     python = TORCH2
-    ways = Ways.ways + ["fused", "compile"]
+    ways = Ways.ways + ["fused", "compile", "checkpoint-selective"]
 
 
 if __name__ == "__main__":

@@ -6,7 +6,18 @@ import threading
 
 import torch
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
+
+
+class Passing(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+def keeping_products():
+    from torch.utils.checkpoint import create_selective_checkpoint_contexts
+    return create_selective_checkpoint_contexts([torch.ops.aten.addmm.default])
 
 
 class Net(nn.Module):
@@ -18,7 +29,12 @@ class Net(nn.Module):
         self.second = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 8))
 
     def forward(self, x):
-        if self.way.startswith("checkpoint"):
+        if self.way == "checkpoint-selective":
+            x = checkpoint(self.first, x, use_reentrant=False, context_fn=keeping_products)
+        elif self.way == "mode":
+            with Passing():
+                x = self.first(x)
+        elif self.way.startswith("checkpoint"):
             x = checkpoint(self.first, x, use_reentrant=self.way == "checkpoint-reentrant")
         else:
             x = self.first(x)
