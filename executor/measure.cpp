@@ -44,7 +44,10 @@ public:
                 ImplementationChoice choice;
                 std::vector<const Implementation*> later;
                 addAll(choice, entries, later);
-                if (choice.empty()) break;  // no op can run so by itself
+                if (choice.empty()) {  // none can run so even by itself
+                    result_.impossible += static_cast<std::int64_t>(entries.size());
+                    break;
+                }
                 if (Status ok = round(choice); !ok) return ok.error();
                 entries = std::move(later);
             }

@@ -20,8 +20,9 @@ struct MeasuredMenu {
     core::Menu menu;
     std::vector<core::ImplementationSignature> signatures;
     std::int64_t offered = 0;
-    std::int64_t different = 0;  // left out: meant to keep every bit, and did not
-    std::int64_t dominated = 0;  // left out: algorithms with no less time or workspace
+    std::int64_t different = 0;   // left out: meant to keep every bit, and did not
+    std::int64_t dominated = 0;   // left out: algorithms with no less time or workspace
+    std::int64_t impossible = 0;  // left out: ruled out by what else reads or writes the storages
     std::vector<std::string> notes;
 };
 

@@ -193,7 +193,7 @@ private:
                                            *request_.implementations, request_.repeat, progress_);
         if (!menu) return menu.error();
         report_.menu = {menu->offered, static_cast<std::int64_t>(menu->menu.implementations.size()),
-                        menu->different, menu->dominated};
+                        menu->different, menu->dominated, menu->impossible};
         menu_ = std::move(*menu);
         return {};
     }

@@ -103,7 +103,8 @@ std::string toJson(const Report& report) {
         json["implementations"] = {{"offered", report.menu->offered},
                                    {"kept", report.menu->kept},
                                    {"different", report.menu->different},
-                                   {"dominated", report.menu->dominated}};
+                                   {"dominated", report.menu->dominated},
+                                   {"impossible", report.menu->impossible}};
     json["fallbacks"] = report.fallbacks.size();
     for (std::size_t i = 0; i < std::min(kShown, report.fallbacks.size()); ++i)
         json["fallback_list"].push_back({{"where", report.fallbacks[i].where},
@@ -140,11 +141,12 @@ std::string toText(const Report& report) {
             "the unplanned run under the same implementations: some of them sum "
             "in another order than the captured ones");
     if (const auto& menu = report.menu)
-        row("implementations", std::to_string(menu->kept) + " measured for a menu; of " +
-                                   std::to_string(menu->offered) + " " +
-                                   std::to_string(menu->different) + " gave other results, " +
-                                   std::to_string(menu->dominated) +
-                                   " were neither faster nor smaller");
+        row("implementations",
+            std::to_string(menu->kept) + " measured for a menu; of " +
+                std::to_string(menu->offered) + " " + std::to_string(menu->different) +
+                " gave other results, " + std::to_string(menu->dominated) +
+                " were neither faster nor smaller, " + std::to_string(menu->impossible) +
+                " cannot take the storage that they would");
     if (report.figures.first) row("first difference", describe(*report.figures.first));
     for (std::size_t i = 0; i < std::min(kShown, report.fallbacks.size()); ++i)
         row("outside the arena", report.fallbacks[i].where + ", allocation " +

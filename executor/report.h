@@ -25,8 +25,9 @@ struct Training {
 /// What measuring implementations found.
 struct MenuSummary {
     std::int64_t offered = 0, kept = 0;
-    std::int64_t different = 0;  // left out: other results
-    std::int64_t dominated = 0;  // left out: neither faster nor smaller
+    std::int64_t different = 0;   // left out: other results
+    std::int64_t dominated = 0;   // left out: neither faster nor smaller
+    std::int64_t impossible = 0;  // left out: ruled out by others of the step
 };
 
 struct Report {
