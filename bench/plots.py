@@ -52,14 +52,14 @@ def ticks(low, high, logarithmic):
     return [value for value in values if low * 0.999 <= value <= high * 1.001]
 
 
-def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoined=()):
+def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoined=(), from_zero=True):
     """Draws {name: [(x, y), ...]} as an SVG file; `logarithmic`: the y axis; `unjoined`: names of
-    series without a line between their points."""
+    series without a line between their points; `from_zero`: the y axis holds 0 if not logarithmic."""
     width, height, left, top, right, bottom = 760, 440, 70, 40, 200, 50
     points = [point for line in series.values() for point in line]
     x_low, x_high = min(x for x, _ in points), max(x for x, _ in points)
     y_low, y_high = min(y for _, y in points), max(y for _, y in points)
-    if not logarithmic:
+    if from_zero and not logarithmic:
         y_low = min(y_low, 0.0)
     scale = math.log10 if logarithmic else float
     span = (scale(y_high) - scale(y_low)) or 1.0
