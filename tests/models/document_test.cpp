@@ -54,6 +54,31 @@ TEST(Document, LoadsALogAndAPlanForIt) {
     EXPECT_EQ(foreign.error().code, core::ErrorCode::BadInput);
 }
 
+TEST(Document, ABoundHoldsForTheCostsThatItWasProvenWith) {
+    HW_NEED_LOG("resnet32");
+    const auto document = loadDocument(testing::logPath("resnet32"));
+    ASSERT_TRUE(document);
+    planners::PlanRequest request;
+    request.budget = core::Bytes(static_cast<std::int64_t>((*document)->peak().count() * 0.6));
+    auto outcome = planners::planWith("dtr:eqclass", (*document)->graph, request);
+    ASSERT_TRUE(outcome && outcome->plan);
+    core::Plan plan = *outcome->plan;
+    plan.lowerBound = (*document)->judged.time;
+    QTemporaryDir folder;
+    const std::string file = folder.filePath("a.plan.json").toStdString();
+    ASSERT_TRUE(core::writePlanFile(plan, file));
+    const auto same = loadPlan(**document, file);
+    ASSERT_TRUE(same && (*same)->gap);
+    EXPECT_DOUBLE_EQ(*(*same)->gap, (*same)->overhead - 1);
+
+    plan.predictedTime += core::Nanoseconds(1000);  // as if planned before costs were measured
+    ASSERT_TRUE(core::writePlanFile(plan, file));
+    const auto other = loadPlan(**document, file);
+    ASSERT_TRUE(other);
+    EXPECT_FALSE((*other)->gap);
+    EXPECT_FALSE((*other)->lowerBound);
+}
+
 TEST(Document, UnknownStepIsRefused) {
     HW_NEED_LOG("resnet32");
     const auto document = loadDocument(testing::logPath("resnet32"), 4711);

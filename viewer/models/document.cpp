@@ -40,8 +40,9 @@ core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) 
     entry.time = judged.time;
     entry.overhead = ratio(judged.time, document.judged.time);
     entry.recomputedOps = judged.recomputedOps;
-    entry.lowerBound = plan.lowerBound;
-    if (plan.lowerBound) entry.gap = ratio(judged.time - *plan.lowerBound, document.judged.time);
+    // A bound speaks of the costs that it was proven with; a run may have measured others since.
+    if (judged.time == plan.predictedTime) entry.lowerBound = plan.lowerBound;
+    if (entry.lowerBound) entry.gap = ratio(judged.time - *entry.lowerBound, document.judged.time);
     entry.schedule = plan.schedule;
     entry.header = plan;
     entry.header.schedule.clear();
