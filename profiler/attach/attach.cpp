@@ -2,6 +2,7 @@
 #include "profiler/attach/attach.h"
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <limits>
@@ -112,6 +113,16 @@ bool allEnded(const AttachOptions& options) {
     return std::all_of(pids.begin(), pids.end(), hasEnded);
 }
 
+/// A process that ends closes its connections a little before it is gone.
+bool endSoon(const AttachOptions& options) {
+    constexpr std::chrono::seconds kLimit{1};
+    for (const auto deadline = Clock::now() + kLimit; Clock::now() < deadline;) {
+        if (allEnded(options)) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
 /// A process that can be attached to and that nobody else may record meanwhile.
 struct Target {
     pid_t pid;
@@ -161,7 +172,7 @@ std::string receive(Server& server, const AttachOptions& options, const Progress
         if (gpuRefusal(server, options)) return "CUPTI refuses";
         if (options.duration && Clock::now() - begin > *options.duration) return "the time is over";
         if (!server.connected())
-            return allEnded(options) ? "the process ended" : "the agent left the process";
+            return endSoon(options) ? "the process ended" : "the agent left the process";
     }
     return "";
 }
