@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <unordered_map>
 
+#include "core/base/json_integer.h"
+
 namespace hw::core {
 namespace {
 
@@ -13,12 +15,8 @@ using nlohmann::json;
 
 std::int64_t wholeNumber(const json& item, const char* key) {
     const json& value = item.at(key);
-    if (value.is_number_integer()) return value.get<std::int64_t>();
-    const auto text = value.get<std::string>();
-    std::size_t used = 0;
-    const std::int64_t number = std::stoll(text, &used);
-    if (used != text.size()) throw std::invalid_argument("'" + text + "' is no whole number");
-    return number;
+    return value.is_string() ? integerOf<std::int64_t>(value.get<std::string>())
+                             : integerOf<std::int64_t>(value);
 }
 
 class SimrdImporter {
@@ -134,7 +132,7 @@ private:
         OpRow op = newOp(item);
         std::vector<std::pair<std::string, std::int64_t>> made;
         for (const json& position : item.at("MUTATE")) {
-            const auto at = position.get<std::size_t>();
+            const auto at = integerOf<std::size_t>(position);
             const auto name = item.at("ARGS").at(at).get<std::string>();
             const Bytes bytes = storages_.at(tensors_.at(op.inputs.at(at).tensor).storage).bytes;
             made.emplace_back(name, newTensor(newStorage(bytes.count(), op.id, op.seq), op.id));

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/base/json_integer.h"
 #include "core/plan/implementations.h"
 
 namespace hw::core {
@@ -91,9 +92,9 @@ private:
         known_.insert(key);
         if (!entry_.contains(key)) return std::nullopt;
         const json& value = entry_.at(key);
-        if (!value.is_number_integer() || value.get<std::int64_t>() < 0)
-            throw std::invalid_argument("'" + std::string(key) + "' is no whole number from 0 on");
-        return value.get<std::int64_t>();
+        if (value.is_number() && !value.is_number_float() && value >= 0)
+            return integerOf<std::int64_t>(value);
+        throw std::invalid_argument("'" + std::string(key) + "' is no whole number from 0 on");
     }
     std::int64_t required(const char* key) {
         const auto value = figure(key);
@@ -161,7 +162,7 @@ Result<Menu> parseMenu(const std::string& text, const TrainingGraph& graph) {
         const json document = json::parse(text);
         if (!document.is_object() || document.value("format", "") != "highwater-menu")
             return badInput("this is no Highwater menu of implementations", hint);
-        if (const int version = document.value("version", 0); version != kMenuVersion)
+        if (const int version = integerAt(document, "version", 0); version != kMenuVersion)
             return badInput(
                 "the menu has version " + std::to_string(version) +
                     ", this program reads version " + std::to_string(kMenuVersion),

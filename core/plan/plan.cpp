@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/file.h"
+#include "core/base/json_integer.h"
 
 namespace hw::core {
 namespace {
@@ -34,17 +35,20 @@ json actionJson(const Action& action) {
 
 Action parseAction(const json& item) {
     const auto kind = item.at(0).get<std::string>();
-    const auto target = item.at(1).get<std::int32_t>();
+    const auto target = integerOf<std::int32_t>(item.at(1));
     if (kind == "c" && item.size() == 2) return Action::compute(target);
-    if (kind == "r" && item.size() == 3)
-        return Action::recompute(target, item.at(2).get<std::vector<std::int32_t>>());
+    if (kind == "r" && item.size() == 3) {
+        std::vector<std::int32_t> outputs;
+        for (const json& output : item.at(2)) outputs.push_back(integerOf<std::int32_t>(output));
+        return Action::recompute(target, std::move(outputs));
+    }
     if (kind == "f" && item.size() == 2) return Action::free(target);
     if (kind == "e" && item.size() == 4)
         return {ActionKind::Encode,
                 target,
                 {},
                 item.at(2).get<std::string>(),
-                Bytes(item.at(3).get<std::int64_t>())};
+                Bytes(integerOf<std::int64_t>(item.at(3)))};
     if (kind == "d" && item.size() == 2) return {ActionKind::Decode, target, {}, {}, {}};
     throw std::invalid_argument("'" + kind + "' with " + std::to_string(item.size()) +
                                 " fields is no action of this version");
@@ -65,12 +69,12 @@ json layoutJson(const AddressLayout& layout) {
 
 AddressLayout parseLayout(const json& item) {
     AddressLayout layout;
-    layout.arena = Bytes(item.at("arena_bytes").get<std::int64_t>());
+    layout.arena = Bytes(integerOf<std::int64_t>(item.at("arena_bytes")));
     for (const auto& [storage, offset] : item.at("constants").items())
-        layout.constants[std::stoi(storage)] = Bytes(offset.get<std::int64_t>());
+        layout.constants[integerOf<std::int32_t>(storage)] = Bytes(integerOf<std::int64_t>(offset));
     for (const json& row : item.at("offsets")) {
         auto& offsets = layout.offsets.emplace_back();
-        for (const json& offset : row) offsets.emplace_back(offset.get<std::int64_t>());
+        for (const json& offset : row) offsets.emplace_back(integerOf<std::int64_t>(offset));
     }
     return layout;
 }
@@ -79,18 +83,18 @@ Plan parseDocument(const json& document) {
     Plan plan;
     const json& graph = document.at("graph");
     plan.fingerprint = graph.at("fingerprint").get<std::string>();
-    plan.ops = graph.at("ops").get<std::int64_t>();
-    plan.storages = graph.at("storages").get<std::int64_t>();
+    plan.ops = integerOf<std::int64_t>(graph.at("ops"));
+    plan.storages = integerOf<std::int64_t>(graph.at("storages"));
     plan.planner = document.at("planner").get<std::string>();
     plan.options = document.at("options").get<std::map<std::string, std::string>>();
-    plan.seed = document.at("seed").get<std::uint64_t>();
-    plan.budget = Bytes(document.at("budget_bytes").get<std::int64_t>());
+    plan.seed = integerOf<std::uint64_t>(document.at("seed"));
+    plan.budget = Bytes(integerOf<std::int64_t>(document.at("budget_bytes")));
     const json& predicted = document.at("predicted");
-    plan.predictedPeak = Bytes(predicted.at("peak_bytes").get<std::int64_t>());
-    plan.predictedTime = Nanoseconds(predicted.at("time_ns").get<std::int64_t>());
+    plan.predictedPeak = Bytes(integerOf<std::int64_t>(predicted.at("peak_bytes")));
+    plan.predictedTime = Nanoseconds(integerOf<std::int64_t>(predicted.at("time_ns")));
     plan.overhead = predicted.at("overhead").get<double>();
     if (const json& bound = predicted.at("lower_bound_ns"); !bound.is_null())
-        plan.lowerBound = Nanoseconds(bound.get<std::int64_t>());
+        plan.lowerBound = Nanoseconds(integerOf<std::int64_t>(bound));
     const json& schedule = document.at("schedule");
     plan.schedule.reserve(schedule.size());
     for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -102,7 +106,7 @@ Plan parseDocument(const json& document) {
         }
     }
     for (const auto& [op, name] : document.at("implementations").items())
-        plan.implementations[std::stoi(op)] = name.get<std::string>();
+        plan.implementations[integerOf<std::int32_t>(op)] = name.get<std::string>();
     const auto costs = document.at("costs").get<std::string>();
     if (costs != "captured" && costs != "measured")
         throw std::invalid_argument("costs must be 'captured' or 'measured', not '" + costs + "'");
@@ -148,7 +152,7 @@ Result<Plan> parsePlan(const std::string& text) {
         if (!document.is_object() || document.value("format", "") != "highwater-plan")
             return badInput("this is no Highwater plan",
                             "plans are written by 'highwater plan … -o F.plan.json'");
-        if (const int version = document.value("version", 0); version != kPlanVersion)
+        if (const int version = integerAt(document, "version", 0); version != kPlanVersion)
             return badInput(
                 "the plan has version " + std::to_string(version) +
                     ", this program reads version " + std::to_string(kPlanVersion),

@@ -190,6 +190,10 @@ TEST(Menu, SaysWhatIsWrongWithIt) {
     }
     EXPECT_FALSE(parseMenu("{", relu.graph));
     EXPECT_FALSE(parseMenu("{}", relu.graph));
+    EXPECT_FALSE(parseMenu(R"({"format": "highwater-menu", "version": 6e47})", relu.graph));
+    EXPECT_FALSE(parseMenu(document(R"({"op": 2, "name": "a", "kind": "algorithm",
+        "time_ns": 18446744073709551615, "workspace_bytes": 0})"),
+                           relu.graph));
     EXPECT_FALSE(parseMenu(R"({"format": "highwater-menu", "version": 1, "implementations": 3})",
                            relu.graph));
     const auto newer = parseMenu(R"({"format": "highwater-menu", "version": 2})", relu.graph);

@@ -67,6 +67,18 @@ TEST(PlanFile, NamesWhatIsWrong) {
     EXPECT_NE(broken("highwater-plan", "other-plan").find("no Highwater plan"), std::string::npos);
     EXPECT_NE(broken("\"measured\"", "\"guessed\"").find("guessed"), std::string::npos);
     EXPECT_NE(broken("[\"f\",3]", "[\"f\",\"three\"]").find("schedule entry 2"), std::string::npos);
+    // A number that an integer cannot hold is refused, not wrapped to another storage.
+    for (const char* number : {"4294967299", "-2147483649", "3.5", "6.7e47", "true"})
+        EXPECT_NE(broken("[\"f\",3]", std::string("[\"f\",") + number + "]")
+                      .find(std::string(number).substr(0, 3)),
+                  std::string::npos)
+            << number;
+    for (const char* version : {"66666666666666666666666666666666", "-1e300", "0.5"})
+        EXPECT_NE(broken("\"version\": 1", std::string("\"version\": ") + version).find("malformed"),
+                  std::string::npos)
+            << version;
+    EXPECT_NE(broken("\"5\":\"direct\"", "\"5x\":\"direct\"").find("'5x'"), std::string::npos);
+    EXPECT_EQ(broken("[\"f\",3]", "[\"f\",3.0]"), "accepted");
 }
 
 TEST(PlanFile, WritesWholeFilesOrNone) {
