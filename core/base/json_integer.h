@@ -30,9 +30,9 @@ Integer integerOf(const nlohmann::json& value) {
             std::in_range<Integer>(static_cast<std::int64_t>(number)))
             return static_cast<Integer>(number);
     }
-    throw std::invalid_argument(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)
-                                    .substr(0, 60) +
-                                " is no whole number, or out of range");
+    throw std::invalid_argument(
+        value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).substr(0, 60) +
+        " is no whole number, or out of range");
 }
 
 /// The integer that the whole of `text` writes in decimal. Throws as above.

@@ -74,8 +74,9 @@ TEST(PlanFile, NamesWhatIsWrong) {
                   std::string::npos)
             << number;
     for (const char* version : {"66666666666666666666666666666666", "-1e300", "0.5"})
-        EXPECT_NE(broken("\"version\": 1", std::string("\"version\": ") + version).find("malformed"),
-                  std::string::npos)
+        EXPECT_NE(
+            broken("\"version\": 1", std::string("\"version\": ") + version).find("malformed"),
+            std::string::npos)
             << version;
     EXPECT_NE(broken("\"5\":\"direct\"", "\"5x\":\"direct\"").find("'5x'"), std::string::npos);
     EXPECT_EQ(broken("[\"f\",3]", "[\"f\",3.0]"), "accepted");
