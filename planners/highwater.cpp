@@ -12,6 +12,7 @@
 
 #include "planners/annealing.h"
 #include "planners/approach.h"
+#include "planners/chen.h"
 #include "planners/cut_relaxation.h"
 #include "planners/dtr.h"
 #include "planners/lookahead.h"
@@ -29,6 +30,7 @@ constexpr std::size_t kMostCuts = 4;
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
 constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach
+constexpr int kThrashing = 4;  // times the baseline's time: a walk that gets there leads nowhere
 constexpr std::size_t kPoolSize = 64;          // candidates that are kept
 constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
@@ -125,26 +127,40 @@ private:
 
     // Step 1.
     void greedy() {
-        bool fits = false;
-        for (const Distance distance : {Distance::Root, Distance::Full, Distance::None}) {
-            if (progress_.cancelled()) return;
-            StageJudge judge(model_, request_.budget);
-            lookahead(judge, distance, {}, [&] { return stopped(); });
-            judge.trim();
-            offer(judge);
-            if (judge.overflow() == Bytes(0)) {
-                if (firstOnly_) return;
-                fits = true;
-            }
-        }
-        if (fits) return;
-        const Proposal runtime =
-            Dtr(DtrHeuristic::EqClass).plan(graph_, request_, {progress_.cancelled});
-        if (runtime.status != PlanStatus::Ok) return;
+        bool fits = offer(Distance::Root);
+        const auto enough = [&] { return stopped() || (firstOnly_ && fits); };
+        if (!enough()) fits |= offer(ChenGreedy());
+        for (const Distance distance : {Distance::Full, Distance::None})
+            if (!enough()) fits |= offer(distance);
+        if (!fits) offer(Dtr(DtrHeuristic::EqClass));
+    }
+
+    bool offer(Distance distance) {
         StageJudge judge(model_, request_.budget);
-        judge.load(runtime.schedule);
+        walk(judge, distance);
+        return judge.overflow() == Bytes(0);
+    }
+
+    void walk(StageJudge& judge, Distance distance) {
+        lookahead(judge, distance, {},
+                  [&] { return stopped() || judge.time() > graph_.totalTime() * kThrashing; });
         judge.trim();
         offer(judge);
+    }
+
+    // What a planner of the literature makes of it, where that keeps the budget.
+    bool offer(const Planner& planner) {
+        PlanRequest request = request_;
+        request.options.clear();
+        request.workLimit.reset();
+        if (request.timeLimitSeconds) request.timeLimitSeconds = std::max(0.1, left());
+        const Proposal proposal = planner.plan(graph_, request, {progress_.cancelled});
+        if (proposal.status != PlanStatus::Ok) return false;
+        StageJudge judge(model_, request_.budget);
+        judge.load(proposal.schedule);
+        judge.trim();
+        offer(judge);
+        return judge.overflow() == Bytes(0);
     }
 
     // Step 2.
@@ -173,11 +189,7 @@ private:
             offer(judge);
             const StageIndex worst = judge.highestStage();
             const bool fits = judge.overflow() == Bytes(0);
-            if (!fits) {
-                lookahead(judge, Distance::Root, {}, [&] { return stopped(); });
-                judge.trim();
-                offer(judge);
-            }
+            if (!fits) walk(judge, Distance::Root);
             const auto at = std::lower_bound(cuts.begin(), cuts.end(), worst);
             if (fits || (at != cuts.end() && *at == worst)) return;
             cuts.insert(at, worst);
@@ -325,7 +337,8 @@ private:
     // Approaches the budget again and again in different ways, from what the relaxations would
     // keep and from all.
     void explore(std::size_t lane, StageJudge& judge, Annealing& annealing, const Allowance& all,
-                 Found& found) const {
+                 Found& found) {
+        const Candidate known = leader();
         const auto movesOfOne = kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
         const bool alone = lane == kThreads && rounds_ == 0;  // beside the relaxations
         std::int64_t used = 0;
@@ -342,7 +355,21 @@ private:
             note(annealing, found);
             if (found.plans.back().fits() && proven(found.plans.back().time)) break;
             if (alone && relaxationsDone_ && !request_.workLimit) break;
+            if (!small() && farFrom(known, found.plans.back())) {  // more time than there is
+                judge.load(known.table);
+                annealing.forget();
+                anneal(annealing, {5e-4, 2e-5}, all.rest(used, INT64_MAX), found);
+                break;
+            }
         }
+    }
+
+    Candidate leader() {
+        const std::lock_guard lock(mutex_);
+        return *std::min_element(pool_.begin(), pool_.end());
+    }
+    static bool farFrom(const Candidate& known, const Candidate& made) {
+        return known.fits() && (!made.fits() || made.time.count() > known.time.count() * 1.1);
     }
 
     std::uint64_t seed(std::size_t thread) const {

@@ -7,7 +7,8 @@ namespace hw::planners {
 
 /// Our own planner: near-optimal plans with a proven bound, within seconds.
 ///
-/// 1. A greedy plan with the future known (lookahead.h), in three flavours.
+/// 1. First plans: greedy ones with the future known (lookahead.h), in three flavours, and Chen's
+///    segments (chen.h), which keep small budgets at which a greedy walk would thrash.
 /// 2. Cut relaxations (cut_relaxation.h): one cut at the highest stage of the unconstrained plan,
 ///    then further cuts where the plan that they suggest still exceeds the budget. Each gives a
 ///    lower bound on the time of any plan, and the items to keep; the best bound counts.

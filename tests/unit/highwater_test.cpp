@@ -12,6 +12,7 @@
 // tables.
 #include <gtest/gtest.h>
 
+#include "bench/networks.h"
 #include "planners/checkmate_program.h"
 #include "planners/cut_relaxation.h"
 #include "planners/planner.h"
@@ -247,6 +248,25 @@ TEST(Highwater, TheFirstPlanKeepsTheBudgetAndClaimsNoBound) {
         }
     }
     EXPECT_GT(planned, 40);
+}
+
+// At small budgets a walk with the future known can thrash where segments do not.
+TEST(Highwater, TheFirstPlanKeepsUpWithSegments) {
+    bench::LstmNetwork network;
+    network.steps = 60, network.layers = 2, network.units = 64, network.classes = 50;
+    const TrainingGraph graph = generate(network);
+    const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
+    for (const int percent : {30, 20, 15}) {
+        PlanRequest request;
+        request.budget = Bytes(peak.count() * percent / 100);
+        const auto segments = planWith("chen-greedy", graph, request);
+        request.options["search"] = "first";
+        const auto first = planWith("highwater", graph, request);
+        ASSERT_TRUE(segments && first);
+        ASSERT_EQ(segments->status, PlanStatus::Ok) << percent;
+        ASSERT_EQ(first->status, PlanStatus::Ok) << percent;
+        EXPECT_LE(first->overhead, 1.2 * segments->overhead) << percent;
+    }
 }
 
 }  // namespace
