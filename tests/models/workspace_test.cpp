@@ -53,6 +53,32 @@ TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
     EXPECT_EQ(workspace.frontier(QStringLiteral("dtr:eqclass")).size(), 2U);
 }
 
+TEST(Workspace, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
+    HW_NEED_LOG("unet");
+    Workspace workspace;
+    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    workspace.selectPlanners({QStringLiteral("dtr:eqclass")});
+    workspace.placeBudget(0.7);
+    ASSERT_TRUE(workspace.planNow());
+    const PlanPointer dtr = workspace.activePlan();
+    ASSERT_TRUE(dtr);
+    EXPECT_FALSE(workspace.gap(dtr)) << "nobody has proven anything yet";
+    workspace.selectPlanners({QStringLiteral("highwater")});
+    ASSERT_TRUE(workspace.planNow());
+    const std::vector<PlanPointer> ours = workspace.frontier(QStringLiteral("highwater"));
+    ASSERT_EQ(ours.size(), 1U);
+    if (!ours[0]->lowerBound) GTEST_SKIP() << "a build without HiGHS proves no bounds";
+    ASSERT_TRUE(workspace.gap(dtr));
+    EXPECT_NEAR(*workspace.gap(dtr) - *workspace.gap(ours[0]), dtr->overhead - ours[0]->overhead,
+                1e-9);
+    workspace.selectPlanners({QStringLiteral("chen-greedy")});
+    workspace.placeBudget(0.9);
+    ASSERT_TRUE(workspace.planNow());
+    ASSERT_EQ(workspace.frontier(QStringLiteral("chen-greedy")).size(), 1U);
+    EXPECT_FALSE(workspace.gap(workspace.frontier(QStringLiteral("chen-greedy"))[0]))
+        << "more memory may be faster than what was proven for less";
+}
+
 TEST(Workspace, BelowTheFloorNothingIsPlanned) {
     HW_NEED_LOG("unet");
     Workspace workspace;

@@ -140,8 +140,10 @@ QString CompareModel::text(const Workspace::Row& row, Column column) const {
         case Overhead:
             return plan.ok() ? overheadText(plan.overhead)
                              : toQString(planners::planStatusName(plan.status));
-        case Gap:
-            return plan.gap ? QString::number(*plan.gap * 100, 'f', 2) : kAbsent;
+        case Gap: {
+            const std::optional<double> gap = workspace_.gap(row.plan);
+            return gap ? QString::number(*gap * 100, 'f', 2) : kAbsent;
+        }
         case PlanningTime: {
             const std::optional<double> seconds = workspace_.planningSeconds(row.plan);
             return seconds ? secondsText(*seconds) : kAbsent;
@@ -172,7 +174,7 @@ QVariant CompareModel::sortKey(const Workspace::Row& row, Column column) const {
         case Overhead:
             return plan.ok() ? plan.overhead : kLast;
         case Gap:
-            return plan.gap.value_or(kLast);
+            return workspace_.gap(row.plan).value_or(kLast);
         case PlanningTime:
             return workspace_.planningSeconds(row.plan).value_or(kLast);
         case MeasuredPeak:

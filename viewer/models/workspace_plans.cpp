@@ -190,6 +190,22 @@ std::vector<Workspace::Row> Workspace::rows() const {
     return rows;
 }
 
+std::optional<double> Workspace::gap(const PlanPointer& plan) const {
+    if (!plan->ok()) return std::nullopt;
+    if (!plan->header.implementations.empty()) return plan->gap;  // bounds are of the captured ops
+    std::optional<core::Nanoseconds> best = plan->lowerBound;
+    const auto consider = [&](const PlanPointer& other) {
+        if (other && other->lowerBound && other->budget >= plan->budget &&
+            other->header.implementations.empty())
+            best = std::max(best.value_or(core::Nanoseconds(0)), *other->lowerBound);
+    };
+    for (const auto& [key, other] : plans_) consider(other);
+    for (const PlanPointer& other : document_->plans) consider(other);
+    for (const PlanPointer& other : files_) consider(other);
+    if (!best) return std::nullopt;
+    return std::max(0.0, plan->overhead - ratio(*best, document_->judged.time));
+}
+
 std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const {
     if (plan->solveSeconds) return plan->solveSeconds;
     const auto found = plans_.find({plan->planner, plan->budget.count()});

@@ -71,6 +71,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare"
     connect(table_, &TableView::activated, this, pick);
     connect(&workspace, &Workspace::documentChanged, this, &ComparePanel::updateFigures);
     connect(&workspace, &Workspace::activePlanChanged, this, &ComparePanel::updateFigures);
+    connect(&workspace, &Workspace::plansChanged, this, &ComparePanel::updateFigures);
     connect(model_, &QAbstractItemModel::dataChanged, table_, &TableView::fitColumns);
     updateFigures();
 }
@@ -150,8 +151,8 @@ void ComparePanel::writeFigures() {
                          time.text(plan->time));
     figures_[2]->setText(
         tr("%1 of %2 ops").arg(plan->recomputedOps).arg(document->graph.ops.size()));
-    figures_[3]->setText(plan->gap ? QStringLiteral("≤ ") + percentText(*plan->gap, 2)
-                                   : tr("no bound yet"));
+    const std::optional<double> gap = workspace().gap(plan);
+    figures_[3]->setText(gap ? QStringLiteral("≤ ") + percentText(*gap, 2) : tr("no bound yet"));
 }
 
 void ComparePanel::applyTheme() {

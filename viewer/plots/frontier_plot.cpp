@@ -22,18 +22,18 @@ QString floorText(const Document& document) {
     return FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
 }
 
-// Above the axis, right of the edge of what is impossible, where the budget's line does not cross
-// it; otherwise within what is shaded, or right of that line.
-QRectF floorLabelBox(const QString& text, double edge, double axis, double budget, double left) {
-    const double width = QFontMetricsF(uiFont(kAxisPixels)).horizontalAdvance(text) + 4;
-    const QRectF box(edge + 6, axis - 19, width, 16);
-    const auto crossed = [budget](const QRectF& at) {
-        return budget > at.left() - 3 && budget < at.right() + 3;
-    };
-    if (!crossed(box)) return box;
-    const QRectF shaded(edge - 6 - width, box.top(), width, box.height());
-    if (shaded.left() >= left && !crossed(shaded)) return shaded;
-    return box.translated(budget + 6 - box.left(), 0);
+// Along the edge of what is impossible, read from below: within what is shaded where there is room,
+// otherwise right of it; in any case beside the budget's line.
+QRectF floorLabelBox(const QString& text, double edge, double budget, const QRectF& area) {
+    const QFontMetricsF metrics(uiFont(kAxisPixels));
+    const double breadth = metrics.height() + 2;
+    const QSizeF size(breadth,
+                      std::min(metrics.horizontalAdvance(text) + 4, area.height() - 2 * kTop));
+    const QRectF shaded(QPointF(edge - breadth - 2, area.center().y() - size.height() / 2), size);
+    if (shaded.left() >= area.left()) return shaded;
+    const QRectF beside = shaded.translated(breadth + 4, 0);
+    const bool crossed = budget > beside.left() - 3 && budget < beside.right() + 3;
+    return crossed ? beside.translated(budget + 4 - beside.left(), 0) : beside;
 }
 }  // namespace
 
@@ -153,6 +153,14 @@ PlanPointer FrontierPlot::planAt(const QPointF& pixel) const {
     return nearest;
 }
 
+bool FrontierPlot::planWithin(const QRectF& box) const {
+    return std::any_of(curves_.begin(), curves_.end(), [&](const Curve& curve) {
+        return std::any_of(curve.points.begin(), curve.points.end(), [&](const PlanPointer& plan) {
+            return box.contains(pixelOf(*plan));
+        });
+    });
+}
+
 void FrontierPlot::mousePressEvent(QMouseEvent* event) {
     Plot::mousePressEvent(event);
     if (!workspace_.document() || event->button() != Qt::LeftButton) return;
@@ -189,10 +197,7 @@ void FrontierMarks::draw(QCPPainter* painter) {
     if (background_) return drawInfeasible(painter);
     drawBudget(painter);
     drawFloorLabel(painter);
-    std::vector<QRectF> taken = drawLabels(painter);
-    const Document& document = *frontier_.workspace_.document();
-    taken.push_back(floorLabelAt(floorText(document)));
-    drawActive(painter, taken);
+    drawActive(painter, drawLabels(painter));
 }
 
 void FrontierMarks::drawInfeasible(QCPPainter* painter) {
@@ -212,9 +217,8 @@ QRectF FrontierMarks::floorLabelAt(const QString& text) const {
     const Document& document = *frontier_.workspace_.document();
     return floorLabelBox(
         text, frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100),
-        frontier_.yAxis->coordToPixel(0),
         frontier_.xAxis->coordToPixel(frontier_.workspace_.budgetRatio() * 100),
-        frontier_.axisRect()->left());
+        frontier_.axisRect()->rect());
 }
 
 void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
@@ -227,7 +231,14 @@ void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     const QRectF box = floorLabelAt(text);
     if (box.left() > edge) painter->fillRect(box, theme().panel);
     painter->setPen(theme().alert);
-    painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
+    painter->save();
+    painter->translate(box.bottomLeft());
+    painter->rotate(-90);
+    const QRectF turned(0, 0, box.height(), box.width());
+    painter->drawText(
+        turned, Qt::AlignCenter,
+        QFontMetricsF(painter->font()).elidedText(text, Qt::ElideRight, box.height()));
+    painter->restore();
 }
 
 void FrontierMarks::drawBudget(QCPPainter* painter) {
@@ -259,7 +270,8 @@ void FrontierMarks::drawActive(QCPPainter* painter, const std::vector<QRectF>& t
         box = QRectF(corner, QSizeF(width, 16));
         if (area.contains(box) &&
             std::none_of(taken.begin(), taken.end(),
-                         [&](const QRectF& other) { return other.intersects(box); }))
+                         [&](const QRectF& other) { return other.intersects(box); }) &&
+            !frontier_.planWithin(box))
             break;
     }
     painter->setPen(theme().text);
@@ -272,7 +284,7 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     const QRectF area = frontier_.axisRect()->rect();
     painter->setFont(uiFont(kAxisPixels, true));
     const QFontMetricsF metrics(painter->font());
-    std::vector<QRectF> taken;
+    std::vector<QRectF> taken{floorLabelAt(floorText(*frontier_.workspace_.document()))};
     if (const PlanPointer& active = frontier_.workspace_.activePlan(); active && active->ok())
         taken.emplace_back(frontier_.pixelOf(*active) - QPointF(8, 8), QSizeF(16, 16));
     std::vector<QPointF> points;
@@ -325,7 +337,7 @@ void FrontierMarks::drawBoundLabel(QCPPainter* painter, std::vector<QRectF>& tak
     const QFontMetricsF metrics(painter->font());
     const QString text = FrontierPlot::tr("proven lower bound");
     const QSizeF size(metrics.horizontalAdvance(text) + 4, metrics.height());
-    const double floor = frontier_.yAxis->coordToPixel(0) - 20;
+    const double floor = frontier_.yAxis->coordToPixel(0) - 2;
     for (auto at = frontier_.bound_.begin(); at != frontier_.bound_.end(); ++at) {
         const double left = frontier_.xAxis->coordToPixel(at->first) + 6;
         double top = 0;  // under the bound all along the text

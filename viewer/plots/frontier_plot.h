@@ -52,6 +52,7 @@ public:
     bool boundDrawn() const { return bound_.size() > 1; }
     /// The plan whose point is within reach of the pixel; null where there is none.
     PlanPointer planAt(const QPointF& pixel) const;
+    bool planWithin(const QRectF& box) const;
 
 signals:
     void planClicked(const hw::viewer::PlanPointer& plan);

@@ -158,7 +158,7 @@ void TreemapView::paintEvent(QPaintEvent*) {
     const QFontMetricsF bold(painter.font());
     painter.drawText(
         head, Qt::AlignTop | Qt::AlignLeft,
-        bold.elidedText(QStringLiteral("%1 · %2").arg(name_, document_->size.text(set_.total)),
+        bold.elidedText(QStringLiteral("%1 · %2").arg(document_->size.text(set_.total), name_),
                         Qt::ElideRight, head.width()));
     painter.setFont(uiFont(kAxisPixels));
     painter.setPen(theme().muted);
