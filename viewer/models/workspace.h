@@ -122,8 +122,9 @@ public:
     };
     std::vector<Row> rows() const;
 
-    /// How far it may be from the fastest plan at its budget, as a share of the baseline's time: the
-    /// distance to the best lower bound that any planner proved for that budget or a larger one.
+    /// How far it may be from the fastest plan at its budget, as a share of the baseline's time:
+    /// the distance to the best lower bound that any planner proved for that budget or a larger
+    /// one.
     std::optional<double> gap(const PlanPointer& plan) const;
     /// How long planning took: the plan's own figure, or that of the same plan made here.
     std::optional<double> planningSeconds(const PlanPointer& plan) const;

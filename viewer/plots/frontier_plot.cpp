@@ -155,9 +155,8 @@ PlanPointer FrontierPlot::planAt(const QPointF& pixel) const {
 
 bool FrontierPlot::planWithin(const QRectF& box) const {
     return std::any_of(curves_.begin(), curves_.end(), [&](const Curve& curve) {
-        return std::any_of(curve.points.begin(), curve.points.end(), [&](const PlanPointer& plan) {
-            return box.contains(pixelOf(*plan));
-        });
+        return std::any_of(curve.points.begin(), curve.points.end(),
+                           [&](const PlanPointer& plan) { return box.contains(pixelOf(*plan)); });
     });
 }
 
