@@ -54,6 +54,11 @@ private:
         bool loading = false;  // inside the data loader
     };
 
+    struct Live {
+        std::int64_t storage = 0;
+        Phase phase = Phase::Unknown;  // in which it was allocated
+    };
+
     // --- first pass: the file's order
 
     void describe(const KinetoDevice& device) {
@@ -222,7 +227,23 @@ private:
         if (row.external && opOf_) opOf_->emplace(*row.external, made.id);
         Span span = opened(row, outer);
         span.op = made.id, span.layer = made.layer, span.phase = made.phase;
+        if (made.phase != Phase::Unknown) phase_ = made.phase;
         open.push_back(span);
+    }
+
+    // What an allocation was for, by the phases in which it begins and ends.
+    static Category categoryOf(Phase begin, std::optional<Phase> end) {
+        switch (begin) {
+            case Phase::Forward:
+                if (!end) return Category::Unknown;
+                return end == Phase::Forward ? Category::Temporary : Category::Activation;
+            case Phase::Backward:
+                return end == Phase::Backward ? Category::Temporary : Category::Gradient;
+            case Phase::Optimizer:
+                return end ? Category::Temporary : Category::OptimizerState;
+            default:
+                return Category::Unknown;
+        }
     }
 
     void memory(const KinetoRow& row, const Span* outer) {
@@ -241,6 +262,7 @@ private:
         }
         writer_.memory(event);
         ++memoryEvents_;
+        if (outer && outer->phase != Phase::Unknown) phase_ = outer->phase;
         if (row.address) lifetime(row, event, outer);
     }
 
@@ -251,7 +273,8 @@ private:
         const auto at = live.find(*row.address);
         if (event.bytes < Bytes(0)) {
             if (at == live.end()) return;  // allocated before the trace
-            writer_.require(session_.setFreed(at->second, *event.seq));
+            writer_.require(session_.setFreed(at->second.storage, *event.seq));
+            categorize(at->second, phase_);
             live.erase(at);
             return;
         }
@@ -263,7 +286,13 @@ private:
         storage.allocSeq = *event.seq;
         storage.address = row.address;
         writer_.require(session_.insert(storage));
-        live[*row.address] = storage.id;
+        live[*row.address] = {storage.id, phase_};
+    }
+    void categorize(const Live& live, std::optional<Phase> end) {
+        if (const Category category = categoryOf(live.phase, end); category != Category::Unknown) {
+            writer_.require(session_.setCategory(live.storage, category, std::nullopt));
+            ++deduced_;
+        }
     }
     // Bytes of a device whose events have no totals. It starts so high that no release makes it
     // negative.
@@ -300,6 +329,8 @@ private:
         writer_.require(session_.insert(process));
         writer_.require(session_.setMeta(
             "no_step", "a Kineto trace names ops and sizes, but not which tensors an op reads"));
+        for (const auto& [device, live] : live_)
+            for (const auto& [address, storage] : live) categorize(storage, std::nullopt);
         stateGaps(stopped);
     }
 
@@ -318,6 +349,10 @@ private:
             writer_.gap("lifetimes", std::to_string(memoryEvents_ - addressed_) +
                                          " [memory] events have no address: which free ends which "
                                          "allocation is unknown");
+        if (deduced_ > 0)
+            writer_.gap("categories",
+                        "the trace has none: they are deduced from the phases in which memory is "
+                        "taken and given back; what was there before has none");
         if (stacks_)
             writer_.gap("layers", "the trace names no modules: layers are Python call stacks");
         if (unlaunched_ > 0)
@@ -339,7 +374,9 @@ private:
     std::unordered_map<std::int64_t, bool> autogradThreads_;
     std::unordered_map<std::int64_t, std::int64_t> layerOfSequence_;
     std::unordered_map<std::int64_t, std::int64_t> levels_;  // device
-    std::unordered_map<std::int64_t, std::unordered_map<std::int64_t, std::int64_t>> live_;
+    std::unordered_map<std::int64_t, std::unordered_map<std::int64_t, Live>> live_;
+    Phase phase_ = Phase::Unknown;  // of the op that was last seen
+    std::int64_t deduced_ = 0;      // categories
     std::optional<std::int64_t> pid_;
     std::int64_t rank_ = 0, seq_ = 0, ops_ = 0, storages_ = 0;
     std::int64_t staged_ = 0, unreadable_ = 0, memoryEvents_ = 0, addressed_ = 0, unlaunched_ = 0;
@@ -352,51 +389,6 @@ Status importKineto(TextSource& source, Session& session,
                     std::unordered_map<std::int64_t, std::int64_t>* opOf) {
     return importing("Kineto trace", kHint,
                      [&] { return KinetoImporter(source, session, opOf).run(); });
-}
-
-std::vector<std::pair<std::string, std::string>> modulesOf(const std::string& hierarchy) {
-    std::vector<std::pair<std::string, std::string>> modules;
-    std::string name, type;
-    int inside = 0;
-    bool method = false;
-    const auto end = [&] {
-        if (!name.empty() && name != "TOP" && name != "SELF") modules.emplace_back(name, type);
-        name.clear(), type.clear(), method = false;
-    };
-    for (const char c : hierarchy) {
-        if (c == '(')
-            ++inside;
-        else if (c == ')')
-            inside = std::max(0, inside - 1);
-        else if (inside > 0)
-            type += c;
-        else if (c == '.')
-            end();
-        else if (c == ':')
-            method = true;
-        else if (!method)
-            name += c;
-    }
-    end();
-    return modules;
-}
-
-std::vector<std::string> framesOf(const std::string& callStack) {
-    std::vector<std::string> frames;
-    std::string_view rest = callStack;
-    while (!rest.empty()) {
-        const std::size_t cut = std::min(rest.find(';'), rest.size());
-        std::string_view frame = rest.substr(0, cut);
-        rest.remove_prefix(std::min(cut + 1, rest.size()));
-        const std::size_t bracket = std::min(frame.find('('), frame.size());
-        if (const std::size_t slash = frame.rfind('/', bracket); slash != std::string_view::npos)
-            frame.remove_prefix(slash + 1);
-        // Every module is called through it: it says nothing.
-        if (!frame.empty() && frame.find("_call_impl") == std::string_view::npos)
-            frames.emplace_back(frame);
-    }
-    std::reverse(frames.begin(), frames.end());
-    return frames;
 }
 
 }  // namespace hw::core

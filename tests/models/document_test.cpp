@@ -7,6 +7,7 @@
 
 #include "core/plan/plan.h"
 #include "tests/models/test_graphs.h"
+#include "viewer/models/recorded_curve.h"
 
 namespace hw::viewer {
 namespace {
@@ -52,6 +53,38 @@ TEST(Document, LoadsALogAndAPlanForIt) {
     const auto foreign = loadPlan(**other, file);
     ASSERT_FALSE(foreign);
     EXPECT_EQ(foreign.error().code, core::ErrorCode::BadInput);
+}
+
+TEST(RecordedCurve, StacksWhatStoragesAccountFor) {
+    core::RecordedMemory memory;
+    const auto storage = [&](std::int64_t bytes, core::Category category) {
+        core::Storage& made = memory.graph.storages.emplace_back();
+        made.bytes = core::Bytes(bytes), made.category = category;
+    };
+    storage(100, core::Category::Activation);
+    storage(40, core::Category::Temporary);
+    storage(900, core::Category::Gradient);  // more than the allocator counts
+    const std::int64_t levels[] = {1000, 1100, 1140, 1100, 800};
+    for (int i = 0; i < 5; ++i)
+        memory.moments.push_back({core::Nanoseconds(10 * i), core::Bytes(levels[i]), core::kNone});
+    memory.residences = {{0, 1, 3}, {1, 2, 2}, {2, 4, 4}};
+    const StepCurve curve = recordedCurve(memory);
+    ASSERT_EQ(curve.moments.size(), 5U);
+    const auto bytes = [&](std::size_t moment, core::Category category) {
+        return curve.moments[moment].byCategory[static_cast<std::size_t>(category)].count();
+    };
+    EXPECT_EQ(bytes(0, core::Category::Unknown), 1000);
+    EXPECT_EQ(bytes(2, core::Category::Activation), 100);
+    EXPECT_EQ(bytes(2, core::Category::Temporary), 40);
+    EXPECT_EQ(bytes(2, core::Category::Unknown), 1000);
+    EXPECT_EQ(bytes(3, core::Category::Temporary), 0);
+    EXPECT_EQ(bytes(4, core::Category::Gradient), 800);
+    for (const Moment& moment : curve.moments) {
+        core::Bytes sum;
+        for (const core::Bytes part : moment.byCategory) sum += part;
+        EXPECT_EQ(sum, moment.total);
+    }
+    EXPECT_EQ(curve.peakMoment, 2U);
 }
 
 TEST(Document, ABoundHoldsForTheCostsThatItWasProvenWith) {

@@ -119,6 +119,40 @@ TEST_F(Kineto, TodaysFormHasModulesPhasesAndFractions) {
     EXPECT_FALSE(hasGap(*session, "end"));
 }
 
+TEST_F(Kineto, CategoriesAreDeducedFromThePhasesOfALifetime) {
+    std::string events;
+    const auto op = [&](const std::string& name, int begin, int duration) {
+        events += R"({"ph":"X","cat":"cpu_op","tid":1,"name":")" + name + R"(","ts":)" +
+                  std::to_string(begin) + R"(,"dur":)" + std::to_string(duration) + "},\n";
+    };
+    const auto memory = [&](int at, int address, int bytes) {
+        events += R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","tid":1,"ts":)" +
+                  std::to_string(at) + R"(,"args":{"Device Type":1,"Device Id":0,"Addr":)" +
+                  std::to_string(address) + R"(,"Bytes":)" + std::to_string(bytes) +
+                  R"(,"Total Allocated":4096}},)" + "\n";
+    };
+    memory(5, 9, 100);  // before any op: nothing tells what for
+    op("aten::linear", 10, 20);
+    memory(11, 1, 101), memory(12, 2, 102);
+    memory(35, 2, -102);  // between ops, still forward
+    op("autograd::engine::evaluate_function: AddmmBackward0", 50, 40);
+    memory(51, 3, 103), memory(52, 4, 104), memory(60, 1, -101), memory(61, 4, -104);
+    op("Optimizer.step#SGD.step", 99, 0);  // an annotation of 2021
+    events += R"({"ph":"X","cat":"user_annotation","name":"Optimizer.step#SGD.step","tid":1,)"
+              R"("ts":100,"dur":20},)";
+    op("aten::add_", 101, 10);
+    memory(102, 5, 105), memory(103, 6, 106), memory(104, 6, -106), memory(105, 3, -103);
+    events.resize(events.find_last_of(','));
+    auto session = import(R"({"traceEvents":[)" + events + "]}");
+    ASSERT_TRUE(session) << session.error().what;
+    EXPECT_EQ(text(*session,
+                   "SELECT group_concat(bytes || ' ' || category, ', ') FROM "
+                   "(SELECT * FROM storages ORDER BY bytes)"),
+              "100 unknown, 101 activation, 102 temporary, 103 gradient, 104 temporary, "
+              "105 optimizer state, 106 temporary");
+    EXPECT_TRUE(hasGap(*session, "categories")) << "they are no fact of the trace";
+}
+
 TEST_F(Kineto, ACutTraceIsImportedAsFarAsItGoes) {
     const std::string whole = kToday;
     int partial = 0;
