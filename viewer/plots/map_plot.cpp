@@ -155,10 +155,17 @@ QString MapPlot::title() const {
     if (!map_) return {};
     const SizeUnit& size = document_->size;
     const QString wasted = percentText(map_->wasted(), 1);
-    if (map_->recorded)
-        return tr("recorded addresses · most live %1 · touched %2 · %3 of it free at the peak · "
-                  "longest hole %4")
-            .arg(size.text(map_->livePeak), size.text(map_->span), wasted, size.text(map_->hole));
+    if (map_->recorded) {
+        QString text =
+            tr("recorded addresses · most live %1 · touched %2 · %3 of it free at the peak · "
+               "longest hole %4")
+                .arg(size.text(map_->livePeak), size.text(map_->span), wasted,
+                     size.text(map_->hole));
+        const core::Bytes elsewhere = document_->peak() - map_->livePeak;
+        if (ratio(elsewhere, document_->peak()) > 0.01)
+            text += tr(" · %1 without an address").arg(size.text(elsewhere));
+        return text;
+    }
     const QString whose =
         plan_ ? tr("%1 at %2")
                     .arg(plan_->planner, percentText(ratio(plan_->budget, document_->peak())))
