@@ -55,6 +55,16 @@ TEST(Format, RatiosAndNames) {
     EXPECT_EQ(percentText(0.5), "50 %");
     EXPECT_EQ(shortOpName("aten::convolution_backward"), "convolution_backward");
     EXPECT_EQ(shortOpName("relu"), "relu");
+    EXPECT_EQ(shortKernelName("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> "
+                              ">(at::native::ReduceOp<float>)"),
+              "reduce_kernel");
+    EXPECT_EQ(shortKernelName("void (anonymous namespace)::softmax_warp_forward<float, 4>(int)"),
+              "softmax_warp_forward");
+    EXPECT_EQ(shortKernelName("void at::native::(anonymous namespace)::indexing<float>(int)"),
+              "indexing");
+    EXPECT_EQ(shortKernelName("volta_sgemm_128x64_nn"), "volta_sgemm_128x64_nn");
+    EXPECT_EQ(shortKernelName("Memcpy DtoD (Device -> Device)"), "Memcpy DtoD");
+    EXPECT_EQ(shortKernelName(""), "");
 }
 
 }  // namespace

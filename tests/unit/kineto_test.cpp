@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
 #include "tests/unit/memory_rows.h"
 
@@ -64,6 +65,20 @@ TEST(PublicKineto, WithAddressesAndTotals) {
     EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops WHERE phase = 'backward'"), 40050);
     EXPECT_FALSE(hasGap(*session, "levels"));
     EXPECT_FALSE(hasGap(*session, "lifetimes"));
+
+    const std::int64_t origin = loadRecordedMemory(*session)->originNs;
+    const auto work = loadDeviceWork(*session, 1, origin);
+    ASSERT_TRUE(work) << work.error().what;
+    ASSERT_EQ(work->streams.size(), 2u);
+    EXPECT_EQ(work->streams[0].id, 7);
+    EXPECT_EQ(work->streams[0].spans.size(), 17350u + 2920) << "kernels and copies";
+    EXPECT_EQ(work->streams[1].id, 14);
+    EXPECT_EQ(work->streams[1].spans.size(), 2020u) << "the all-reduces";
+    for (const auto& span : work->streams[1].spans) {
+        ASSERT_TRUE(work->names[span.name].starts_with("ncclKernel"));
+        ASSERT_LT(span.begin, span.end);
+    }
+    EXPECT_TRUE(loadDeviceWork(*session, 0, origin)->streams.empty());
 }
 
 class Kineto : public testing::Test {

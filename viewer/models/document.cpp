@@ -169,6 +169,9 @@ bool loadRecorded(core::Session& session, Document& document) {
     document.curve = series ? series->window(core::Nanoseconds(0), series->length(), kColumns)
                             : recordedCurve(*memory);
     document.lanes = recordedLanes(*memory, document.curve);
+    if (core::Result<core::DeviceWork> work =
+            core::loadDeviceWork(session, memory->ordinal, memory->originNs))
+        addStreams(document.lanes, std::move(*work), document.curve);
     document.graph = std::move(memory->graph);
     document.judged.peak = document.floor = document.curve.peak;
     document.judged.time = document.curve.time;

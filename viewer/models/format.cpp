@@ -70,6 +70,19 @@ QString shortOpName(std::string_view name) {
     return toQString(colon == std::string_view::npos ? name : name.substr(colon + 2));
 }
 
+QString shortKernelName(std::string_view name) {
+    constexpr std::string_view kReturns = "void ", kAnonymous = "(anonymous namespace)::";
+    if (name.starts_with(kReturns)) name.remove_prefix(kReturns.size());
+    std::size_t from = 0;
+    for (std::size_t at = name.find(kAnonymous); at == from; at = name.find(kAnonymous, from))
+        from = at + kAnonymous.size();
+    std::size_t end = std::min(name.find_first_of("<(", from), name.size());
+    if (const std::size_t at = name.find(kAnonymous, from); at == end)  // deeper in its path
+        return shortKernelName(name.substr(at + kAnonymous.size()));
+    while (end > from && name[end - 1] == ' ') --end;
+    return shortOpName(name.substr(from, end - from));
+}
+
 QString categoryText(core::Category category) {
     return category == core::Category::Unknown
                ? QCoreApplication::translate("format", "uncategorised")

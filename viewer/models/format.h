@@ -47,6 +47,8 @@ QString overheadText(double overhead);              // 1.0898 → "+8.98 %"
 QString secondsText(double seconds);                // "0.01 s"
 /// "aten::convolution_backward" → "convolution_backward"
 QString shortOpName(std::string_view name);
+/// "reduce_kernel" of "void at::native::reduce_kernel<512, 1, …>(…)".
+QString shortKernelName(std::string_view name);
 /// "activation"; "uncategorised" where nothing says what the bytes are for.
 QString categoryText(core::Category category);
 QString toQString(std::string_view text);

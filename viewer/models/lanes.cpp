@@ -37,7 +37,7 @@ OpFamily opFamily(std::string_view name) {
         OpFamily family;
     };
     // First match wins: "native_batch_norm" before anything that "norm" could hide in.
-    static constexpr std::array<Rule, 30> kRules{{
+    static constexpr std::array<Rule, 35> kRules{{
         {"norm", OpFamily::Normalization},
         {"conv", OpFamily::Matrix},
         {"mm", OpFamily::Matrix},
@@ -52,6 +52,7 @@ OpFamily opFamily(std::string_view name) {
         {"pool", OpFamily::Reduction},
         {"loss", OpFamily::Reduction},
         {"max", OpFamily::Reduction},
+        {"reduce_kernel", OpFamily::Reduction},
         {"view", OpFamily::Movement},
         {"transpose", OpFamily::Movement},
         {"cat", OpFamily::Movement},
@@ -60,6 +61,9 @@ OpFamily opFamily(std::string_view name) {
         {"permute", OpFamily::Movement},
         {"index", OpFamily::Movement},
         {"embedding", OpFamily::Movement},
+        {"Memcpy", OpFamily::Movement},
+        {"Memset", OpFamily::Movement},
+        {"nccl", OpFamily::Movement},
         {"add", OpFamily::Elementwise},
         {"mul", OpFamily::Elementwise},
         {"div", OpFamily::Elementwise},
@@ -68,6 +72,7 @@ OpFamily opFamily(std::string_view name) {
         {"dropout", OpFamily::Elementwise},
         {"sigmoid", OpFamily::Elementwise},
         {"tanh", OpFamily::Elementwise},
+        {"elementwise", OpFamily::Elementwise},
     }};
     for (const Rule& rule : kRules)
         if (name.find(rule.part) != std::string_view::npos) return rule.family;

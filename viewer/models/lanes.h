@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <string>
 #include <vector>
 
 #include "core/graph/training_graph.h"
@@ -16,13 +17,21 @@ struct LaneSpan {
     core::Phase phase = core::Phase::Unknown;
 };
 
+/// A stream of a device.
+struct StreamLane {
+    std::int64_t stream = 0;
+    std::vector<LaneSpan> spans;  // their id: index into Lanes::work
+};
+
 struct Lanes {
     std::vector<LaneSpan> phases, layers, ops;
+    std::vector<StreamLane> streams;  // the busiest first; empty where no device was recorded
+    std::vector<std::string> work;    // names of kernels and copies
 };
 
 Lanes lanesOf(const core::TrainingGraph& graph, const StepCurve& curve);
 
-/// What an op does, roughly: decides its colour in the op lane.
+/// What an op or a kernel does, roughly: decides its colour in the lanes.
 enum class OpFamily { Matrix, Normalization, Elementwise, Reduction, Movement, Other };
 OpFamily opFamily(std::string_view opName);
 

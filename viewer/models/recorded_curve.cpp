@@ -88,4 +88,18 @@ Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve) 
     return lanes;
 }
 
+void addStreams(Lanes& lanes, core::DeviceWork work, const StepCurve& curve) {
+    constexpr std::size_t kMost = 3;
+    if (work.streams.size() > kMost) work.streams.resize(kMost);
+    for (const core::DeviceWork::Stream& stream : work.streams) {
+        StreamLane& lane = lanes.streams.emplace_back();
+        lane.stream = stream.id;
+        for (const core::DeviceWork::Span& span : stream.spans)
+            if (span.begin < curve.time)
+                lane.spans.push_back(
+                    {span.begin, std::min(span.end, curve.time), span.name, core::Phase::Unknown});
+    }
+    lanes.work = std::move(work.names);
+}
+
 }  // namespace hw::viewer

@@ -2,6 +2,7 @@
 // The curve and the lanes of an imported trace that holds no step.
 #pragma once
 
+#include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
 #include "viewer/models/lanes.h"
 #include "viewer/models/step_curve.h"
@@ -14,5 +15,8 @@ StepCurve recordedCurve(const core::RecordedMemory& memory);
 
 /// The outermost ops, cut where the curve ends; where threads overlap, the earlier op is shown.
 Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve);
+
+/// Adds the busiest streams of a device, cut where the curve ends.
+void addStreams(Lanes& lanes, core::DeviceWork work, const StepCurve& curve);
 
 }  // namespace hw::viewer

@@ -19,7 +19,16 @@ LaneStrip::LaneStrip(QCPAxis* time, QCPAxis* lane) : QCPAbstractPlottable(time, 
 
 void LaneStrip::setDocument(DocumentPointer document) {
     document_ = std::move(document);
+    count_ = static_cast<int>(lanesOf(document_.get()).size());
     selected_ = core::kNone;
+}
+
+QStringList LaneStrip::lanesOf(const Document* document) {
+    QStringList names{tr("phase"), tr("layer"), tr("op")};
+    if (document)
+        for (const StreamLane& lane : document->lanes.streams)
+            names << tr("stream %1").arg(lane.stream);
+    return names;
 }
 
 QCPRange LaneStrip::getKeyRange(bool& found, QCP::SignDomain) const {
@@ -28,12 +37,12 @@ QCPRange LaneStrip::getKeyRange(bool& found, QCP::SignDomain) const {
 }
 QCPRange LaneStrip::getValueRange(bool& found, QCP::SignDomain, const QCPRange&) const {
     found = true;
-    return {0, kLanes};
+    return {0, static_cast<double>(count_)};
 }
 
 QRectF LaneStrip::laneRect(int lane) const {
     const QRect area = mKeyAxis->axisRect()->rect();
-    const double height = static_cast<double>(area.height()) / kLanes;
+    const double height = static_cast<double>(area.height()) / count_;
     return {static_cast<double>(area.left()), area.top() + lane * height + kGap / 2,
             static_cast<double>(area.width()), height - kGap};
 }
@@ -136,6 +145,11 @@ void LaneStrip::draw(QCPPainter* painter) {
         painter, 2, lanes.ops,
         [&](const LaneSpan& span) { return theme().family(opFamily(graph.ops[span.id].name)); },
         [&](const LaneSpan& span) { return shortOpName(graph.ops[span.id].name); });
+    for (std::size_t i = 0; i < lanes.streams.size(); ++i)
+        drawLane(
+            painter, 3 + static_cast<int>(i), lanes.streams[i].spans,
+            [&](const LaneSpan& span) { return theme().family(opFamily(lanes.work[span.id])); },
+            [&](const LaneSpan& span) { return shortKernelName(lanes.work[span.id]); });
     drawSelection(painter);
 }
 

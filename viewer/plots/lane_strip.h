@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Phase, layer and op lanes under the timeline, on the same time axis.
+// Phase, layer and op lanes under the timeline, on the same time axis, and streams of the device.
 #pragma once
 
 #include "viewer/models/document.h"
@@ -7,14 +7,14 @@
 
 namespace hw::viewer {
 
-/// Draws the three lanes into an axis rect of its own, lane i between values 3-i-1 and 3-i.
+/// Draws the lanes into an axis rect of its own, lane i of n between values n-i-1 and n-i.
 class LaneStrip : public QCPAbstractPlottable {
 public:
-    static constexpr int kLanes = 3;
-
     LaneStrip(QCPAxis* time, QCPAxis* lane);
 
     void setDocument(DocumentPointer document);
+    /// Names from top to bottom; without a document those that every one has.
+    static QStringList lanesOf(const Document* document);
     void setSelectedOp(core::OpIndex op) { selected_ = op; }
 
     double selectTest(const QPointF&, bool, QVariant*) const override { return -1; }
@@ -34,6 +34,7 @@ private:
     void drawSelection(QCPPainter* painter);
 
     DocumentPointer document_;
+    int count_ = 0;
     core::OpIndex selected_ = core::kNone;
 };
 

@@ -38,21 +38,13 @@ void TimelinePlot::buildAxes() {
     laneArea_ = new QCPAxisRect(this, true);
     plotLayout()->addElement(1, 0, laneArea_);
     plotLayout()->setRowSpacing(0);
-    laneArea_->setMinimumSize(10, LaneStrip::kLanes * kLaneHeight);
-    laneArea_->setMaximumSize(QWIDGETSIZE_MAX, LaneStrip::kLanes * kLaneHeight + 16);
     laneArea_->setMinimumMargins(QMargins(0, 6, 0, 10));
     auto* group = new QCPMarginGroup(this);
     for (QCPAxisRect* rect : {area_, laneArea_})
         rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
     area_->setMinimumMargins(QMargins(72, 14, kLabelMargin, 24));
     laneArea_->axis(QCPAxis::atBottom)->setVisible(false);
-    QCPAxis* laneNames = laneArea_->axis(QCPAxis::atLeft);
-    laneNames->setRange(0, LaneStrip::kLanes);
-    auto names = QSharedPointer<QCPAxisTickerText>::create();
-    names->addTick(2.5, tr("phase"));
-    names->addTick(1.5, tr("layer"));
-    names->addTick(0.5, tr("op"));
-    laneNames->setTicker(names);
+    nameLanes();
 
     QCPAxis* time = area_->axis(QCPAxis::atBottom);
     time->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("ms"), 7));
@@ -67,6 +59,18 @@ void TimelinePlot::buildAxes() {
             &TimelinePlot::clampRange);
     connect(laneArea_->axis(QCPAxis::atBottom), qOverload<const QCPRange&>(&QCPAxis::rangeChanged),
             time, qOverload<const QCPRange&>(&QCPAxis::setRange));
+}
+
+void TimelinePlot::nameLanes() {
+    const QStringList lanes = LaneStrip::lanesOf(document_.get());
+    const auto count = static_cast<int>(lanes.size());
+    laneArea_->setMinimumSize(10, count * kLaneHeight);
+    laneArea_->setMaximumSize(QWIDGETSIZE_MAX, count * kLaneHeight + 16);
+    auto names = QSharedPointer<QCPAxisTickerText>::create();
+    for (int i = 0; i < count; ++i) names->addTick(count - i - 0.5, lanes[i]);
+    QCPAxis* axis = laneArea_->axis(QCPAxis::atLeft);
+    axis->setRange(0, count);
+    axis->setTicker(names);
 }
 
 void TimelinePlot::applyTheme() {
@@ -147,6 +151,7 @@ void TimelinePlot::buildGraphs() {
     planGraph_->setAdaptiveSampling(false);
     lanes_ = new LaneStrip(laneArea_->axis(QCPAxis::atBottom), laneArea_->axis(QCPAxis::atLeft));
     lanes_->setDocument(document_);
+    nameLanes();
     const int ticks =
         document_ && document_->time.axisUnit().size() > 3 ? 4 : 7;  // "events" is long
     if (document_)

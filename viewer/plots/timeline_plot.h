@@ -84,6 +84,7 @@ protected:
 private:
     friend class TimelineMarks;
     void buildAxes();
+    void nameLanes();
     void buildGraphs();
     void rebuild();  // data of the visible range, at the present width
     void rescale();
