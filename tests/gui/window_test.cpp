@@ -211,6 +211,7 @@ TEST_F(Window, TheScreenShowsWhatPicturesShow) {
     EXPECT_LT(differing(closer, picture()), kEdges);
 
     // The box under the pointer comes and goes without a trace.
+    QTest::mouseMove(&plot, QPoint(1, 1));  // where it is already, the pointer would not move
     QTest::mouseMove(&plot, QPoint(plot.width() / 2, plot.height() / 3));
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.readout().content().has_value(); }, kPatience));
     const QImage under = screen();

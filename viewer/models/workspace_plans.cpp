@@ -195,8 +195,8 @@ std::optional<double> Workspace::gap(const PlanPointer& plan) const {
     if (!plan->header.implementations.empty()) return plan->gap;  // bounds are of the captured ops
     std::optional<core::Nanoseconds> best = plan->lowerBound;
     const auto consider = [&](const PlanPointer& other) {
-        if (other && other->lowerBound && other->budget >= plan->budget &&
-            other->header.implementations.empty())
+        const bool proof = other && other->lowerBound && other->planner != QLatin1String("none");
+        if (proof && other->budget >= plan->budget && other->header.implementations.empty())
             best = std::max(best.value_or(core::Nanoseconds(0)), *other->lowerBound);
     };
     for (const auto& [key, other] : plans_) consider(other);
