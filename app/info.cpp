@@ -8,6 +8,7 @@
 #include "core/memory/caching_allocator.h"
 #include "core/memory/evaluate.h"
 #include "core/session/database.h"
+#include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
 
 namespace hw::app {
@@ -110,6 +111,27 @@ Json gpuFigures(Session& session) {
     }
 }
 
+void printGpu(const Json& gpu) {
+    if (gpu.is_null()) return;
+    std::printf("  GPU: %lld kernels, %lld copies\n", gpu["kernels"].get<long long>(),
+                gpu["copies"].get<long long>());
+    if (!gpu.contains("streams")) return;
+    for (const Json& stream : gpu["streams"])
+        std::printf("    stream %lld busy %.1f %% of the trace\n",
+                    stream["stream"].get<long long>(), stream["busy"].get<double>() * 100);
+}
+
+/// Adds how busy each stream was, from the trace's beginning to the end of its last kernel.
+void addStreams(Json& gpu, Session& session, const RecordedMemory& recorded) {
+    const auto work = loadDeviceWork(session, recorded.ordinal, recorded.originNs);
+    if (gpu.is_null() || !work) return;
+    Nanoseconds end;
+    for (const DeviceWork::Stream& stream : work->streams)
+        for (const DeviceWork::Span& span : stream.spans) end = std::max(end, span.end);
+    for (const DeviceWork::Stream& stream : work->streams)
+        gpu["streams"].push_back({{"stream", stream.id}, {"busy", ratio(stream.busy, end)}});
+}
+
 void printGaps(Session& session) {
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps)
@@ -128,6 +150,8 @@ int printWithoutStep(Session& session, const SessionCounts& counts, const Argume
     Bytes peak, end;
     for (const RecordedMemory::Moment& moment : recorded->moments)
         peak = std::max(peak, end = moment.allocated);
+    Json gpu = gpuFigures(session);
+    addStreams(gpu, session, *recorded);
     if (common.json) {
         Json memory = nullptr;
         if (!recorded->moments.empty())
@@ -146,6 +170,7 @@ int printWithoutStep(Session& session, const SessionCounts& counts, const Argume
                    {"baseline", nullptr},
                    {"categories", Json::object()},
                    {"recorded", memory},
+                   {"gpu", gpu},
                    {"gaps", gapList(session)}});
         return 0;
     }
@@ -163,6 +188,7 @@ int printWithoutStep(Session& session, const SessionCounts& counts, const Argume
             "  PyTorch's caching allocator would reserve %s for what was allocated "
             "meanwhile, %.1f %% of it never used\n",
             humanBytes(cached.peakReserved).c_str(), cached.fragmentation() * 100);
+    printGpu(gpu);
     printGaps(session);
     return 0;
 }
@@ -221,9 +247,7 @@ int run(const Arguments& arguments, const Common& common) {
     for (const auto& [name, bytes] : categories)
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
-    if (const Json gpu = gpuFigures(*session); !gpu.is_null())
-        std::printf("  GPU: %lld kernels, %lld copies\n", gpu["kernels"].get<long long>(),
-                    gpu["copies"].get<long long>());
+    printGpu(gpuFigures(*session));
     printRanks(*session);
     printGaps(*session);
     return 0;

@@ -270,6 +270,24 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(plan.returncode, 4)
         self.assertIn("not the ops", plan.stderr + plan.stdout)
 
+    def test_a_trace_tells_how_busy_its_device_was(self):
+        events = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 20,
+                   "args": {"External id": 7}},
+                  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
+                   "args": {"correlation": 3}},
+                  {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 1, "tid": 1, "ts": 2,
+                   "args": {"Device Type": 1, "Device Id": 0, "Addr": 64, "Bytes": 512, "Total Allocated": 512}},
+                  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10, "dur": 60,
+                   "args": {"device": 0, "stream": 7, "correlation": 3}},
+                  {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoH", "pid": 0, "tid": 9, "ts": 80, "dur": 20,
+                   "args": {"device": 0, "stream": 9, "bytes": 512}}]
+        trace = self.path / "trace.json"
+        trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        gpu = self.json_of("info", trace)["gpu"]
+        self.assertEqual((gpu["kernels"], gpu["copies"], gpu["kernels_without_op"]), (1, 1, 0))
+        self.assertEqual(gpu["streams"], [{"stream": 7, "busy": 0.6}, {"stream": 9, "busy": 0.2}])
+        self.assertIn("stream 7 busy 60.0 %", self.run_command("info", trace).stdout)
+
     def test_input_errors(self):
         for name, content in (("empty.hws", b""), ("noise.hws", os.urandom(3000)), ("cut.log", small_log().encode()[:700]),
                               ("evil.pickle", b'cos\nsystem\n(S"touch pwned"\ntR.')):
