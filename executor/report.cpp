@@ -34,6 +34,10 @@ nlohmann::ordered_json trainingJson(const Training& training) {
     json["losses_different"] = training.lossesDifferent;
     json["final_compared"] = training.finalCompared;
     json["final_different"] = training.finalDifferent;
+    json["parameters_compared"] = training.parameters;
+    json["parameters_moved"] = training.parametersMoved;
+    json["optimizer_states_compared"] = training.optimizerStates;
+    if (!training.firstDifference.empty()) json["first_difference"] = training.firstDifference;
     return json;
 }
 
@@ -55,7 +59,11 @@ std::string trainingText(const Training& training) {
     if (training.finalCompared > 0)
         text << training.lossesDifferent << " losses differ, "
              << training.finalCompared - training.finalDifferent << " of " << training.finalCompared
-             << " final states are bit-identical\n";
+             << " final states are bit-identical, among them " << training.parameters
+             << " parameters (" << training.parametersMoved << " moved by the steps) and "
+             << training.optimizerStates << " optimizer states\n";
+    if (!training.firstDifference.empty())
+        text << "first difference: " << training.firstDifference << '\n';
     return text.str();
 }
 

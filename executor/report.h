@@ -18,7 +18,12 @@ struct Training {
     int steps = 0;
     std::vector<double> losses, unplannedLosses;  // one a step; empty when no op makes a loss
     std::int64_t lossesDifferent = 0;             // by their bytes
-    std::int64_t finalCompared = 0, finalDifferent = 0;  // tensors, and the generators as one
+    // What the last step leaves: tensors, whole storages that lived before the step, too, and the
+    // generators as one.
+    std::int64_t finalCompared = 0, finalDifferent = 0;
+    std::int64_t parameters = 0, optimizerStates = 0;  // storages, of those compared
+    std::int64_t parametersMoved = 0;                  // that the steps have changed
+    std::string firstDifference;                       // for people; empty when there is none
     std::string note;
 };
 

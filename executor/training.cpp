@@ -42,6 +42,43 @@ core::Result<Trained> train(const Step& step, int steps, const Course& course, O
     return trained;
 }
 
+std::string placeOf(const core::TrainingGraph& graph, StorageIndex s) {
+    const core::Storage& storage = graph.storages[s];
+    std::string place(core::categoryName(storage.category));
+    if (storage.layer != kNone) place += " of " + graph.layers[storage.layer].path;
+    return place + " (storage " + std::to_string(s) + ")";
+}
+
+// What both leave, bit by bit.
+void compareFinal(const Step& step, const Trained& reference, const Trained& trained,
+                  Training& training) {
+    const auto count = [&](bool same, const auto& place) {
+        ++training.finalCompared;
+        if (same) return;
+        ++training.finalDifferent;
+        if (training.firstDifference.empty())
+            training.firstDifference = place() + " after the last step";
+    };
+    const core::TrainingGraph& graph = step.graph;
+    for (std::size_t t = 0; t < reference.final.size(); ++t)
+        count(trained.final[t] == reference.final[t],
+              [&] { return placeOf(graph, graph.storageOf(graph.finalTensors[t])); });
+    for (const auto& [s, bytes] : reference.left.contents) {
+        const auto found = trained.left.contents.find(s);
+        count(found != trained.left.contents.end() && found->second == bytes,
+              [&, s = s] { return placeOf(graph, s); });
+        const core::Category category = graph.storages[s].category;
+        if (category == core::Category::OptimizerState) ++training.optimizerStates;
+        if (category != core::Category::Parameter) continue;
+        ++training.parameters;
+        std::vector<std::byte> first(bytes.size());
+        fillConstant(step, s, first);
+        if (first != bytes) ++training.parametersMoved;
+    }
+    count(trained.left.generators == reference.left.generators,
+          [] { return std::string("a generator"); });
+}
+
 std::vector<double> numbers(const std::vector<std::vector<std::byte>>& losses, ElementKind kind) {
     std::vector<double> values;
     for (const auto& bytes : losses)
@@ -68,7 +105,11 @@ std::string replacedState(const core::TrainingGraph& graph) {
 OpIndex lossOp(const Step& step) {
     OpIndex found = kNone;
     bool inLoss = false;
-    for (OpIndex i = 0; i < static_cast<OpIndex>(step.graph.ops.size()); ++i) {
+    // What comes behind the backward pass, as norms for clipping gradients do, is no loss.
+    auto end = static_cast<OpIndex>(step.graph.ops.size());
+    while (end > 0 && step.graph.ops[end - 1].phase != core::Phase::Backward) --end;
+    if (end == 0) end = static_cast<OpIndex>(step.graph.ops.size());
+    for (OpIndex i = 0; i < end; ++i) {
         const core::Op& op = step.graph.ops[i];
         // The gradient of the loss by itself comes right behind it, and may count as forward.
         if (op.phase != core::Phase::Forward || op.outputs.empty() ||
@@ -101,12 +142,12 @@ core::Result<Training> trainSteps(const Step& step, int steps, const Course& unp
     auto trained = train(step, steps, *planned, loss);
     if (!trained) return trained.error();
     training.losses = numbers(trained->losses, kind);
-    for (std::size_t i = 0; i < reference->losses.size(); ++i)
-        if (trained->losses[i] != reference->losses[i]) ++training.lossesDifferent;
-    training.finalCompared = static_cast<std::int64_t>(reference->final.size()) + 1;
-    for (std::size_t t = 0; t < reference->final.size(); ++t)
-        if (trained->final[t] != reference->final[t]) ++training.finalDifferent;
-    if (trained->left.generators != reference->left.generators) ++training.finalDifferent;
+    for (std::size_t i = 0; i < reference->losses.size(); ++i) {
+        if (trained->losses[i] == reference->losses[i]) continue;
+        if (++training.lossesDifferent == 1)
+            training.firstDifference = "the loss of step " + std::to_string(i);
+    }
+    compareFinal(step, *reference, *trained, training);
     return training;
 }
 

@@ -16,8 +16,9 @@ struct Course {
     const Arena* arena = nullptr;
 };
 
-/// The op whose first result is the loss: the last of the forward pass that makes a floating scalar
-/// first, one of a layer "(loss)" before others. kNone when there is none.
+/// The op whose first result is the loss: the last of the forward pass, before the last op of the
+/// backward one, that makes a floating scalar first, one of a layer "(loss)" before others. kNone
+/// when there is none.
 core::OpIndex lossOp(const Step& step);
 
 /// Trains `steps` steps unplanned and, with `planned`, as many under the plan, and compares every
