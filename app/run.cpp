@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "app/cli.h"
+#include "app/run_sizes.h"
 #include "core/import/import.h"
 #include "core/session/database.h"
 
@@ -15,8 +15,9 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, plan, device = "cpu", implementations;
+    std::string file, plan, device = "cpu", implementations, planner;
     std::optional<std::int64_t> step, steps, repeat;
+    SizesArguments sizes;
 };
 
 // highwater-exec-MAJOR.MINOR for the session's torch where it is there, else the default one.
@@ -41,11 +42,44 @@ Result<std::string> findExecutor(Session& session) {
                  "install libtorch (scripts/setup) and build again"};
 }
 
+// Planning belongs to `plan`, but for what one plan cannot say.
+Status checkSizes(const Arguments& arguments) {
+    const bool budget = !arguments.sizes.budget.empty() || arguments.sizes.ratio.has_value();
+    if (arguments.planner.empty()) {
+        if (!budget) return {};
+        return Error{ErrorCode::Usage, "--budget and --ratio ask for --planner mimose",
+                     "plan one step with `highwater plan`, and give its plan"};
+    }
+    if (arguments.planner != "mimose")
+        return Error{ErrorCode::Usage,
+                     "'" + arguments.planner + "' plans one step, run plans by input size only",
+                     "--planner mimose, or plan with `highwater plan` and give its plan"};
+    if (arguments.sizes.budget.empty() == !arguments.sizes.ratio.has_value())
+        return Error{ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
+                     "for example --budget 4GiB; a ratio is of the highest recorded peak"};
+    if (arguments.sizes.ratio && !(*arguments.sizes.ratio > 0))
+        return Error{ErrorCode::Usage, "the ratio must be above 0",
+                     "0.5 is half of the highest recorded peak"};
+    if (!arguments.plan.empty() || arguments.step || arguments.steps ||
+        !arguments.implementations.empty())
+        return Error{ErrorCode::Usage,
+                     "--planner mimose runs one step of each input size under a plan of its own",
+                     "leave out the plan, --step, --steps and --implementations"};
+    return {};
+}
+
 int run(const Arguments& arguments, const Common& common) {
+    if (const Status usable = checkSizes(arguments); !usable) return fail(usable.error());
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
     const auto executor = findExecutor(*session);
     if (!executor) return fail(executor.error());
+    if (!arguments.planner.empty()) {
+        std::vector<std::string> options{"--device", arguments.device};
+        if (arguments.repeat)
+            options.insert(options.end(), {"--repeat", std::to_string(*arguments.repeat)});
+        return runSizes(arguments.file, arguments.sizes, *executor, options, common);
+    }
     std::vector<std::string> command{*executor, arguments.file};
     if (!arguments.plan.empty()) command.push_back(arguments.plan);
     if (arguments.step) command.insert(command.end(), {"--step", std::to_string(*arguments.step)});
@@ -80,6 +114,12 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("--implementations", arguments->implementations,
                         "Measure other implementations of ops, as a menu for the planner monet: "
                         "exact (those with the same results to the bit) or all");
+    command->add_option("--planner", arguments->planner,
+                        "mimose: one step of each recorded input size, each under its own plan");
+    command->add_option("--budget", arguments->sizes.budget,
+                        "Of --planner mimose: highest peak, as 4GiB, 500MB or bytes");
+    command->add_option("--ratio", arguments->sizes.ratio,
+                        "Of --planner mimose: highest peak as a share of the highest recorded one");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

@@ -54,10 +54,11 @@ Status Interpreter::State::reset(const core::Schedule& schedule) {
     arrived = 0;
     fixedDone = 0;
     arrivalTime = {};
+    result.times.resize(graph.ops.size());
+    result.again.resize(graph.ops.size());
     if (options.profile) {
         result.signatures.resize(graph.ops.size());
         result.workspaces.resize(graph.ops.size());
-        result.times.resize(graph.ops.size());
     }
     tracker.setChecking(options.observer != nullptr);
     if (Status ok = tracker.setArena(options.arena ? options.arena->bytes : Bytes(0)); !ok)

@@ -27,7 +27,7 @@ struct StepState {
 struct RunOptions {
     const Arena* arena = nullptr;         // none: memory comes from the system
     Observer* observer = nullptr;         // puts the memory into checking mode
-    bool profile = false;                 // fills signatures, workspaces and times of ops
+    bool profile = false;                 // fills signatures and workspaces of ops
     const StepState* from = nullptr;      // none, or what it does not hold: as recorded
     core::OpIndex watched = core::kNone;  // its first result is kept
 };
@@ -41,10 +41,12 @@ struct RunResult {
     std::vector<Fallback> fallbacks;
     std::vector<std::string> held;  // storages that something kept alive past their release
     std::vector<std::byte> watched;
+    // One an op, of its kernels, without what surrounds the calls:
+    std::vector<core::Nanoseconds> times;  // of its first computation
+    std::vector<core::Nanoseconds> again;  // of all its recomputations
     // With `profile`, one an op:
     core::Signatures signatures;
     std::vector<core::Bytes> workspaces;
-    std::vector<core::Nanoseconds> times;  // of the kernels, without what surrounds the calls
 };
 
 class Interpreter {

@@ -139,7 +139,6 @@ void Interpreter::State::profile(OpIndex index, const OpSignature& signature, By
                 allocation.output = static_cast<int>(j);
         if (allocation.output) fresh += allocation.bytes;
     }
-    result.times[index] = kernelTime;
     result.workspaces[index] = std::max(risen - fresh, Bytes(0));
 }
 
@@ -168,6 +167,7 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
     const Bytes highest = tracker.windowPeak();
     const OpSignature signature = tracker.endWindow();
     if (!ok) return ok;
+    (again ? result.again : result.times)[index] += kernelTime;
     if (outputs.size() != graph.ops[index].outputs.size())
         return disagreement(index,
                             "returned " + std::to_string(outputs.size()) + " tensors where " +

@@ -6,6 +6,7 @@
 
 #include "core/memory/evaluate.h"
 #include "executor/implementations.h"
+#include "executor/profile_run.h"
 
 namespace hw::executor {
 namespace {
@@ -16,7 +17,6 @@ using core::ImplementationChoice;
 using core::ImplementationKind;
 using core::kNone;
 using core::Menu;
-using core::Nanoseconds;
 using core::OpIndex;
 using core::Status;
 
@@ -109,33 +109,23 @@ private:
 
     Status measure(const ImplementationChoice& choice, const Step& under,
                    const core::Schedule& order, Interpreter& interpreter) {
-        RunOptions options;
-        options.profile = true;
-        auto recorded = interpreter.run(order, options);
-        if (!recorded) return recorded.error();
-        const Arena arena =
-            packSchedule(under.graph, order, recorded->signatures, tracker_.alignment());
-        options.arena = &arena;
-        std::vector<std::vector<Nanoseconds>> times(step_.graph.ops.size());
-        for (int pass = 0; pass < repeat_; ++pass) {
-            auto ran = interpreter.run(order, options);
-            if (!ran) return ran.error();
-            for (std::size_t i = 0; i < times.size(); ++i) times[i].push_back(ran->times[i]);
-        }
+        const auto made = profileOrder(interpreter, under.graph, order, tracker_, repeat_);
+        if (!made) return made.error();
+        const Profile& found = made->profile;
         for (const auto& [op, name] : choice) {
             Implementation one = *offers_.find(op, name);
-            one.time = median(times[op]);
-            one.workspace = recorded->workspaces[op];
+            one.time = found.times[op];
+            one.workspace = found.workspaces[op];
             if (one.kind == ImplementationKind::Algorithm && *one.time >= captured_.times[op] &&
                 *one.workspace >= captured_.workspaces[op]) {
                 ++result_.dominated;
                 continue;
             }
-            result_.signatures.push_back({op, name, op, recorded->signatures[op]});
+            result_.signatures.push_back({op, name, op, found.signatures[op]});
             if (const OpIndex gradient = one.backward; gradient != kNone) {
-                one.backwardTime = median(times[gradient]);
-                one.backwardWorkspace = recorded->workspaces[gradient];
-                result_.signatures.push_back({op, name, gradient, recorded->signatures[gradient]});
+                one.backwardTime = found.times[gradient];
+                one.backwardWorkspace = found.workspaces[gradient];
+                result_.signatures.push_back({op, name, gradient, found.signatures[gradient]});
             }
             result_.menu.implementations.push_back(std::move(one));
         }

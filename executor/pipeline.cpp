@@ -4,14 +4,16 @@
 #include <algorithm>
 
 #include "core/memory/evaluate.h"
-#include "core/memory/plan_layout.h"
 #include "core/plan/plan.h"
 #include "core/session/load_menu.h"
 #include "core/session/session.h"
 #include "core/session/signatures.h"
 #include "executor/implementations.h"
 #include "executor/interpreter.h"
+#include "executor/plan_arena.h"
+#include "executor/profile_run.h"
 #include "executor/run_store.h"
+#include "executor/timing.h"
 #include "executor/torch_adapter.h"
 #include "executor/training.h"
 
@@ -21,20 +23,8 @@ namespace {
 using core::Bytes;
 using core::Error;
 using core::ErrorCode;
-using core::Nanoseconds;
 using core::OpIndex;
 using core::Status;
-
-bool sameSizes(const core::OpSignature& a, const core::OpSignature& b) {
-    return std::equal(a.allocations.begin(), a.allocations.end(), b.allocations.begin(),
-                      b.allocations.end(),
-                      [](const Allocation& x, const Allocation& y) { return x.bytes == y.bytes; });
-}
-
-bool sameSizes(const core::Signatures& a, const core::Signatures& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](const auto& x, const auto& y) { return sameSizes(x, y); });
-}
 
 class Pipeline {
 public:
@@ -88,6 +78,9 @@ private:
         auto step = loadStep(*session_, stepId_, costs, request_.device);
         if (!step) return step.error();
         step_.emplace(std::move(*step));
+        auto end = loadRecordedEnd(*session_, *step_);
+        if (!end) return end.error();
+        recordedEnd_ = std::move(*end);
         if (!plan_) return {};
         if (Status same = core::requireSameGraph(*plan_, step_->graph); !same) return same;
         return plan_->implementations.empty() ? Status() : choose();
@@ -135,34 +128,14 @@ private:
         return {};
     }
 
-    // A first run warms caches up, the next one records the signatures. Times are those in the
-    // arena that comes out of them.
     Status profile() {
         progress_("running the captured order");
-        RunOptions options;
-        options.profile = true;
-        if (auto warm = interpreter_->run(baseline_, options); !warm) return warm.error();
-        if (const Bytes kept = tracker_.disownLive(); kept > Bytes(0))
-            report_.notes.push_back(std::to_string(kept.count()) +
-                                    " bytes stay allocated from step to step, not counted here");
-        auto recorded = interpreter_->run(baseline_, options);
-        if (!recorded) return recorded.error();
-        noteLeftovers(*recorded);
-        profile_.signatures = std::move(recorded->signatures);
-        profile_.workspaces = std::move(recorded->workspaces);
-        report_.baselinePeak = recorded->peak;
-        baselineArena_ =
-            packSchedule(step_->graph, baseline_, profile_.signatures, tracker_.alignment());
-
-        std::vector<std::vector<Nanoseconds>> times(step_->graph.ops.size());
-        options.arena = &baselineArena_;
-        for (int pass = 0; pass < request_.repeat; ++pass) {
-            auto result = interpreter_->run(baseline_, options);
-            if (!result) return result.error();
-            for (std::size_t i = 0; i < times.size(); ++i) times[i].push_back(result->times[i]);
-            if (pass == 0) noteChanges(result->signatures);
-        }
-        for (auto& values : times) profile_.times.push_back(median(std::move(values)));
+        auto captured =
+            profileOrder(*interpreter_, step_->graph, baseline_, tracker_, request_.repeat);
+        if (!captured) return captured.error();
+        captured_ = std::move(*captured);
+        report_.baselinePeak = captured_.peak;
+        for (const std::string& note : captured_.notes) report_.notes.push_back(note);
         return {};
     }
 
@@ -172,15 +145,9 @@ private:
         if (!made) return made.error();
         underChoice_.emplace(std::move(*made));
         orderUnderChoice_ = core::baselineSchedule(under_->graph);
-        RunOptions options;
-        if (auto warm = planned().run(orderUnderChoice_, options); !warm) return warm.error();
-        tracker_.disownLive();
-        options.profile = true;
-        auto recorded = planned().run(orderUnderChoice_, options);
-        if (!recorded) return recorded.error();
-        signatures_ = std::move(recorded->signatures);
-        arenaUnderChoice_ =
-            packSchedule(under_->graph, orderUnderChoice_, signatures_, tracker_.alignment());
+        auto found = profileOrder(planned(), under_->graph, orderUnderChoice_, tracker_, 0);
+        if (!found) return found.error();
+        chosenOrder_ = std::move(*found);
         return {};
     }
 
@@ -189,29 +156,13 @@ private:
         RunOptions options;
         options.observer = &reference;
         if (auto ran = interpreter_->run(baseline_, options); !ran) return ran.error();
-        auto menu = measureImplementations(*step_, tracker_, profile_, reference,
+        auto menu = measureImplementations(*step_, tracker_, captured_.profile, reference,
                                            *request_.implementations, request_.repeat, progress_);
         if (!menu) return menu.error();
         report_.menu = {menu->offered, static_cast<std::int64_t>(menu->menu.implementations.size()),
                         menu->different, menu->dominated, menu->impossible};
         menu_ = std::move(*menu);
         return {};
-    }
-
-    void noteChanges(const core::Signatures& now) {
-        for (std::size_t i = 0; i < now.size(); ++i) {
-            if (sameSizes(now[i], profile_.signatures[i])) continue;
-            report_.notes.push_back("op " + std::to_string(i) + " (" + step_->graph.ops[i].name +
-                                    ") allocates differently from run to run");
-            return;
-        }
-    }
-
-    void noteLeftovers(const RunResult& result) {
-        if (result.left > Bytes(0))
-            report_.notes.push_back(std::to_string(result.left.count()) +
-                                    " bytes outlive the step");
-        for (const std::string& held : result.held) report_.notes.push_back(held);
     }
 
     Status verify() {
@@ -230,32 +181,37 @@ private:
         Comparison comparison(reference);
         options.observer = &comparison;
         options.arena = &arena_;
-        auto ran = planned().run(schedule_, options,
-                                 [&](const FinalState& state) { comparison.compare(state); });
+        auto ran = planned().run(schedule_, options, [&](const FinalState& state) {
+            comparison.compare(state);
+            report_.recorded = compareWithRecorded(recordedEnd_, *step_, state);
+        });
         if (!ran) return ran.error();
         report_.figures = comparison.figures();
         report_.measuredPeak = ran->peak;
         report_.fallbacks = ran->fallbacks;
-        if (plan_) noteLeftovers(*ran);
+        if (plan_) noteLeftovers(*ran, report_.notes);
         return {};
     }
 
     // What results are compared with: the captured order, under the plan's implementations where
     // these have other last bits than the captured ones.
     Course unplanned() {
-        if (report_.captured) return {&*interpreter_, &baseline_, &baselineArena_};
-        return {&*underChoice_, &orderUnderChoice_, &arenaUnderChoice_};
+        if (report_.captured) return {&*interpreter_, &baseline_, &captured_.arena};
+        return {&*underChoice_, &orderUnderChoice_, &chosenOrder_.arena};
     }
 
-    // The plan's arena: its own where it was laid out with recorded signatures. The layout of a
-    // plan made before any run knows sums only, and is packed again.
     Status findArena() {
-        auto arena = plan_ && plan_->layout ? planArena() : core::Result(std::optional<Arena>());
-        if (!arena) return arena.error();
-        arena_ =
-            *arena ? std::move(**arena)
-                   : packSchedule(plannedGraph(), schedule_,
-                                  under_ ? signatures_ : profile_.signatures, tracker_.alignment());
+        const core::Signatures& signatures = (under_ ? chosenOrder_ : captured_).profile.signatures;
+        if (plan_) {
+            auto stored = core::loadSignaturesUnder(*session_, step_->graph, chosen_);
+            if (!stored) return stored.error();
+            auto arena = arenaOf(*plan_, plannedGraph(), signatures, *stored, tracker_.alignment(),
+                                 report_.notes);
+            if (!arena) return arena.error();
+            arena_ = std::move(*arena);
+        } else {
+            arena_ = packSchedule(step_->graph, schedule_, signatures, tracker_.alignment());
+        }
         report_.arena = arena_.bytes;
         report_.arenaLowerBound = arena_.lowerBound;
         if (plan_ && plan_->options.contains("fit") && arena_.bytes > plan_->budget)
@@ -265,58 +221,18 @@ private:
         return {};
     }
 
-    core::Result<std::optional<Arena>> planArena() {
-        auto stored = core::loadSignaturesUnder(*session_, step_->graph, chosen_);
-        if (!stored) return stored.error();
-        if (!stored->empty() && under_ && !sameSizes(*stored, signatures_)) {
-            report_.notes.emplace_back(
-                "the plan's layout was made for other allocations than those of its "
-                "implementations in this run; packed again");
-            return std::optional<Arena>();
-        }
-        if (!stored->empty()) {
-            auto arena = arenaFromLayout(*plan_->layout, plannedGraph(), schedule_, *stored,
-                                         tracker_.alignment());
-            if (!arena) return arena.error();
-            return std::optional(std::move(*arena));
-        }
-        if (Status sound =
-                core::verifyLayout(*plan_->layout, plannedGraph(), schedule_, tracker_.alignment());
-            !sound)
-            return sound.error();
-        report_.notes.emplace_back(
-            "the plan's layout was made before allocations were recorded; packed again");
-        return std::optional<Arena>();
-    }
-
-    // Unplanned and planned passes in turn, so that both meet the same machine.
     Status time() {
         progress_("timing the plan");
-        std::vector<Nanoseconds> unplanned, planned;
-        for (int pass = 0; pass < request_.repeat; ++pass) {
-            if (Status ok = timeOnce(*interpreter_, baseline_, baselineArena_, unplanned); !ok)
-                return ok;
-            if (!plan_) continue;
-            if (Status ok = timeOnce(this->planned(), schedule_, arena_, planned); !ok) return ok;
-        }
-        report_.baselineTime = median(std::move(unplanned));
-        report_.time = plan_ ? median(std::move(planned)) : report_.baselineTime;
-        report_.interpreterPerOp = median(outsideKernels_);
-        return {};
-    }
-
-    Status timeOnce(Interpreter& interpreter, const core::Schedule& schedule, const Arena& arena,
-                    std::vector<Nanoseconds>& times) {
-        RunOptions options;
-        options.arena = &arena;
-        auto result = interpreter.run(schedule, options);
-        if (!result) return result.error();
-        times.push_back(result->time);
-        if (&arena == &baselineArena_)
-            outsideKernels_.push_back(
-                Nanoseconds((result->time - result->kernels).count() /
-                            static_cast<std::int64_t>(step_->graph.ops.size())));
-        if (&arena == &arena_) report_.measuredPeak = std::max(report_.measuredPeak, result->peak);
+        const Course captured{&*interpreter_, &baseline_, &captured_.arena};
+        const Course course{&planned(), &schedule_, &arena_};
+        auto timing = timeInTurn(captured, plan_ ? &course : nullptr, plan_ ? &*plan_ : nullptr,
+                                 plannedGraph(), request_.repeat);
+        if (!timing) return timing.error();
+        report_.time = timing->time;
+        report_.baselineTime = timing->baselineTime;
+        report_.interpreterPerOp = timing->interpreterPerOp;
+        report_.measuredPeak = std::max(report_.measuredPeak, timing->peak);
+        report_.ops = std::move(timing->ops);
         return {};
     }
 
@@ -343,7 +259,7 @@ private:
             (request_.device == Device::Cuda) == step_->recordedOn.starts_with("cuda");
         const bool replace = request_.remeasure || menu_;
         if (ok && (replace || (recordedHere && !session_->hasMeasuredCosts(stepId_))))
-            ok = storeProfile(*session_, step_->graph, profile_);
+            ok = storeProfile(*session_, step_->graph, captured_.profile);
         if (ok && menu_)
             ok = core::storeMenu(*session_, step_->graph, menu_->menu, menu_->signatures);
         if (ok) ok = storeRun(*session_, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_);
@@ -365,17 +281,16 @@ private:
     core::Schedule baseline_, schedule_;
     std::int64_t recomputed_ = 0;
     std::optional<Interpreter> interpreter_;
-    Profile profile_;
-    Arena baselineArena_, arena_;
+    ProfiledOrder captured_;
+    Arena arena_;  // of what is run
+    RecordedEnd recordedEnd_;
     // Where the plan chooses implementations: the step under them.
     core::Menu chosen_;
     std::optional<Step> under_;
     std::optional<Interpreter> underChoice_;
     core::Schedule orderUnderChoice_;
-    core::Signatures signatures_;
-    Arena arenaUnderChoice_;
+    ProfiledOrder chosenOrder_;
     std::optional<MeasuredMenu> menu_;
-    std::vector<Nanoseconds> outsideKernels_;  // of an op, by timed pass
     Report report_;
 };
 

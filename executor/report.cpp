@@ -41,6 +41,23 @@ nlohmann::ordered_json trainingJson(const Training& training) {
     return json;
 }
 
+nlohmann::ordered_json opsJson(const std::vector<OpFigures>& ops) {
+    auto list = nlohmann::ordered_json::array();
+    for (const OpFigures& op : ops) {
+        auto& row = list.emplace_back();
+        row["op"] = op.op;
+        row["predicted_ns"] = op.predicted.count();
+        row["measured_ns"] = op.measured.count();
+        if (op.recomputed > 0) {
+            row["recomputed"] = op.recomputed;
+            row["recomputation_predicted_ns"] = op.predictedAgain.count();
+            row["recomputation_measured_ns"] = op.measuredAgain.count();
+        }
+        if (!op.implementation.empty()) row["implementation"] = op.implementation;
+    }
+    return list;
+}
+
 std::string trainingText(const Training& training) {
     std::ostringstream text;
     text << "\nstep  unplanned loss";
@@ -104,6 +121,9 @@ std::string toJson(const Report& report) {
         at["category"] = first->category;
         at["recomputed"] = first->recomputed;
     }
+    json["recorded_compared"] = report.recorded.compared;
+    json["recorded_different"] = report.recorded.different;
+    if (report.recorded.different > 0) json["recorded_first_difference"] = report.recorded.first;
     json["implementations_chosen"] = report.chosen;
     json["compared_with"] =
         report.captured ? "captured implementations" : "the same implementations, unplanned";
@@ -122,6 +142,7 @@ std::string toJson(const Report& report) {
     json["threads"] = report.threads;
     json["notes"] = report.notes;
     if (report.training) json["training"] = trainingJson(*report.training);
+    if (!report.ops.empty()) json["ops"] = opsJson(report.ops);
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
@@ -142,6 +163,13 @@ std::string toText(const Report& report) {
     row("outputs compared", std::to_string(report.figures.compared));
     row("different", std::to_string(report.figures.different));
     row("not finite", std::to_string(report.figures.nonfinite));
+    if (report.recorded.compared > 0)
+        row("as recorded",
+            std::to_string(report.recorded.compared - report.recorded.different) + " of " +
+                std::to_string(report.recorded.compared) +
+                " tensors are what the training itself left" +
+                (report.recorded.different > 0 ? "; the first other one: " + report.recorded.first
+                                               : std::string()));
     if (report.chosen > 0)
         row("implementations", std::to_string(report.chosen) + " ops run otherwise than captured");
     if (!report.captured)

@@ -9,6 +9,7 @@
 
 #include "core/base/units.h"
 #include "executor/memory_tracker.h"
+#include "executor/recorded_end.h"
 #include "executor/verification.h"
 
 namespace hw::executor {
@@ -35,6 +36,15 @@ struct MenuSummary {
     std::int64_t impossible = 0;  // left out: ruled out by others of the step
 };
 
+/// An op that the plan does otherwise than the captured order, predicted beside measured.
+struct OpFigures {
+    core::OpIndex op = core::kNone;
+    int recomputed = 0;                               // times
+    core::Nanoseconds predictedAgain, measuredAgain;  // of all its recomputations
+    std::string implementation;                       // empty: the captured one
+    core::Nanoseconds predicted, measured;            // of its first computation
+};
+
 struct Report {
     std::string planner;        // "none" without a plan
     std::string device;         // "cpu" or "cuda"
@@ -45,6 +55,8 @@ struct Report {
     core::Nanoseconds time, baselineTime;  // medians in an arena, comparison left out
     core::Nanoseconds interpreterPerOp;    // of the unplanned run, what is spent outside kernels
     Figures figures;
+    std::vector<OpFigures> ops;       // medians, as `time`
+    Agreement recorded;               // with what the training itself left, as far as that is known
     std::vector<Fallback> fallbacks;  // allocations that the arena could not serve
     core::Bytes residentSetPeak;      // of the process, libtorch and the verification included
     int threads = 0;

@@ -4,17 +4,10 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "executor/interpreter.h"
+#include "executor/profile_run.h"
 #include "executor/report.h"
 
 namespace hw::executor {
-
-/// One way through a step. Both must outlive its use.
-struct Course {
-    Interpreter* interpreter = nullptr;
-    const core::Schedule* schedule = nullptr;
-    const Arena* arena = nullptr;
-};
 
 /// The op whose first result is the loss: the last of the forward pass, before the last op of the
 /// backward one, that makes a floating scalar first, one of a layer "(loss)" before others. kNone

@@ -190,6 +190,64 @@ class RunTest(unittest.TestCase):
         self.assertLess(encoded["measured_peak_bytes"], plain["measured_peak_bytes"])
         self.assertIn("index32", self.encoded("unet", "on")[0])
 
+    def test_arena_of_other_allocations(self):
+        """An arena that is too small for what ops really allocate is told, not hidden, and costs no bit."""
+        session, plan = os.path.join(self.folder, "small.hws"), os.path.join(self.folder, "small.plan.json")
+        self.execute(self.sessions["transformer"])  # records what ops allocate
+        shutil.copy(self.sessions["transformer"], session)
+        database = sqlite3.connect(session)
+        database.execute("UPDATE signatures SET bytes = bytes / 2")
+        database.commit()
+        database.close()
+        code, _, errors = run(HIGHWATER, "plan", session, "--planner", "dtr:eqclass", "--ratio", "0.7", "--layout",
+                              "-o", plan)
+        self.assertEqual(code, 0, errors)
+        report = self.execute(session, plan)
+        self.assertGreater(report["fallbacks"], 100)
+        self.assertRegex(report["fallback_list"][0]["where"], "^op [0-9]+ ")
+        self.assertEqual(report["outputs_different"], 0)
+        code, out, errors = run(EXECUTOR, session, plan, "--repeat", "1")
+        self.assertEqual(code, 0, errors)
+        self.assertRegex(out, "outside the arena +op [0-9]+ ")
+
+    def test_what_the_training_itself_left(self):
+        session, plan = os.path.join(self.folder, "contents.hws"), os.path.join(self.folder, "contents.plan.json")
+        code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "2", "--contents", "--", sys.executable,
+                              os.path.join(ROOT, "training", "transformer.py"), "--steps", "3", "--batch", "4",
+                              "--width", "64")
+        self.assertEqual(code, 0, errors)
+        code, _, errors = run(HIGHWATER, "plan", session, "--step", "0", "--planner", "dtr:eqclass", "--ratio", "0.7",
+                              "-o", plan)
+        self.assertEqual(code, 0, errors)
+        report = self.execute(session, plan, "--step", "0")
+        self.assertGreater(report["recorded_compared"], 50)
+        self.assertEqual(report["recorded_different"], 0, report.get("recorded_first_difference"))
+        self.assertEqual(self.execute(session, "--step", "1")["recorded_compared"], 0, "nothing was recorded behind it")
+
+        database = sqlite3.connect(session)
+        storage, data = database.execute(
+            "SELECT storage, data FROM contents JOIN storages ON storages.id = storage WHERE step = 1 AND"
+            " category = 'parameter' AND bytes > 1000 LIMIT 1").fetchone()
+        database.execute("UPDATE contents SET data = ? WHERE step = 1 AND storage = ?",
+                         (bytes([data[0] ^ 1]) + data[1:], storage))
+        database.commit()
+        database.close()
+        report = self.execute(session, plan, "--step", "0")
+        self.assertEqual(report["recorded_different"], 1)
+        self.assertIn("parameter of ", report["recorded_first_difference"])
+
+    def test_ops_predicted_beside_measured(self):
+        plan, planned = self.plan("transformer")
+        report = self.execute(self.sessions["transformer"], plan)
+        self.assertEqual(sum(op["recomputed"] for op in report["ops"]), planned["recomputed_ops"])
+        for op in report["ops"]:
+            self.assertGreater(op["measured_ns"], 0)
+        self.assertGreater(sum(op["recomputation_measured_ns"] for op in report["ops"]), 0)
+        database = sqlite3.connect(self.sessions["transformer"])
+        (details,), = database.execute("SELECT details FROM runs ORDER BY id DESC LIMIT 1").fetchall()
+        database.close()
+        self.assertEqual(json.loads(details)["ops"], report["ops"])
+
     def test_steps_in_a_row(self):
         plan, _ = self.plan("lstm")
         report = self.execute(self.sessions["lstm"], plan, "--steps", "4")
@@ -198,6 +256,15 @@ class RunTest(unittest.TestCase):
         self.assertEqual(training["losses"], training["unplanned_losses"])
         self.assertEqual(training["losses_different"], 0)
         self.assertGreater(training["final_compared"], 20)
+        database = sqlite3.connect(self.sessions["lstm"])
+        (first, end), = database.execute("SELECT first_seq, end_seq FROM steps ORDER BY id DESC LIMIT 1").fetchall()
+        (parameters,), = database.execute(
+            "SELECT count(*) FROM storages WHERE category = 'parameter' AND bytes > 0 AND alloc_seq < ? AND"
+            " (free_seq IS NULL OR free_seq >= ?)", (end, end)).fetchall()
+        database.close()
+        self.assertGreater(parameters, 4)
+        self.assertEqual(training["parameters_compared"], parameters)
+        self.assertEqual(training["parameters_moved"], parameters)
         self.assertEqual(training["final_different"], 0)
 
     def test_a_budget_for_the_arena(self):

@@ -86,6 +86,10 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
         run.step = row.step;
         run.predictedPeak = outcome->peak;
         run.measuredPeak = outcome->peak + core::Bytes(20'000'000);
+        run.time = core::Nanoseconds(1'250);
+        run.baselineTime = core::Nanoseconds(1'000);
+        run.details =
+            R"({"ops":[{"op":3,"measured_ns":5,"recomputation_measured_ns":7},{"op":-1},{"op":1000000},{}]})";
         run.compared = 300;
         run.different = 2;
         ASSERT_TRUE(session->insert(run));
@@ -101,6 +105,10 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
     EXPECT_EQ(text(CompareModel::PlanningTime), QStringLiteral("0.25 s"));
     EXPECT_EQ(text(CompareModel::MeasuredPeak),
               workspace.document()->size.text(plan->peak + core::Bytes(20'000'000)));
+    EXPECT_EQ(text(CompareModel::MeasuredOverhead), QStringLiteral("+25.00 %"));
+    ASSERT_EQ(plan->measuredOps.size(), 1U) << "the others are none of the graph";
+    EXPECT_EQ(plan->measuredOps.at(3).time, core::Nanoseconds(5));
+    EXPECT_EQ(plan->measuredOps.at(3).again, core::Nanoseconds(7));
     EXPECT_EQ(text(CompareModel::Results), QStringLiteral("2 differ"));
     EXPECT_EQ(text(CompareModel::Gap), QStringLiteral("—"));
 }

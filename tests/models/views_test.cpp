@@ -174,7 +174,7 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
                {Action::compute(0), Action::compute(1), Action::free(1), Action::recompute(0, {0}),
                 Action::compute(2), Action::free(1), Action::free(2)});
     ASSERT_TRUE(core::evaluate(document->graph, plan->schedule).valid);
-    const std::vector<PlanChange> changes = planChanges(*document, plan->schedule);
+    const std::vector<PlanChange> changes = planChanges(*document, *plan);
     ASSERT_EQ(changes.size(), 1U);
     ASSERT_EQ(changes[0].absences.size(), 1U);
     const Absence& absence = changes[0].absences[0];
@@ -182,7 +182,7 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
     EXPECT_EQ(absence.until, 2);
     EXPECT_EQ(absence.saved, Bytes(40));
     EXPECT_FALSE(absence.overPeak) << "the op of the peak reads it";
-    EXPECT_EQ(reasonText(*document, changes[0]),
+    EXPECT_EQ(reasonText(*document, *plan, changes[0]),
               QStringLiteral("convolution of conv is not kept from op 1 to its use at op 2 "
                              "(convolution_backward · conv): 40 B less meanwhile"));
     PlanModel model;
@@ -194,6 +194,48 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
     EXPECT_FALSE(model.indexOf(1).isValid());
     model.setPlan(document, nullptr);
     EXPECT_EQ(model.rowCount(), 0);
+}
+
+// The gradient op reads a mask of 5 bytes, which no storage of the recorded step is.
+TEST(PlanModel, NamesTheImplementationThatAnOpRunsAs) {
+    const auto document = smallDocument();
+    core::Implementation mask;
+    mask.op = 1;
+    mask.name = "mask";
+    mask.kind = core::ImplementationKind::IntermediateActivated;
+    mask.backward = 2;
+    mask.insteadOf = 1;
+    mask.bytes = Bytes(5);
+    document->menu.implementations = {mask};
+    using core::Action;
+    PlanEntry entry;
+    entry.planner = QStringLiteral("monet");
+    entry.schedule = {Action::compute(0), Action::compute(1), Action::free(1),
+                      Action::compute(2), Action::free(2),    Action::free(4)};
+    entry.header.implementations = {{1, "other"}};
+    EXPECT_FALSE(drawPlan(*document, entry)) << "nothing is known of it";
+    entry.header.implementations = {{1, "mask"}};
+    ASSERT_TRUE(drawPlan(*document, entry));
+    ASSERT_TRUE(core::evaluate(document->graphOf(entry), entry.schedule).valid);
+    ASSERT_EQ(entry.curve.moments.size(), 3U);
+    EXPECT_EQ(entry.curve.peak, Bytes(100 + 40 + 60 + 25 + 5));
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(sum(liveAt(document->graph, entry.curve, i).items), entry.curve.moments[i].total);
+
+    entry.measuredOps[1] = {core::Nanoseconds(7), core::Nanoseconds(0)};
+    const auto plan = std::make_shared<const PlanEntry>(std::move(entry));
+    PlanModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setPlan(document, plan);
+    EXPECT_TRUE(model.measured());
+    const QModelIndex row = model.indexOf(1);
+    const auto cell = [&](PlanModel::Column column) { return row.siblingAtColumn(column); };
+    EXPECT_EQ(row.data().toString(), QStringLiteral("#1 relu, mask"));
+    EXPECT_EQ(cell(PlanModel::Cost).data(kRawRole).toLongLong(), 0) << "as captured";
+    EXPECT_EQ(cell(PlanModel::Measured).data(kRawRole).toLongLong(), 7 - 5);
+    EXPECT_EQ(cell(PlanModel::Why).data().toString(),
+              QStringLiteral("runs as mask: op 2 (convolution_backward · conv) reads 5 B instead "
+                             "of convolution of conv (40 B)"));
 }
 
 TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {

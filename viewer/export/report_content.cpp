@@ -278,6 +278,9 @@ ReportSection planSection(const Document& document, const PlanEntry& plan) {
     figures.rows.push_back({tr("step time (sum of ops)"), document.time.text(document.judged.time),
                             document.time.text(plan.time), kNothing});
     figures.rows.push_back(
+        {tr("extra time"), kNothing, overheadText(plan.overhead),
+         plan.measuredOverhead ? overheadText(*plan.measuredOverhead) : tr("not run")});
+    figures.rows.push_back(
         {tr("ops run"), QString::number(document.graph.ops.size()),
          QString::number(static_cast<qint64>(document.graph.ops.size()) + plan.recomputedOps),
          kNothing});

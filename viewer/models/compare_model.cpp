@@ -73,6 +73,9 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
         return static_cast<int>((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         if (column == Overhead) return tr("Step time of the plan over the recorded step time");
+        if (column == MeasuredPeak) return tr("Highest bytes in the latest run of the plan");
+        if (column == MeasuredOverhead)
+            return tr("Step time in the latest run of the plan over that of its unplanned passes");
         if (column == Gap)
             return tr("(plan time − proven lower bound) / recorded time, in percentage points");
         if (column == Results) return tr("Bytes of every output, compared with the unplanned run");
@@ -94,6 +97,8 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
             return tr("planning");
         case MeasuredPeak:
             return tr("measured peak");
+        case MeasuredOverhead:
+            return tr("measured extra");
         case Results:
             return tr("results");
         case ColumnCount:
@@ -150,6 +155,8 @@ QString CompareModel::text(const Workspace::Row& row, Column column) const {
         }
         case MeasuredPeak:
             return plan.measuredPeak ? size.text(*plan.measuredPeak) : kAbsent;
+        case MeasuredOverhead:
+            return plan.measuredOverhead ? overheadText(*plan.measuredOverhead) : kAbsent;
         case Results:
             return plan.ok() ? resultsText(plan) : kAbsent;
         case Planner:
@@ -179,6 +186,8 @@ QVariant CompareModel::sortKey(const Workspace::Row& row, Column column) const {
             return workspace_.planningSeconds(row.plan).value_or(kLast);
         case MeasuredPeak:
             return plan.measuredPeak ? bytes(*plan.measuredPeak) : kLast;
+        case MeasuredOverhead:
+            return plan.measuredOverhead.value_or(kLast);
         default:
             return {};
     }

@@ -16,10 +16,11 @@ public:
         Planner,
         Budget,
         PredictedPeak,
+        MeasuredPeak,
         Overhead,
+        MeasuredOverhead,
         Gap,
         PlanningTime,
-        MeasuredPeak,
         Results,
         ColumnCount
     };

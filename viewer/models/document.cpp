@@ -2,6 +2,8 @@
 #include "viewer/models/document.h"
 
 #include <QFileInfo>
+#include <QJsonArray>
+#include <QJsonDocument>
 #include <QStringList>
 #include <algorithm>
 #include <map>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "core/import/import.h"
+#include "core/session/load_menu.h"
 #include "core/session/session.h"
 #include "viewer/models/recorded_curve.h"
 
@@ -17,23 +20,69 @@ namespace {
 
 constexpr int kColumns = 2000;  // of a curve that is read anew for what is looked at
 
-void attachRun(PlanEntry& entry, const core::RunRow& run) {
+// Of the report that the executor leaves with a run.
+std::map<core::OpIndex, MeasuredOp> measuredOps(const std::string& details, std::size_t ops) {
+    std::map<core::OpIndex, MeasuredOp> measured;
+    const QJsonDocument report = QJsonDocument::fromJson(QByteArray::fromStdString(details));
+    for (const QJsonValue& row : report[QStringLiteral("ops")].toArray()) {
+        const auto nanoseconds = [&](const char* key) {
+            return core::Nanoseconds(row[QLatin1String(key)].toInteger());
+        };
+        const qint64 op = row[QStringLiteral("op")].toInteger(-1);
+        if (op >= 0 && op < static_cast<qint64>(ops))
+            measured[static_cast<core::OpIndex>(op)] = {nanoseconds("measured_ns"),
+                                                        nanoseconds("recomputation_measured_ns")};
+    }
+    return measured;
+}
+
+void attachRun(PlanEntry& entry, const core::RunRow& run, std::size_t ops) {
     entry.measuredPeak = run.measuredPeak;
+    if (run.baselineTime > core::Nanoseconds(0))
+        entry.measuredOverhead = ratio(run.time, run.baselineTime);
+    entry.measuredOps = measuredOps(run.details, ops);
     entry.outputsCompared = run.compared;
     entry.outputsDifferent = run.different;
+}
+
+core::Status findChosen(const Document& document, PlanEntry& entry) {
+    if (entry.header.implementations.empty()) return {};
+    core::Result<core::Menu> chosen =
+        core::chosenEntries(entry.header, document.graph, document.menu);
+    if (!chosen) return chosen.error();
+    core::Result<core::TrainingGraph> under =
+        core::applyImplementations(document.graph, *chosen, entry.header.implementations);
+    if (!under) return under.error();
+    entry.chosen = std::move(*chosen);
+    entry.under = std::make_shared<const core::TrainingGraph>(std::move(*under));
+    return {};
+}
+
+// Storages that only the implementations make, or that they leave without bytes, have no place in
+// the recorded step, which names what is resident.
+void draw(const Document& document, PlanEntry& entry) {
+    entry.curve = stepCurve(document.graphOf(entry), entry.schedule);
+    if (!entry.under) return;
+    const auto& recorded = document.graph.storages;
+    std::erase_if(entry.curve.residences, [&](const Residence& one) {
+        const auto s = static_cast<std::size_t>(one.storage);
+        return s >= recorded.size() || recorded[s].bytes != entry.under->storages[s].bytes;
+    });
 }
 
 core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) {
     if (core::Status same = core::requireSameGraph(plan, document.graph); !same)
         return same.error();
-    if (!plan.implementations.empty())
-        return core::badInput("the plan chooses implementations of ops, which are not shown here",
-                              "see its figures with `highwater check`");
-    const core::Evaluation judged = core::evaluate(document.graph, plan.schedule);
+    PlanEntry entry;
+    entry.schedule = plan.schedule;
+    entry.header = plan;
+    entry.header.schedule.clear();
+    if (core::Status found = findChosen(document, entry); !found) return found.error();
+    const core::Evaluation judged = core::evaluate(document.graphOf(entry), plan.schedule);
     if (!judged.valid)
         return core::badInput("the plan cannot be run: " + judged.why,
                               "make it again with `highwater plan`");
-    PlanEntry entry;
+    draw(document, entry);
     entry.planner = toQString(plan.planner);
     entry.budget = plan.budget;
     entry.peak = judged.peak;
@@ -43,10 +92,6 @@ core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) 
     // A bound speaks of the costs that it was proven with; a run may have measured others since.
     if (judged.time == plan.predictedTime) entry.lowerBound = plan.lowerBound;
     if (entry.lowerBound) entry.gap = ratio(judged.time - *entry.lowerBound, document.judged.time);
-    entry.schedule = plan.schedule;
-    entry.header = plan;
-    entry.header.schedule.clear();
-    entry.curve = stepCurve(document.graph, plan.schedule);
     return entry;
 }
 
@@ -70,9 +115,9 @@ core::Status loadStoredPlans(core::Session& session, Document& document) {
         entry->solveSeconds = row.solveSeconds;
         const auto run = latest.find(row.id);
         if (run != latest.end())
-            attachRun(*entry, *run->second);
+            attachRun(*entry, *run->second, document.graph.ops.size());
         else if (row.plan.planner == "none" && unplanned)
-            attachRun(*entry, *unplanned);
+            attachRun(*entry, *unplanned, document.graph.ops.size());
         // The same plan stored twice is one row; the one that was run says more.
         const auto twin =
             std::find_if(document.plans.begin(), document.plans.end(),
@@ -232,6 +277,8 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     if (!graph) return graph.error();
     if (core::Status replayed = replay(*document, std::move(*graph)); !replayed)
         return replayed.error();
+    if (core::Result<core::Menu> menu = core::loadMenu(*session, document->graph))
+        document->menu = std::move(*menu);  // plans that choose from it are left out without
     loadTensorInfo(*session, *document);
     placeGaps(*session, *document);
     if (core::Status stored = loadStoredPlans(*session, *document); !stored) return stored.error();
@@ -245,6 +292,12 @@ core::Result<DocumentPointer> documentOf(core::TrainingGraph graph, const QStrin
     if (core::Status replayed = replay(*document, std::move(graph)); !replayed)
         return replayed.error();
     return DocumentPointer(std::move(document));
+}
+
+core::Status drawPlan(const Document& document, PlanEntry& entry) {
+    if (core::Status found = findChosen(document, entry); !found) return found;
+    draw(document, entry);
+    return {};
 }
 
 core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path) {

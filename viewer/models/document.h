@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "core/memory/evaluate.h"
+#include "core/plan/implementations.h"
 #include "core/plan/plan.h"
 #include "core/session/session.h"
 #include "planners/planner.h"
@@ -20,6 +22,12 @@
 #include "viewer/models/step_overview.h"
 
 namespace hw::viewer {
+
+/// One op in the latest run of a plan that does it otherwise than the recorded step.
+struct MeasuredOp {
+    core::Nanoseconds time;   // of its first computation
+    core::Nanoseconds again;  // of all its recomputations
+};
 
 /// A plan under the judge, with its curve, and what was measured when it ran.
 struct PlanEntry {
@@ -37,10 +45,15 @@ struct PlanEntry {
     std::optional<double> gap;  // (time - lower bound) / baseline time
     std::optional<double> solveSeconds;
     std::optional<core::Bytes> measuredPeak;
+    std::optional<double> measuredOverhead;  // over the unplanned passes of the same run
+    std::map<core::OpIndex, MeasuredOp> measuredOps;
     std::int64_t outputsCompared = 0, outputsDifferent = 0;  // compared 0: never run
     core::Schedule schedule;
     core::Plan header;  // the whole plan but its schedule, for writing it out
-    StepCurve curve;
+    StepCurve curve;    // of the recorded step's storages: what implementations add counts, unnamed
+    // Where it runs ops otherwise than recorded: those implementations, and the graph under them.
+    core::Menu chosen;
+    std::shared_ptr<const core::TrainingGraph> under;
 
     bool ok() const { return status == planners::PlanStatus::Ok; }
 };
@@ -70,6 +83,7 @@ struct Document {
     std::int64_t ordinal = -1;  // of the device whose events an imported trace shows
     bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
+    core::Menu menu;  // implementations of its ops that were measured
     core::Schedule baseline;
     core::Evaluation judged;                       // of the baseline
     StepCurve curve;                               // of the baseline
@@ -85,6 +99,10 @@ struct Document {
     TimeFormat time;
 
     core::Bytes peak() const { return judged.peak; }
+    /// The graph that the plan's schedule is one of.
+    const core::TrainingGraph& graphOf(const PlanEntry& plan) const {
+        return plan.under ? *plan.under : graph;
+    }
     TensorInfo tensorInfo(core::StorageIndex storage) const;
     QString peakPlace() const;  // "backward · layer1.0.conv2": phase and layer of the peak
 };
@@ -96,6 +114,10 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
 
 /// A graph that is in no file. Errors: BadInput when it contradicts itself.
 core::Result<DocumentPointer> documentOf(core::TrainingGraph graph, const QString& name);
+
+/// What the plan chose, the graph under it, and the curve of its schedule there. Errors: BadInput
+/// when the document's menu does not have what it chose.
+core::Status drawPlan(const Document& document, PlanEntry& entry);
 
 /// Judges a plan file for the document's graph. BadInput: another graph, or an invalid schedule.
 core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path);

@@ -13,8 +13,11 @@ core::Result<PlanPointer> planBy(const Document& document, const std::string& pl
     if (!document.plannable)
         return core::badInput("'" + document.path + "' has no ops to plan",
                               "record the step with 'highwater record'");
+    planners::PlanRequest asked = request;
+    if (planner == "monet" && !document.menu.empty())
+        asked.options["menu"] = core::writeMenu(document.menu);
     core::Result<planners::Outcome> outcome =
-        planners::planWith(planner, document.graph, request, progress);
+        planners::planWith(planner, document.graph, asked, progress);
     if (!outcome) return outcome.error();
     PlanEntry entry;
     entry.planner = toQString(planner);
@@ -31,7 +34,7 @@ core::Result<PlanPointer> planBy(const Document& document, const std::string& pl
         entry.gap = outcome->gap;
         entry.schedule = std::exchange(outcome->plan->schedule, {});
         entry.header = std::move(*outcome->plan);
-        entry.curve = stepCurve(document.graph, entry.schedule);
+        if (core::Status drawn = drawPlan(document, entry); !drawn) return drawn.error();
     }
     return std::make_shared<const PlanEntry>(std::move(entry));
 }

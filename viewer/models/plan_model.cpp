@@ -10,45 +10,63 @@
 namespace hw::viewer {
 namespace {
 
-int freedOf(const PlanChange& change) {
-    return static_cast<int>(change.encoded() ? 0 : change.absences.size());
+void add(std::optional<core::Nanoseconds>& sum, const std::optional<core::Nanoseconds>& part) {
+    if (part) sum = sum.value_or(core::Nanoseconds(0)) + *part;
 }
 
 }  // namespace
 
 PlanModel::PlanModel(QObject* parent) : QAbstractItemModel(parent) {}
 
+PlanModel::Figures PlanModel::figuresOf(const PlanChange& change) {
+    Figures figures;
+    figures.times = change.times;
+    figures.freed = static_cast<int>(change.encoded() ? 0 : change.absences.size());
+    if (change.times > 0 || change.implementation) figures.cost = change.cost;
+    figures.measured = change.measuredCost;
+    figures.saved = change.saved();
+    figures.atPeak = change.savedAtPeak();
+    return figures;
+}
+
 void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan) {
     beginResetModel();
     document_ = std::move(document);
+    plan_ = plan;
+    measured_ = false;
     groups_.clear();
     if (document_ && plan && plan->ok()) {
         std::map<QString, std::size_t> known;
         const core::TrainingGraph& graph = document_->graph;
-        for (PlanChange& change : planChanges(*document_, plan->schedule)) {
+        for (PlanChange& change : planChanges(*document_, *plan)) {
             const core::Op& op = graph.ops[change.op];
             QString name = layerText(graph, op.layer);
             if (name.isEmpty())
                 name = graph.layers.empty() ? shortOpName(op.name) : tr("(no layer)");
             const auto [at, isNew] = known.try_emplace(name, groups_.size());
-            if (isNew) groups_.push_back({name, op.layer, {}, 0, 0, {}, {}, {}});
+            if (isNew) groups_.push_back({name, op.layer, {}, {}});
             Group& group = groups_[at->second];
-            group.times += change.times;
-            group.freed += freedOf(change);
-            group.cost += change.cost;
-            group.saved += change.saved();
-            group.atPeak += change.savedAtPeak();
+            const Figures figures = figuresOf(change);
+            measured_ = measured_ || figures.measured;
+            group.figures.times += figures.times;
+            group.figures.freed += figures.freed;
+            add(group.figures.cost, figures.cost);
+            add(group.figures.measured, figures.measured);
+            group.figures.saved += figures.saved;
+            group.figures.atPeak += figures.atPeak;
             group.changes.push_back(std::move(change));
         }
     }
     std::stable_sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
-        return a.atPeak != b.atPeak ? a.atPeak > b.atPeak : a.saved > b.saved;
+        return std::pair(a.figures.atPeak, a.figures.saved) >
+               std::pair(b.figures.atPeak, b.figures.saved);
     });
     core::Nanoseconds slowest;
     core::Bytes largest;
     for (const Group& group : groups_) {
-        slowest = std::max(slowest, group.cost);
-        largest = std::max(largest, group.saved);
+        slowest = std::max({slowest, group.figures.cost.value_or(core::Nanoseconds(0)),
+                            group.figures.measured.value_or(core::Nanoseconds(0))});
+        largest = std::max(largest, group.figures.saved);
     }
     time_ = TimeFormat::fitting(slowest);
     size_ = SizeUnit::fitting(largest);
@@ -85,7 +103,11 @@ QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int rol
                                 Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         if (column == Times) return tr("How often the plan computes it again");
-        if (column == Cost) return tr("Time of its recomputations");
+        if (column == Cost)
+            return tr(
+                "Predicted time of its recomputations, and what another implementation takes "
+                "more or less than the recorded one");
+        if (column == Measured) return tr("The same in the latest run of the plan");
         if (column == Freed) return tr("How often its results are freed before their last use");
         if (column == Saved) return tr("Bytes of its results that are not held all the time");
         if (column == AtPeak) return tr("Those of them that the recorded peak does without");
@@ -100,6 +122,8 @@ QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int rol
             return tr("recomputed");
         case Cost:
             return raw ? tr("extra time (ns)") : tr("extra time");
+        case Measured:
+            return raw ? tr("measured extra time (ns)") : tr("measured");
         case Freed:
             return tr("freed early");
         case Saved:
@@ -114,10 +138,16 @@ QVariant PlanModel::headerData(int section, Qt::Orientation orientation, int rol
     return {};
 }
 
-QVariant PlanModel::cell(Column column, const QString& name, int times, core::Nanoseconds cost,
-                         int freed, core::Bytes saved, core::Bytes atPeak, const QString& why,
-                         bool raw) const {
+QVariant PlanModel::cell(Column column, const QString& name, const Figures& figures,
+                         const QString& why, bool raw) const {
     const QString none = QStringLiteral("—");
+    const auto count = [&](int number) {
+        return raw ? QVariant(number) : QVariant(number == 0 ? none : QString::number(number));
+    };
+    const auto time = [&](const std::optional<core::Nanoseconds>& known) -> QVariant {
+        if (raw) return known ? QVariant(static_cast<qlonglong>(known->count())) : QVariant();
+        return known ? time_.text(*known) : none;
+    };
     const auto size = [&](core::Bytes bytes) -> QVariant {
         if (raw) return static_cast<qlonglong>(bytes.count());
         return bytes == core::Bytes(0) ? none : size_.text(bytes);
@@ -126,16 +156,17 @@ QVariant PlanModel::cell(Column column, const QString& name, int times, core::Na
         case Name:
             return name;
         case Times:
-            return raw ? QVariant(times) : QVariant(times == 0 ? none : QString::number(times));
+            return count(figures.times);
         case Cost:
-            if (raw) return static_cast<qlonglong>(cost.count());
-            return times == 0 ? none : time_.text(cost);
+            return time(figures.cost);
+        case Measured:
+            return time(figures.measured);
         case Freed:
-            return raw ? QVariant(freed) : QVariant(freed == 0 ? none : QString::number(freed));
+            return count(figures.freed);
         case Saved:
-            return size(saved);
+            return size(figures.saved);
         case AtPeak:
-            return size(atPeak);
+            return size(figures.atPeak);
         case Why:
             return why;
         case ColumnCount:
@@ -153,8 +184,12 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
     if (const PlanChange* op = change(index)) {
         const QString name = QStringLiteral("#%1 %2").arg(op->op).arg(
             shortOpName(document_->graph.ops[op->op].name));
-        return cell(column, op->encoded() ? tr("%1, encoded").arg(name) : name, op->times, op->cost,
-                    freedOf(*op), op->saved(), op->savedAtPeak(), reasonText(*document_, *op), raw);
+        const QString how = op->encoded() ? tr("%1, encoded").arg(name)
+                            : op->implementation
+                                ? tr("%1, %2").arg(name, toQString(op->implementation->name))
+                                : name;
+        return cell(column, how, figuresOf(*op),
+                    column == Why ? reasonText(*document_, *plan_, *op) : QString(), raw);
     }
     const Group& group = groups_[static_cast<std::size_t>(index.row())];
     const std::size_t count = group.changes.size();
@@ -162,9 +197,9 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
         group.changes.begin(), group.changes.end(), [](const PlanChange& a, const PlanChange& b) {
             return std::pair(a.savedAtPeak(), a.saved()) < std::pair(b.savedAtPeak(), b.saved());
         });
-    const QString reason =
-        column == Why ? reasonText(*document_, *most) : QString();  // of the op that saves most
-    return cell(column, group.name, group.times, group.cost, group.freed, group.saved, group.atPeak,
+    const QString reason = column == Why ? reasonText(*document_, *plan_, *most)
+                                         : QString();  // of the op that saves most
+    return cell(column, group.name, group.figures,
                 count == 1 ? reason : tr("%1 ops; %2").arg(count).arg(reason), raw);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A plan as a tree: layers, and in them the ops that it recomputes or encodes, with the reason.
+// A plan as a tree: layers, and in them the ops that it recomputes, encodes or runs under another
+// implementation, with the reason, and what they took when it was run.
 #pragma once
 
 #include <QAbstractItemModel>
@@ -12,7 +13,7 @@ namespace hw::viewer {
 class PlanModel : public QAbstractItemModel {
     Q_OBJECT
 public:
-    enum Column { Name, Times, Cost, Freed, Saved, AtPeak, Why, ColumnCount };
+    enum Column { Name, Times, Cost, Measured, Freed, Saved, AtPeak, Why, ColumnCount };
 
     explicit PlanModel(QObject* parent = nullptr);
     /// A null plan, or the baseline, has no rows.
@@ -28,21 +29,29 @@ public:
     /// Of an op's row; null for a layer's.
     const PlanChange* change(const QModelIndex& index) const;
     core::LayerIndex layer(const QModelIndex& index) const;
+    /// The plan was run, and its changes with it.
+    bool measured() const { return measured_; }
     QModelIndex indexOf(core::OpIndex op) const;  // invalid: the plan leaves it as it was
 
 private:
+    struct Figures {
+        int times = 0, freed = 0;
+        std::optional<core::Nanoseconds> cost, measured;  // none: it takes no time
+        core::Bytes saved, atPeak;
+    };
     struct Group {
         QString name;
         core::LayerIndex layer = core::kNone;
         std::vector<PlanChange> changes;
-        int times = 0, freed = 0;
-        core::Nanoseconds cost;
-        core::Bytes saved, atPeak;
+        Figures figures;
     };
-    QVariant cell(Column column, const QString& name, int times, core::Nanoseconds cost, int freed,
-                  core::Bytes saved, core::Bytes atPeak, const QString& why, bool raw) const;
+    static Figures figuresOf(const PlanChange& change);
+    QVariant cell(Column column, const QString& name, const Figures& figures, const QString& why,
+                  bool raw) const;
 
     DocumentPointer document_;
+    PlanPointer plan_;
+    bool measured_ = false;
     TimeFormat time_;
     SizeUnit size_;
     std::vector<Group> groups_;  // the one that saves most at the peak first

@@ -17,9 +17,9 @@ using core::kNone;
 // Walks the schedule once: who leaves after which op, and who reads it first once it is back.
 class Reader {
 public:
-    Reader(const Document& document, const core::Schedule& schedule)
-        : graph_(document.graph),
-          schedule_(schedule),
+    Reader(const Document& document, const PlanEntry& plan)
+        : graph_(document.graphOf(plan)),
+          schedule_(plan.schedule),
           freedAfter_(graph_.storages.size(), kPresent),
           waiting_(graph_.storages.size()) {
         if (!document.curve.moments.empty())
@@ -183,11 +183,56 @@ Bytes PlanChange::savedAtPeak() const {
     return sumOnce(absences, true);
 }
 
-std::vector<PlanChange> planChanges(const Document& document, const core::Schedule& schedule) {
-    return Reader(document, schedule).read();
+std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan) {
+    std::vector<PlanChange> changes = Reader(document, plan).read();
+    for (const core::Implementation& one : plan.chosen.implementations) {
+        auto place = std::find_if(changes.begin(), changes.end(), [&](const PlanChange& change) {
+            return change.op >= one.op && !change.encoded();
+        });
+        if (place == changes.end() || place->op != one.op) {
+            place = changes.insert(place, PlanChange{});
+            place->op = one.op;
+        }
+        place->implementation = &one;
+        place->cost += plan.under->ops[one.op].time - document.graph.ops[one.op].time;
+    }
+    for (PlanChange& change : changes) {
+        const auto measured = plan.measuredOps.find(change.op);
+        if (change.encoded() || measured == plan.measuredOps.end()) continue;
+        change.measuredCost = measured->second.again;
+        if (change.implementation)
+            *change.measuredCost += measured->second.time - document.graph.ops[change.op].time;
+    }
+    return changes;
 }
 
 namespace {
+
+// What its implementation does otherwise.
+QString implementationText(const core::TrainingGraph& recorded, const core::Implementation& one) {
+    const auto size = [](Bytes bytes) { return SizeUnit::fitting(bytes).text(bytes); };
+    const auto nameAndSize = [&](core::StorageIndex s) {
+        return QObject::tr("%1 (%2)").arg(nameOf(recorded, s), size(recorded.storages[s].bytes));
+    };
+    const auto reader = [&] {
+        return one.backward == kNone ? QObject::tr("its gradient op")
+                                     : opAt(recorded, one.backward);
+    };
+    switch (one.kind) {
+        case core::ImplementationKind::Algorithm:
+            return QObject::tr("%1 of workspace instead of %2")
+                .arg(size(one.workspace.value_or(Bytes(0))), size(recorded.ops[one.op].workspace));
+        case core::ImplementationKind::OutputActivated:
+            return QObject::tr("%1 reads its result instead of %2")
+                .arg(reader(), nameAndSize(one.insteadOf));
+        case core::ImplementationKind::IntermediateActivated:
+            return QObject::tr("%1 reads %2 instead of %3")
+                .arg(reader(), size(one.bytes), nameAndSize(one.insteadOf));
+        case core::ImplementationKind::InPlace:
+            return QObject::tr("its result takes the place of %1").arg(nameAndSize(one.takes));
+    }
+    return {};
+}
 
 QString withoutAbsence(const core::TrainingGraph& graph, core::OpIndex index) {
     const core::Op& op = graph.ops[index];
@@ -201,8 +246,17 @@ QString withoutAbsence(const core::TrainingGraph& graph, core::OpIndex index) {
 
 }  // namespace
 
-QString reasonText(const Document& document, const PlanChange& change) {
-    const core::TrainingGraph& graph = document.graph;
+QString reasonText(const Document& document, const PlanEntry& plan, const PlanChange& change) {
+    const core::TrainingGraph& graph = document.graphOf(plan);
+    if (change.implementation) {
+        const QString how = QObject::tr("runs as %1: %2")
+                                .arg(toQString(change.implementation->name),
+                                     implementationText(document.graph, *change.implementation));
+        if (change.times == 0) return how;
+        PlanChange recomputed = change;
+        recomputed.implementation = nullptr;
+        return QObject::tr("%1; %2").arg(how, reasonText(document, plan, recomputed));
+    }
     if (change.absences.empty()) return withoutAbsence(graph, change.op);
     // The one that says most: over the peak first, then the largest.
     const auto most = std::max_element(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <optional>
 #include <vector>
 
 #include "viewer/models/document.h"
@@ -20,23 +21,28 @@ struct Absence {
     QString codec;      // encoded instead of freed; empty otherwise
 };
 
-/// One op that is recomputed, or whose result is kept in an encoded form.
+/// One op that is recomputed, whose result is kept in an encoded form, or that runs under another
+/// implementation than the captured one.
 struct PlanChange {
     core::OpIndex op = core::kNone;
-    int times = 0;           // recomputed
-    core::Nanoseconds cost;  // of all its recomputations
+    int times = 0;  // recomputed
+    // Of all its recomputations, and what its implementation takes more (below 0: less) than the
+    // captured one: predicted, and in the latest run.
+    core::Nanoseconds cost;
+    std::optional<core::Nanoseconds> measuredCost;
     std::vector<Absence> absences;
+    const core::Implementation* implementation = nullptr;  // of the plan; null: the captured one
 
     bool encoded() const { return !absences.empty() && !absences.front().codec.isEmpty(); }
     core::Bytes saved() const;        // each storage once
     core::Bytes savedAtPeak() const;  // of those that are absent at the recorded peak
 };
 
-/// Of a valid schedule; in captured order of the ops.
-std::vector<PlanChange> planChanges(const Document& document, const core::Schedule& schedule);
+/// In captured order of the ops. `plan` must outlive them.
+std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan);
 
 /// "relu of layer1.0 is not kept from op 12 to its use at op 96 (relu_backward · layer1.0): 16.8 MB
 /// less at the peak".
-QString reasonText(const Document& document, const PlanChange& change);
+QString reasonText(const Document& document, const PlanEntry& plan, const PlanChange& change);
 
 }  // namespace hw::viewer

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "core/import/import.h"
-#include "core/session/signatures.h"
+#include "core/session/load_menu.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -70,11 +70,19 @@ std::shared_ptr<const AddressMap> MapPanel::make(const Request& request,
     core::Signatures signatures;
     if (document.graph.costs == core::CostSet::Measured)
         if (auto session = core::openAny(document.path))
-            if (auto found = core::loadSignatures(*session, document.graph))
+            if (auto found = core::loadSignaturesUnder(
+                    *session, document.graph, request.plan ? request.plan->chosen : core::Menu()))
                 signatures = std::move(*found);
-    return std::make_shared<const AddressMap>(
-        packedMap(document.graph, request.plan ? request.plan->schedule : document.baseline,
-                  signatures, cancelled));
+    if (!request.plan)
+        return std::make_shared<const AddressMap>(
+            packedMap(document.graph, document.baseline, signatures, cancelled));
+    AddressMap map =
+        packedMap(document.graphOf(*request.plan), request.plan->schedule, signatures, cancelled);
+    // What only the plan's implementations make has no storage in the recorded step.
+    for (MapBlock& block : map.blocks)
+        if (block.storage >= static_cast<core::StorageIndex>(document.graph.storages.size()))
+            block.storage = core::kNone;
+    return std::make_shared<const AddressMap>(std::move(map));
 }
 
 void MapPanel::reload() {

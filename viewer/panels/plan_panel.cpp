@@ -9,7 +9,26 @@
 namespace hw::viewer {
 namespace {
 constexpr int kOpenAtFirst = 3;  // layers whose ops are shown without a click
+
+// "highwater at 60 % · peak 14.58 MB (measured 14.58 MB) · +7.2 % (measured +6.9 %) · …"
+QString summaryOf(const Document& document, const PlanEntry& plan) {
+    const auto beside = [](const QString& predicted, const QString& measured) {
+        return measured.isEmpty() ? predicted
+                                  : PlanPanel::tr("%1 (measured %2)").arg(predicted, measured);
+    };
+    const QString peak = plan.measuredPeak ? document.size.text(*plan.measuredPeak) : QString();
+    const QString extra = plan.measuredOverhead ? overheadText(*plan.measuredOverhead) : QString();
+    QStringList parts{PlanPanel::tr("%1 at %2")
+                          .arg(plan.planner, percentText(ratio(plan.budget, document.peak()))),
+                      PlanPanel::tr("peak %1").arg(beside(document.size.text(plan.peak), peak)),
+                      beside(overheadText(plan.overhead), extra),
+                      PlanPanel::tr("%1 ops recomputed").arg(plan.recomputedOps)};
+    if (!plan.chosen.empty())
+        parts << PlanPanel::tr("%1 under another implementation")
+                     .arg(plan.chosen.implementations.size());
+    return parts.join(QStringLiteral(" · "));
 }
+}  // namespace
 
 PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, tr("Plan")) {
     model_ = new PlanModel(this);
@@ -68,10 +87,8 @@ void PlanPanel::showPlan() {
     empty_->setText(
         tr("This plan computes every op once and frees as the recorded step does: there "
            "is nothing to explain."));
-    summary_->setText(tr("%1 at %2 · peak %3 · %4 · %5 ops recomputed")
-                          .arg(plan->planner, percentText(ratio(plan->budget, document->peak())),
-                               document->size.text(plan->peak), overheadText(plan->overhead))
-                          .arg(plan->recomputedOps));
+    summary_->setText(summaryOf(*document, *plan));
+    table_->setColumnHidden(PlanModel::Measured, !model_->measured());
     for (int row = 0; row < std::min(kOpenAtFirst, table_->shown().rowCount()); ++row)
         table_->expand(table_->shown().index(row, 0));
     table_->fitColumns();

@@ -40,7 +40,7 @@ void TracePlot::show(const DocumentPointer& document, const PlanPointer& plan) {
     if (!document_)
         trace_ = {};
     else if (plan_)
-        trace_ = planTrace(document_->graph, plan_->schedule, plan_->curve);
+        trace_ = planTrace(document_->graphOf(*plan_), plan_->schedule, plan_->curve);
     else
         trace_ = planTrace(document_->graph, document_->baseline, document_->curve);
     if (another) selected_ = core::kNone;
@@ -129,7 +129,8 @@ QString TracePlot::describe(const QPointF& pixel) const {
     const std::int32_t row = rowAt(pixel.y());
     if (row == core::kNone) return {};
     const core::StorageIndex index = trace_.rows[row];
-    const core::Storage& storage = document_->graph.storages[index];
+    const core::TrainingGraph& graph = plan_ ? document_->graphOf(*plan_) : document_->graph;
+    const core::Storage& storage = graph.storages[index];
     const std::int32_t times = trace_.computed[row];
     const std::int32_t step = stepAt(pixel.x());
     return tr("storage %1 · %2\n%3\n%4 · %5\n%6: %7")

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/run_sizes.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "core/import/import.h"
+#include "core/memory/evaluate.h"
+#include "core/plan/plan.h"
+#include "planners/mimose.h"
+
+namespace hw::app {
+namespace {
+
+using namespace hw::core;
+
+struct Recorded {
+    std::int64_t step;
+    planners::StepProfile profile;
+};
+
+// One input size: what was planned for it, and what came of it.
+struct Row {
+    std::int64_t step = 0;
+    double size = 0;
+    Bytes peak, estimated, planned;
+    double overhead = 0;
+    std::optional<planners::LayerChoice> dropped;  // none: no choice of layers keeps the budget
+    Json run;                                      // the executor's object
+
+    bool within(Bytes budget) const { return dropped && planned <= budget; }
+    double measuredOverhead() const {
+        return run.at("time_ns").get<double>() / run.at("baseline_time_ns").get<double>();
+    }
+};
+
+Result<std::vector<Recorded>> profiles(Session& session) {
+    const auto steps = session.steps();
+    if (!steps) return steps.error();
+    std::vector<Recorded> recorded;
+    for (const StepRow& row : *steps) {
+        const auto graph = loadGraph(session, row.id);
+        if (!graph) return graph.error();
+        recorded.push_back({row.id, planners::profileStep(*graph)});
+    }
+    return recorded;
+}
+
+Result<Bytes> budgetOf(const SizesArguments& arguments, const std::vector<Recorded>& recorded) {
+    if (!arguments.budget.empty()) return parseBytes(arguments.budget);
+    Bytes highest;
+    for (const Recorded& one : recorded) highest = std::max(highest, one.profile.peak);
+    return Bytes(
+        static_cast<std::int64_t>(static_cast<double>(highest.count()) * *arguments.ratio));
+}
+
+// The plan of one step, as a file; empty where no choice of layers fits.
+Result<std::string> planStep(Session& session, Row& row, planners::InputAwarePlanner& planner,
+                             Bytes budget, const std::filesystem::path& folder) {
+    row.estimated = planner.estimator().peakAt(row.size);
+    row.dropped = planner.choose(row.size);
+    if (!row.dropped) return std::string();
+    const auto graph = loadGraph(session, row.step);
+    if (!graph) return graph.error();
+    Plan plan;
+    plan.schedule = row.dropped->empty() ? baselineSchedule(*graph)
+                                         : planners::dropLayers(*graph, *row.dropped);
+    const Evaluation judged = evaluate(*graph, plan.schedule);
+    if (!judged.valid)
+        return Error{ErrorCode::Internal,
+                     "mimose made an invalid schedule for step " + std::to_string(row.step) + ": " +
+                         judged.why,
+                     "this is a fault of Highwater: please report it with the session"};
+    row.planned = plan.predictedPeak = judged.peak;
+    plan.predictedTime = judged.time;
+    row.overhead = plan.overhead = ratio(judged.time, graph->totalTime());
+    plan.fingerprint = graph->fingerprint();
+    plan.ops = static_cast<std::int64_t>(graph->ops.size());
+    plan.storages = static_cast<std::int64_t>(graph->storages.size());
+    plan.planner = "mimose";
+    plan.budget = budget;
+    plan.costs = graph->costs;
+    const std::string path = (folder / (std::to_string(row.step) + ".plan.json")).string();
+    if (const Status written = writePlanFile(plan, path); !written) return written.error();
+    return path;
+}
+
+// What a command prints, and its exit status; its errors go where ours go.
+Result<std::pair<std::string, int>> outputOf(const std::vector<std::string>& command) {
+    std::array<int, 2> ends{};
+    if (pipe(ends.data()) != 0)
+        return Error{ErrorCode::Internal, "cannot make a pipe", "close other programs"};
+    const pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        std::vector<char*> argv;
+        for (const std::string& part : command) argv.push_back(const_cast<char*>(part.c_str()));
+        argv.push_back(nullptr);
+        execv(argv[0], argv.data());
+        _exit(127);
+    }
+    close(ends[1]);
+    std::string text;
+    std::array<char, 65536> part{};
+    for (ssize_t got = 0; child > 0 && (got = read(ends[0], part.data(), part.size())) > 0;)
+        text.append(part.data(), static_cast<std::size_t>(got));
+    close(ends[0]);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+        return Error{ErrorCode::Internal, command.front() + " did not end by itself",
+                     "run one of the steps with `highwater run --step`"};
+    return std::pair(std::move(text), WEXITSTATUS(status));
+}
+
+Json rowJson(const Row& row, const planners::InputAwarePlanner& planner, Bytes budget) {
+    Json json{{"step", row.step},
+              {"input_bytes", static_cast<std::int64_t>(row.size)},
+              {"status", row.dropped ? "ok" : "infeasible"},
+              {"within_budget", row.within(budget)},
+              {"baseline_peak_bytes", row.peak.count()},
+              {"estimated_peak_bytes", row.estimated.count()}};
+    if (!row.dropped) return json;
+    json["layers_dropped"] = Json::array();
+    for (const int layer : *row.dropped)
+        json["layers_dropped"].push_back(
+            planner.estimator().layers()[static_cast<std::size_t>(layer)]);
+    json["overhead"] = row.overhead;
+    for (const char* key :
+         {"predicted_peak_bytes", "measured_peak_bytes", "arena_bytes", "time_ns",
+          "baseline_time_ns", "outputs_compared", "outputs_different", "outputs_nonfinite",
+          "recorded_compared", "recorded_different", "fallbacks", "notes"})
+        json[key] = row.run.at(key);
+    return json;
+}
+
+void printTable(const std::vector<Row>& rows, std::int64_t plans, Bytes budget) {
+    std::printf("mimose within %s: %lld plans for %zu input sizes\n\n", humanBytes(budget).c_str(),
+                static_cast<long long>(plans), rows.size());
+    std::printf("%10s %5s %8s %10s %10s %10s %10s %8s %9s %9s %9s\n", "inputs", "step", "dropped",
+                "unplanned", "estimated", "predicted", "measured", "extra", "measured", "compared",
+                "different");
+    for (const Row& row : rows) {
+        const auto input = humanBytes(Bytes(static_cast<std::int64_t>(row.size)));
+        std::printf("%10s %5lld ", input.c_str(), static_cast<long long>(row.step));
+        if (!row.dropped) {
+            std::printf("%8s %10s %10s no choice of layers fits\n", "-",
+                        humanBytes(row.peak).c_str(), humanBytes(row.estimated).c_str());
+            continue;
+        }
+        std::printf(
+            "%8zu %10s %10s %10s %10s %8s %9s %9lld %9lld%s\n", row.dropped->size(),
+            humanBytes(row.peak).c_str(), humanBytes(row.estimated).c_str(),
+            humanBytes(Bytes(row.run.at("predicted_peak_bytes").get<std::int64_t>())).c_str(),
+            humanBytes(Bytes(row.run.at("measured_peak_bytes").get<std::int64_t>())).c_str(),
+            percent(row.overhead).c_str(), percent(row.measuredOverhead()).c_str(),
+            row.run.at("outputs_compared").get<long long>(),
+            row.run.at("outputs_different").get<long long>(),
+            row.within(budget) ? "" : "  above the budget");
+    }
+}
+
+// A folder of this run's own, gone with it.
+struct Scratch {
+    std::filesystem::path path;
+    Scratch() {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "highwater-XXXXXX").string();
+        if (mkdtemp(pattern.data())) path = pattern;
+    }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+    ~Scratch() {
+        std::error_code ignored;
+        if (!path.empty()) std::filesystem::remove_all(path, ignored);
+    }
+};
+
+int verdict(const std::vector<Row>& rows, Bytes budget) {
+    const auto differs = [](const Row& row) {
+        return row.dropped && row.run.at("outputs_different").get<std::int64_t>() > 0;
+    };
+    if (std::any_of(rows.begin(), rows.end(), differs))
+        return fail({ErrorCode::Verification, "results differ from the unplanned run",
+                     "the table says at which input sizes"});
+    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row.within(budget); }))
+        return 0;
+    return fail({ErrorCode::NoPlan,
+                 "mimose has no plan within " + humanBytes(budget) + " for every input size",
+                 "raise the budget; the table says at which sizes"});
+}
+
+}  // namespace
+
+int runSizes(const std::string& file, const SizesArguments& arguments, const std::string& executor,
+             const std::vector<std::string>& options, const Common& common) {
+    auto session = openAny(file);
+    if (!session) return fail(session.error());
+    const auto recorded = profiles(*session);
+    if (!recorded) return fail(recorded.error());
+    const auto budget = budgetOf(arguments, *recorded);
+    if (!budget) return fail(budget.error());
+    std::vector<planners::StepProfile> known;
+    for (const Recorded& one : *recorded) known.push_back(one.profile);
+    auto estimator = planners::MimoseEstimator::fit(known);
+    if (!estimator) return fail(estimator.error());
+    planners::InputAwarePlanner planner(std::move(*estimator), *budget);
+    const Scratch scratch;
+    if (scratch.path.empty())
+        return fail({ErrorCode::Internal, "cannot make a folder for plans", "check TMPDIR"});
+
+    std::vector<Row> rows;
+    std::set<double> seen;
+    for (const Recorded& one : *recorded) {  // as the sizes came in the training
+        if (!seen.insert(one.profile.size).second) continue;
+        Row row;
+        row.step = one.step;
+        row.size = one.profile.size;
+        row.peak = one.profile.peak;
+        const auto plan = planStep(*session, row, planner, *budget, scratch.path);
+        if (!plan) return fail(plan.error());
+        if (!plan->empty()) {
+            std::vector<std::string> command{
+                executor, file, *plan, "--step", std::to_string(row.step), "--json"};
+            command.insert(command.end(), options.begin(), options.end());
+            const auto ran = outputOf(command);
+            if (!ran) return fail(ran.error());
+            row.run = Json::parse(ran->first, nullptr, false);
+            if (!row.run.is_object()) return ran->second == 0 ? 1 : ran->second;  // it said why
+        }
+        rows.push_back(std::move(row));
+    }
+    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.size < b.size; });
+    const std::int64_t plans =  // every other size shares one, or has none
+        planner.cache().misses() -
+        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.dropped; });
+    if (common.json) {
+        Json json{{"planner", "mimose"},
+                  {"budget_bytes", budget->count()},
+                  {"plans", plans},
+                  {"rows", Json::array()}};
+        for (const Row& row : rows) json["rows"].push_back(rowJson(row, planner, *budget));
+        printJson(json);
+    } else {
+        printTable(rows, plans, *budget);
+    }
+    return verdict(rows, *budget);
+}
+
+}  // namespace hw::app
