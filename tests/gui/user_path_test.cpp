@@ -157,7 +157,7 @@ TEST(UserPath, FromALiveTrainingToAReport) {
 
     // A budget, and the planners compared.
     QAbstractItemView* plans = person.table("compare");
-    const int peak = person.column(plans, QStringLiteral("predicted peak"));
+    const int peak = person.column(plans, QStringLiteral("peak"));
     const int measured = person.column(plans, QStringLiteral("measured peak"));
     const int budget = person.column(plans, QStringLiteral("budget"));
     const int extra = person.column(plans, QStringLiteral("extra time"));

@@ -73,6 +73,7 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
         return static_cast<int>((left ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     if (role == Qt::ToolTipRole) {
         if (column == Overhead) return tr("Step time of the plan over the recorded step time");
+        if (column == PredictedPeak) return tr("Highest bytes of the plan, as the judge predicts");
         if (column == MeasuredPeak) return tr("Highest bytes in the latest run of the plan");
         if (column == MeasuredOverhead)
             return tr("Step time in the latest run of the plan over that of its unplanned passes");
@@ -88,7 +89,7 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
         case Budget:
             return tr("budget");
         case PredictedPeak:
-            return tr("predicted peak");
+            return tr("peak");
         case Overhead:
             return tr("extra time");
         case Gap:
@@ -98,7 +99,7 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
         case MeasuredPeak:
             return tr("measured peak");
         case MeasuredOverhead:
-            return tr("measured extra");
+            return tr("measured");
         case Results:
             return tr("results");
         case ColumnCount:

@@ -208,6 +208,17 @@ std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& p
 
 namespace {
 
+// One that takes no less workspace was chosen for its time.
+QString algorithmText(const core::Implementation& one, const core::Op& recorded) {
+    const auto size = [](Bytes bytes) { return SizeUnit::fitting(bytes).text(bytes); };
+    const Bytes workspace = one.workspace.value_or(Bytes(0));
+    if (workspace == recorded.workspace)
+        return QObject::tr("in less time, with the same workspace");
+    const QString text =
+        QObject::tr("%1 of workspace instead of %2").arg(size(workspace), size(recorded.workspace));
+    return workspace < recorded.workspace ? text : QObject::tr("in less time, with %1").arg(text);
+}
+
 // What its implementation does otherwise.
 QString implementationText(const core::TrainingGraph& recorded, const core::Implementation& one) {
     const auto size = [](Bytes bytes) { return SizeUnit::fitting(bytes).text(bytes); };
@@ -220,8 +231,7 @@ QString implementationText(const core::TrainingGraph& recorded, const core::Impl
     };
     switch (one.kind) {
         case core::ImplementationKind::Algorithm:
-            return QObject::tr("%1 of workspace instead of %2")
-                .arg(size(one.workspace.value_or(Bytes(0))), size(recorded.ops[one.op].workspace));
+            return algorithmText(one, recorded.ops[one.op]);
         case core::ImplementationKind::OutputActivated:
             return QObject::tr("%1 reads its result instead of %2")
                 .arg(reader(), nameAndSize(one.insteadOf));

@@ -9,6 +9,7 @@
 namespace hw::viewer {
 namespace {
 constexpr int kOpenAtFirst = 3;  // layers whose ops are shown without a click
+constexpr int kRoomForAll = 1000;
 
 // "highwater at 60 % · peak 14.58 MB (measured 14.58 MB) · +7.2 % (measured +6.9 %) · …"
 QString summaryOf(const Document& document, const PlanEntry& plan) {
@@ -24,8 +25,7 @@ QString summaryOf(const Document& document, const PlanEntry& plan) {
                       beside(overheadText(plan.overhead), extra),
                       PlanPanel::tr("%1 ops recomputed").arg(plan.recomputedOps)};
     if (!plan.chosen.empty())
-        parts << PlanPanel::tr("%1 under another implementation")
-                     .arg(plan.chosen.implementations.size());
+        parts << PlanPanel::tr("%1 run otherwise").arg(plan.chosen.implementations.size());
     return parts.join(QStringLiteral(" · "));
 }
 }  // namespace
@@ -66,6 +66,15 @@ void PlanPanel::reload() {
 void PlanPanel::showEvent(QShowEvent* event) {
     Panel::showEvent(event);
     if (stale_) showPlan();
+}
+
+// The reasons need the room more than the finer figures do.
+void PlanPanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    const bool narrow = width() < kRoomForAll;
+    for (const int column : {PlanModel::Freed, PlanModel::Saved})
+        table_->setColumnHidden(column, narrow);
+    table_->fitColumns();
 }
 
 void PlanPanel::showPlan() {
