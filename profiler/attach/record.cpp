@@ -19,6 +19,14 @@ using wire::Milestone;
 /// What a grandchild that keeps the socket open may hold up the end.
 constexpr int kDrainRounds = 40;
 
+/// What went wrong in the program's own process, if the shim said so.
+std::string faultOf(const Server& server) {
+    const Assembler* recorded = server.recorded();
+    return recorded == nullptr || recorded->faults().empty()
+               ? std::string()
+               : "; the shim gave up: " + recorded->faults().front();
+}
+
 /// Why there is no step, from how far the program came.
 Error noStep(const Server& server, const RecordOptions& options, int status) {
     const std::string program = "'" + options.command.front() + "'";
@@ -35,7 +43,7 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 "record a Python program: highwater record -- python3 train.py"};
     if (!server.saw(Milestone::Torch))
         return {ErrorCode::Target,
-                program + " is Python but was never seen to import torch" + ended,
+                program + " is Python but was never seen to import torch" + ended + faultOf(server),
                 server.saw(Milestone::Shim)
                     ? "Highwater records PyTorch training; check the program's own output"
                     : "it ended before it could be watched; check the program's own output"};
@@ -46,12 +54,9 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 ? "the kernel's out-of-memory killer gives no warning: set a limit with 'ulimit "
                   "-v', so that the allocation fails instead"
                 : ""};
-    std::string what = program + " imported torch but completed no step to record" + ended +
-                       "; seen: " + whatWasSeen(server);
-    const Assembler* recorded = server.recorded();
-    if (recorded != nullptr && !recorded->faults().empty())
-        what += "; the shim gave up: " + recorded->faults().front();
-    return {ErrorCode::Target, what,
+    return {ErrorCode::Target,
+            program + " imported torch but completed no step to record" + ended +
+                "; seen: " + whatWasSeen(server) + faultOf(server),
             server.saw(Milestone::Optimizer)
                 ? "record fewer warm-up steps (--warmup), or let the program train longer"
                 : "a step ends with an Optimizer.step; check the program's own output"};
