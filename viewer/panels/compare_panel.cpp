@@ -52,6 +52,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare"
     table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));
     table_->setLeading(CompareModel::Planner, kSwatch + 8);
+    table_->setDispensable({CompareModel::Budget, CompareModel::PlanningTime});
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     auto* column = new QVBoxLayout(this);
     addToHeader(table_->filterBox());

@@ -124,7 +124,18 @@ int TableView::widthOf(int column) const {
     return std::min(width, kWidest) + kPadding + leading_.value(column);
 }
 
+void TableView::setDispensable(const QList<int>& columns) {
+    dispensable_ = columns;
+}
+
 void TableView::fitColumns() {
+    int needed = 0;
+    for (int column = 0; column < shown_->columnCount(); ++column)
+        if (dispensable_.contains(column) || !isColumnHidden(column)) needed += widthOf(column);
+    for (const int column : dispensable_) {
+        setColumnHidden(column, needed > viewport()->width());
+        if (isColumnHidden(column)) needed -= widthOf(column);
+    }
     std::vector<int> columns, widths;
     for (int column = 0; column < shown_->columnCount(); ++column) {
         if (isColumnHidden(column)) continue;

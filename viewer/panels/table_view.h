@@ -29,6 +29,8 @@ public:
     int rowHeightHint() const { return rowHeight_; }
     /// Pixels that a swatch before the text of a column takes.
     void setLeading(int column, int pixels);
+    /// Columns that are left out, the first one first, where not all have room.
+    void setDispensable(const QList<int>& columns);
     /// Every column as wide as its text, the rest shared out.
     void fitColumns();
 
@@ -56,6 +58,7 @@ private:
     int wide_, rowHeight_ = 28;
     bool quiet_ = false;
     QHash<int, int> leading_;
+    QList<int> dispensable_;
 };
 
 }  // namespace hw::viewer
