@@ -69,6 +69,23 @@ Status Interpreter::State::callKernel(OpIndex index, bool again) {
     return {};
 }
 
+// Sizes may depend on values (masks, nonzero): then the prediction would be for another step.
+Status Interpreter::State::checkSizes(OpIndex index) const {
+    const auto written = [](at::IntArrayRef sizes) {
+        std::string text;
+        for (const std::int64_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+        return "[" + text + "]";
+    };
+    for (std::size_t j = 0; j < outputs.size(); ++j) {
+        const core::OpOutput& output = graph.ops[index].outputs[j];
+        const TensorShape& captured = step.shapes[output.tensor];
+        if (output.makesStorage && !captured.dtype.empty() && outputs[j].sizes() != captured.sizes)
+            return disagreement(index, "returned sizes " + written(outputs[j].sizes()) +
+                                           " where " + written(captured.sizes) + " were captured");
+    }
+    return {};
+}
+
 // Gives the results their places by the accounting rules: a first computation keeps all, a
 // recomputation the wanted ones that are not there already.
 Status Interpreter::State::adopt(OpIndex index, const Action& action) {
@@ -181,6 +198,7 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
         torch::HostView host;
         result.watched = executor::elementsOf(host.of(outputs[0]));
     }
+    if (ok = checkSizes(index); !ok) return ok;
     if (ok = adopt(index, action); !ok) return ok;
     outputs.clear();
     for (std::size_t g = 0; g < before.size(); ++g)

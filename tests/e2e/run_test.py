@@ -18,6 +18,20 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HIGHWATER, EXECUTOR = os.path.join(BIN, "highwater"), os.path.join(BIN, "highwater-exec")
 
 
+MASKED = """import torch
+torch.manual_seed(0)
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+inputs = torch.randn(16, 64)
+for step in range(3):
+    hidden = layer(inputs)
+    chosen = hidden[hidden[:, 0] > 0]
+    optimizer.zero_grad()
+    (chosen * chosen).sum().backward()
+    optimizer.step()
+"""
+
+
 def skip(why):
     print("skipped:", why)
     sys.exit(77)
@@ -112,6 +126,23 @@ class RunTest(unittest.TestCase):
         code, _, errors = run(EXECUTOR, session)
         self.assertEqual(code, 4, errors)
         self.assertIn("aten::bmm", errors)
+
+    def test_sizes_that_depend_on_values(self):
+        script = os.path.join(self.folder, "masked.py")
+        with open(script, "w") as file:
+            file.write(MASKED)
+        for options, expected in ((), 4), (("--contents",), 0):
+            session = os.path.join(self.folder, f"masked{expected}.hws")
+            code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "1", *options, "--", sys.executable,
+                                  script)
+            self.assertEqual(code, 0, errors)
+            code, out, errors = run(EXECUTOR, session, "--repeat", "1", "--json")
+            self.assertEqual(code, expected, errors)
+            if expected:
+                self.assertRegex(errors, r"aten::nonzero.* returned sizes \[\d+, 1\] where \[\d+, 1\] were captured")
+                self.assertRegex(errors, "hint: .*--contents")
+            else:
+                self.assertEqual(json.loads(out)["outputs_different"], 0, out)
 
     def broken(self, path, change):
         """The outcome of running a changed copy of a plan for the Transformer."""
