@@ -164,6 +164,13 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
     const CallableOp& op = ops[index];
     const bool again = action.kind == ActionKind::Recompute;
     if (op.skipped) return {};
+    if (op.fromRecord) {
+        for (const core::OpOutput& output : graph.ops[index].outputs) {
+            if (!resident(graph.storageOf(output.tensor))) continue;
+            if (Status ok = defineFromRecord(output.tensor); !ok) return ok;
+        }
+        return {};
+    }
     // A random op draws the same numbers again, and leaves the generator where it found it.
     std::vector<std::vector<std::byte>> before;
     for (std::size_t g = 0; g < op.generators.size(); ++g) {
