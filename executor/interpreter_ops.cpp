@@ -73,15 +73,16 @@ Status Interpreter::State::callKernel(OpIndex index, bool again) {
 Status Interpreter::State::checkSizes(OpIndex index) const {
     const auto written = [](at::IntArrayRef sizes) {
         std::string text;
-        for (const std::int64_t size : sizes) text += (text.empty() ? "" : ", ") + std::to_string(size);
+        for (const std::int64_t size : sizes)
+            text += (text.empty() ? "" : ", ") + std::to_string(size);
         return "[" + text + "]";
     };
     for (std::size_t j = 0; j < outputs.size(); ++j) {
         const core::OpOutput& output = graph.ops[index].outputs[j];
         const TensorShape& captured = step.shapes[output.tensor];
         if (output.makesStorage && !captured.dtype.empty() && outputs[j].sizes() != captured.sizes)
-            return disagreement(index, "returned sizes " + written(outputs[j].sizes()) +
-                                           " where " + written(captured.sizes) + " were captured");
+            return disagreement(index, "returned sizes " + written(outputs[j].sizes()) + " where " +
+                                           written(captured.sizes) + " were captured");
     }
     return {};
 }

@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
-constexpr double kFirstShare = 0.3;  // of the time left, for a planner of the literature
+constexpr double kFirstShare = 0.3;      // of the time left, for a planner of the literature
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
 constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach

@@ -259,8 +259,7 @@ void after(Session& session, Thread& thread, Values results) {
     session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
     if (running.op->adopts)  // what it read is known by the result only; a loader's batch is new
         for (const c10::IValue& value : results)
-            eachTensor(value,
-                       [&](const at::Tensor& tensor) { touch(session, running, tensor); });
+            eachTensor(value, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
     running.place.op = session.ops++;
     running.seq = session.registry.nextSeq();
     for (Storage* storage : running.written)
