@@ -48,7 +48,8 @@ int fail(const core::Error& error) {
 }
 
 void printJson(const Json& value) {
-    std::cout << value.dump() << std::endl;
+    // Names and fragments of damaged files may be no UTF-8.
+    std::cout << value.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
 Json cachingAllocatorJson(const core::CachingAllocatorStats& stats) {

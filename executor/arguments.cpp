@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/arguments.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -230,6 +231,16 @@ std::vector<std::size_t> leftOut(const std::string& name, const c10::FunctionSch
     return positions;
 }
 
+// A tensor is set upon a storage that the session names by the tensor only, such as that of a
+// loader's batch: the tensor is as it was recorded.
+bool adoptsStorage(const Step& step, core::OpIndex index) {
+    const core::OpRow& row = step.ops[index];
+    if (row.name != "aten::set_" || row.overload.rfind("source_Storage", 0) != 0) return false;
+    const auto& outputs = step.graph.ops[index].outputs;
+    return std::none_of(outputs.begin(), outputs.end(),
+                        [](const core::OpOutput& output) { return output.makesStorage; });
+}
+
 }  // namespace
 
 core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
@@ -241,8 +252,9 @@ core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
         return core::badInput(label + " has no arguments to replay", "record the session again");
     auto handle = torch::findOp(row.name, row.overload);
     if (!handle) return handle.error();
-    CallableOp op{*handle, {}, {}, {}, row.name.rfind("profiler::", 0) == 0, {}};
-    if (op.skipped) return op;
+    CallableOp op{*handle, {}, {}, {}, row.name.rfind("profiler::", 0) == 0, false, {}};
+    op.fromRecord = adoptsStorage(step, index);
+    if (op.skipped || op.fromRecord) return op;
     const Json keywords = json.value("k", Json::object());
     const auto& schema = op.handle.schema().arguments();
     if (json["a"].size() > schema.size())
@@ -270,7 +282,7 @@ core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
         } catch (const Misfit& misfit) {
             return core::badInput(
                 label + " cannot be replayed: argument '" + schema[i].name() + "' " + misfit.why,
-                "record the session again; a plan for it can still be made and checked");
+                "recording it again does not help; a plan for it can still be made and checked");
         } catch (const std::exception& error) {
             return core::badInput(label + " cannot be replayed: argument '" + schema[i].name() +
                                       "': " + std::string(error.what()).substr(0, 200),

@@ -26,6 +26,7 @@ struct CallableOp {
     std::vector<std::int64_t> generators;         // that it draws from, ids of the session
     std::vector<std::size_t> leftOutOnRecompute;  // arguments that become None (running statistics)
     bool skipped = false;                         // a profiler mark: nothing to run
+    bool fromRecord = false;                      // its results are views, as recorded
     std::function<void(c10::Stack&)> kernel;      // none: the op of the handle, as captured
 };
 

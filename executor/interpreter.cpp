@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "executor/interpreter.h"
 
+#include <algorithm>
+
 #include "executor/interpreter_state.h"
 #include "executor/kernels.h"
 
 namespace hw::executor {
 
 Error Interpreter::State::disagreement(OpIndex index, const std::string& what) const {
+    const auto isConstant = [](const core::Storage& storage) { return storage.isConstant(); };
+    const auto constants = static_cast<std::size_t>(
+        std::count_if(graph.storages.begin(), graph.storages.end(), isConstant));
+    if (step.contents.size() < constants)  // sizes and branches may hang on what stands in for them
+        return core::badInput(labels[index] + " cannot be replayed: it " + what,
+                              "the session lacks the values of some inputs, on which this may "
+                              "depend: record it with --contents");
     return {ErrorCode::Internal, labels[index] + " " + what,
             "the session was recorded with torch " + step.frameworkVersion +
                 ", this executor uses libtorch " + torch::libtorchVersion()};

@@ -69,6 +69,24 @@ Status Interpreter::State::callKernel(OpIndex index, bool again) {
     return {};
 }
 
+// Sizes may depend on values (masks, nonzero): then the prediction would be for another step.
+Status Interpreter::State::checkSizes(OpIndex index) const {
+    const auto written = [](at::IntArrayRef sizes) {
+        std::string text;
+        for (const std::int64_t size : sizes)
+            text += (text.empty() ? "" : ", ") + std::to_string(size);
+        return "[" + text + "]";
+    };
+    for (std::size_t j = 0; j < outputs.size(); ++j) {
+        const core::OpOutput& output = graph.ops[index].outputs[j];
+        const TensorShape& captured = step.shapes[output.tensor];
+        if (output.makesStorage && !captured.dtype.empty() && outputs[j].sizes() != captured.sizes)
+            return disagreement(index, "returned sizes " + written(outputs[j].sizes()) + " where " +
+                                           written(captured.sizes) + " were captured");
+    }
+    return {};
+}
+
 // Gives the results their places by the accounting rules: a first computation keeps all, a
 // recomputation the wanted ones that are not there already.
 Status Interpreter::State::adopt(OpIndex index, const Action& action) {
@@ -147,6 +165,13 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
     const CallableOp& op = ops[index];
     const bool again = action.kind == ActionKind::Recompute;
     if (op.skipped) return {};
+    if (op.fromRecord) {
+        for (const core::OpOutput& output : graph.ops[index].outputs) {
+            if (!resident(graph.storageOf(output.tensor))) continue;
+            if (Status ok = defineFromRecord(output.tensor); !ok) return ok;
+        }
+        return {};
+    }
     // A random op draws the same numbers again, and leaves the generator where it found it.
     std::vector<std::vector<std::byte>> before;
     for (std::size_t g = 0; g < op.generators.size(); ++g) {
@@ -181,6 +206,7 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
         torch::HostView host;
         result.watched = executor::elementsOf(host.of(outputs[0]));
     }
+    if (ok = checkSizes(index); !ok) return ok;
     if (ok = adopt(index, action); !ok) return ok;
     outputs.clear();
     for (std::size_t g = 0; g < before.size(); ++g)

@@ -53,6 +53,7 @@ struct Interpreter::State {
     Status perform(std::size_t at, const Action& action);
     Status runOp(std::size_t at, const Action& action);
     Status callKernel(OpIndex index, bool again);
+    Status checkSizes(OpIndex index) const;
     Status adopt(OpIndex index, const Action& action);
     void observe(std::size_t at, OpIndex index, bool first);
     void profile(OpIndex index, const OpSignature& signature, Bytes risen);

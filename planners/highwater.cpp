@@ -7,15 +7,19 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <mutex>
 #include <thread>
 
+#include "core/memory/evaluate.h"
 #include "planners/annealing.h"
 #include "planners/approach.h"
+#include "planners/checkmate.h"
 #include "planners/chen.h"
 #include "planners/cut_relaxation.h"
 #include "planners/dtr.h"
 #include "planners/lookahead.h"
+#include "planners/mimose.h"
 #include "planners/recombination.h"
 
 namespace hw::planners {
@@ -27,6 +31,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
+constexpr double kFirstShare = 0.3;      // of the time left, for a planner of the literature
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
 constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach
@@ -56,6 +61,12 @@ public:
                 humanBytes(floor) + ", whatever is recomputed";
             return proposal;
         }
+        if (Schedule all = baselineSchedule(graph_); keep(all)) {
+            proposal.status = PlanStatus::Ok;
+            proposal.schedule = std::move(all);
+            if (haveSolver() && !firstOnly_) proposal.lowerBound = graph_.totalTime();
+            return proposal;
+        }
         StageJudge judge(model_, request_.budget);
         judge.trim();
         relaxed_ = judge.table();
@@ -65,6 +76,7 @@ public:
             offer(judge);
         } else {
             if (request_.warmStart) {
+                keep(*request_.warmStart);
                 judge.load(*request_.warmStart);
                 offer(judge);
             }
@@ -126,13 +138,18 @@ private:
     }
 
     // Step 1.
+    // Ends with what others of the literature find, where that takes no time or nothing fits yet.
     void greedy() {
         bool fits = offer(Distance::Root);
         const auto enough = [&] { return stopped() || (firstOnly_ && fits); };
         if (!enough()) fits |= offer(ChenGreedy());
         for (const Distance distance : {Distance::Full, Distance::None})
             if (!enough()) fits |= offer(distance);
-        if (!fits) offer(Dtr(DtrHeuristic::EqClass));
+        if (small() && !enough()) fits |= offer(Mimose());
+        for (const DtrHeuristic heuristic :
+             {DtrHeuristic::EqClass, DtrHeuristic::Msps, DtrHeuristic::Full, DtrHeuristic::Local})
+            if ((small() || !fits) && !enough()) fits |= offer(Dtr(heuristic));
+        if (!fits && tiny() && !enough() && !request_.workLimit) offer(Checkmate());
     }
 
     bool offer(Distance distance) {
@@ -148,6 +165,15 @@ private:
         offer(judge);
     }
 
+    // A schedule that fits as it stands may not fit as a table: those keep a constant for whatever
+    // may be recomputed from it, and do not say in which order a stage frees and recomputes.
+    bool keep(const Schedule& schedule) {
+        const Evaluation judged = evaluate(graph_, schedule);
+        if (!judged.valid || judged.peak > request_.budget) return false;
+        if (judged.time < untabled_.time) untabled_ = {schedule, judged.time};
+        return true;
+    }
+
     // What a planner of the literature makes of it, where that keeps the budget.
     bool offer(const Planner& planner) {
         PlanRequest request = request_;
@@ -156,6 +182,7 @@ private:
         if (request.timeLimitSeconds) request.timeLimitSeconds = std::max(0.1, left());
         const Proposal proposal = planner.plan(graph_, request, {progress_.cancelled});
         if (proposal.status != PlanStatus::Ok) return false;
+        keep(proposal.schedule);
         StageJudge judge(model_, request_.budget);
         judge.load(proposal.schedule);
         judge.trim();
@@ -333,6 +360,7 @@ private:
     }
 
     bool small() const { return model_.itemCount() < 600; }
+    bool tiny() const { return model_.itemCount() < 60; }
 
     // Approaches the budget again and again in different ways, from what the relaxations would
     // keep and from all.
@@ -391,7 +419,13 @@ private:
             return proposal;
         }
         const auto best = std::min_element(pool_.begin(), pool_.end());
-        if (best == pool_.end() || !best->fits()) {
+        const bool found = best != pool_.end() && best->fits();
+        if (!untabled_.schedule.empty() && (!found || untabled_.time < best->time)) {
+            proposal.status = PlanStatus::Ok;
+            proposal.schedule = std::move(untabled_.schedule);
+            return proposal;
+        }
+        if (!found) {
             proposal.status = PlanStatus::TimeLimit;
             proposal.reason =
                 "no plan found in the time given; it is not proven that there is none";
@@ -416,6 +450,10 @@ private:
     std::atomic<std::int64_t> bound_ = 0;
     std::atomic<bool> relaxationsDone_ = false;
     bool impossible_ = false;
+    struct {
+        Schedule schedule;
+        Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+    } untabled_;  // the best schedule that fits as it stands
     std::size_t rounds_ = 0;
     std::mutex mutex_;
     std::vector<Candidate> pool_;

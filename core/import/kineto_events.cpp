@@ -29,6 +29,12 @@ std::optional<std::int64_t> numberIn(std::string_view text) {
     return wholeNumber(text.substr(from, to - from));
 }
 
+// torch built without Kineto, and torch before 1.8, writes a bare list of complete events: no
+// categories, and "CPU functions" or "CUDA functions" as the process.
+const char* categoryOfProcess(std::string_view process) {
+    return process == "CPU functions" ? "cpu_op" : process == "CUDA functions" ? "kernel" : "";
+}
+
 // Microseconds as the file writes them; a double cannot hold today's time in nanoseconds.
 std::optional<std::int64_t> nanosecondsFrom(std::string_view microseconds) {
     const std::size_t point = microseconds.find('.');
@@ -162,7 +168,10 @@ bool Handler::string(string_t& value) {
         if (key_ == "ph") event_.phase = value;
         if (key_ == "cat") event_.category = value;
         if (key_ == "name") event_.name = value;
-        if (key_ == "pid") event_.pid = wholeNumber(value);
+        if (key_ == "pid") {
+            event_.pid = wholeNumber(value);
+            if (event_.category.empty()) event_.category = categoryOfProcess(value);
+        }
         if (key_ == "tid") event_.thread = numberIn(value);
         if (key_ == "ts") event_.beginNs = nanosecondsFrom(value);
     } else if (inArguments()) {

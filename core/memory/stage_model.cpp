@@ -73,6 +73,22 @@ private:
         addOnce(list, maker);
     }
 
+    // The last op with a stage that must have run before the lazy view `view`, which looks through
+    // `parents`: the creator of its storage, or an op that made one of the views behind it.
+    OpIndex lastMakerBehind(OpIndex view, const std::vector<std::int32_t>& parents) const {
+        const TensorIndex seen = graph_.ops[view].inputs.front().tensor;
+        OpIndex last = graph_.storages[graph_.storageOf(seen)].creator;
+        const auto look = [&](OpIndex through) {
+            for (const Use& use : graph_.ops[through].inputs)
+                if (const OpIndex maker = graph_.tensors[use.tensor].creator;
+                    maker != kNone && !model_.lazy(maker))
+                    last = std::max(last, maker);
+        };
+        look(view);
+        for (const OpIndex parent : parents) look(parent);
+        return last;
+    }
+
     void describeOps() {
         std::vector<std::vector<std::int32_t>> read(graph_.ops.size() + 1);
         std::vector<bool> viewRead(graph_.ops.size(), false);
@@ -120,10 +136,9 @@ private:
         std::vector<std::vector<std::int32_t>> unread(graph_.ops.size() + 1);
         for (OpIndex i = 0; i < opCount(); ++i)
             if (model_.lazy(i) && !viewRead[i]) {
-                const StorageIndex s = graph_.storageOf(graph_.ops[i].inputs.front().tensor);
-                for (const OpIndex parent : read[i])
-                    addOnce(unread[graph_.storages[s].creator], parent);
-                addOnce(unread[graph_.storages[s].creator], i);
+                const OpIndex behind = lastMakerBehind(i, read[i]);
+                for (const OpIndex parent : read[i]) addOnce(unread[behind], parent);
+                addOnce(unread[behind], i);
             }
         for (const auto& list : unread) model_.unreadViews.append(list);
     }

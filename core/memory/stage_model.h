@@ -73,8 +73,8 @@ struct StageModel {
     std::vector<Bytes> footprint;  // bytes of all its new storages + workspace
     std::vector<Bytes> newBytes;   // bytes of all its new storages
     std::vector<Nanoseconds> time;
-    /// Lazy views that nobody reads: they run once, right after their item is made.
-    IndexLists unreadViews;  // per op: of the items that it makes
+    /// Lazy views that nobody reads: they run once, right after the last op that they wait for.
+    IndexLists unreadViews;  // per op: that wait for it
 
     std::size_t itemCount() const { return storages.size(); }
     bool lazy(OpIndex op) const { return stageOf[op] == kNone; }

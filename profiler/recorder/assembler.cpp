@@ -205,7 +205,12 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
         StorageState& state = *storage(tensor->second.storage);
         if (!state.alive || input.version != state.version)
             return malformed("an op that reads what is not there");
-        state.readInForward |= record.phase == static_cast<int>(core::Phase::Forward);
+        if (state.readInForward || record.phase != static_cast<int>(core::Phase::Forward)) continue;
+        state.readInForward = true;
+        if (state.written && !state.row.creator && state.row.category == core::Category::Unknown) {
+            state.row.category = core::Category::Input;  // of a later step than the one it came in
+            pending_.changed.push_back(tensor->second.storage);
+        }
     }
     for (const auto& output : record.outputs) {
         const auto tensor = tensors_.find(output.tensor);

@@ -288,6 +288,14 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(gpu["streams"], [{"stream": 7, "busy": 0.6}, {"stream": 9, "busy": 0.2}])
         self.assertIn("stream 7 busy 60.0 %", self.run_command("info", trace).stdout)
 
+    def test_a_damaged_trace_tells_where_it_ends(self):
+        trace = self.path / "damaged.json"
+        trace.write_bytes(b'{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"aten::add","tid":1,"ts":1,"dur":1},'
+                          b'{"ph":"X","cat":"cpu_op","name":"aten::\xff')
+        info = self.json_of("info", trace)
+        self.assertEqual(info["ops"], 1)
+        self.assertIn("aten::\ufffd", " ".join(gap["why"] for gap in info["gaps"] if gap["what"] == "end"))
+
     def test_input_errors(self):
         for name, content in (("empty.hws", b""), ("noise.hws", os.urandom(3000)), ("cut.log", small_log().encode()[:700]),
                               ("evil.pickle", b'cos\nsystem\n(S"touch pwned"\ntR.')):

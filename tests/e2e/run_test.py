@@ -18,6 +18,35 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 HIGHWATER, EXECUTOR = os.path.join(BIN, "highwater"), os.path.join(BIN, "highwater-exec")
 
 
+MASKED = """import torch
+torch.manual_seed(0)
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+inputs = torch.randn(16, 64)
+for step in range(3):
+    hidden = layer(inputs)
+    chosen = hidden[hidden[:, 0] > 0]
+    optimizer.zero_grad()
+    (chosen * chosen).sum().backward()
+    optimizer.step()
+"""
+
+
+# As a loader does with the batches of its workers: tensors upon storages that no op made.
+FOREIGN = """import array
+import torch
+torch.manual_seed(0)
+layer = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+for step in range(3):
+    batch = torch.frombuffer(array.array("f", [step + 0.5] * 1024), dtype=torch.float32)
+    inputs = torch.empty(0).set_(batch.storage(), 0, (16, 64), (64, 1))
+    optimizer.zero_grad()
+    layer(inputs).pow(2).sum().backward()
+    optimizer.step()
+"""
+
+
 def skip(why):
     print("skipped:", why)
     sys.exit(77)
@@ -112,6 +141,41 @@ class RunTest(unittest.TestCase):
         code, _, errors = run(EXECUTOR, session)
         self.assertEqual(code, 4, errors)
         self.assertIn("aten::bmm", errors)
+
+    def test_sizes_that_depend_on_values(self):
+        script = os.path.join(self.folder, "masked.py")
+        with open(script, "w") as file:
+            file.write(MASKED)
+        for options, expected in ((), 4), (("--contents",), 0):
+            session = os.path.join(self.folder, f"masked{expected}.hws")
+            code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "1", *options, "--", sys.executable,
+                                  script)
+            self.assertEqual(code, 0, errors)
+            code, out, errors = run(EXECUTOR, session, "--repeat", "1", "--json")
+            self.assertEqual(code, expected, errors)
+            if expected:
+                self.assertRegex(errors, r"returned sizes \[\d+, 64\] where \[\d+, 64\] were captured")
+                self.assertRegex(errors, "hint: .*--contents")
+            else:
+                self.assertEqual(json.loads(out)["outputs_different"], 0, out)
+
+    def test_tensors_upon_foreign_storages(self):
+        script, session = os.path.join(self.folder, "foreign.py"), os.path.join(self.folder, "foreign.hws")
+        with open(script, "w") as file:
+            file.write(FOREIGN)
+        code, _, errors = run(HIGHWATER, "record", "-o", session, "--steps", "2", "--", sys.executable, script)
+        self.assertEqual(code, 0, errors)
+        database = sqlite3.connect(session)
+        made = database.execute("SELECT s.creator, s.category FROM storages s JOIN tensors t ON t.storage = s.id "
+                                "WHERE t.sizes = '[16,64]' AND s.bytes = 4096 AND s.alloc_seq > "
+                                "(SELECT first_seq FROM steps WHERE id = 1) ORDER BY s.id LIMIT 1").fetchone()
+        database.close()
+        self.assertEqual(made, (None, "input"))
+        code, out, errors = run(EXECUTOR, session, "--repeat", "1", "--json")
+        self.assertEqual(code, 0, errors)
+        report = json.loads(out)
+        self.assertEqual(report["outputs_different"], 0, out)
+        self.assertEqual(report["measured_peak_bytes"], report["predicted_peak_bytes"])
 
     def broken(self, path, change):
         """The outcome of running a changed copy of a plan for the Transformer."""

@@ -40,10 +40,14 @@ public:
         return op(name, inputs, {bytes}, time, workspace).front();
     }
 
-    core::TensorIndex view(core::TensorIndex of, std::int64_t time = 0) {
+    /// A view that its op also reads `others` for.
+    core::TensorIndex view(core::TensorIndex of, std::int64_t time = 0,
+                           const std::vector<core::TensorIndex>& others = {}) {
         const auto tensor = static_cast<core::TensorIndex>(graph_.tensors.size());
         graph_.tensors.push_back({storage(of), core::kNone, core::kNone});
-        core::Op made = newOp("view", {of}, time);
+        std::vector<core::TensorIndex> inputs{of};
+        inputs.insert(inputs.end(), others.begin(), others.end());
+        core::Op made = newOp("view", inputs, time);
         made.outputs.push_back({tensor, false});
         push(std::move(made));
         return tensor;

@@ -12,6 +12,8 @@
 // tables.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "bench/networks.h"
 #include "planners/checkmate_program.h"
 #include "planners/cut_relaxation.h"
@@ -188,17 +190,75 @@ TEST(Highwater, FindsTheBestTableOfNearlyEverySmallGraph) {
             const auto best = tables.time(budget);
             if (best) ++possible;
             if (outcome->status != PlanStatus::Ok) continue;
-            ASSERT_TRUE(best) << "seed " << seed << ": a plan where no table fits";
             EXPECT_LE(outcome->peak, budget);
-            EXPECT_GE(outcome->time, *best) << "seed " << seed << ", " << budget.count();
             if (outcome->lowerBound) {
-                EXPECT_LE(*outcome->lowerBound, outcome->time);
+                EXPECT_LE(*outcome->lowerBound, outcome->time) << "seed " << seed;
             }
-            if (outcome->time == *best) ++found;
+            // Another planner's, which is no table, may be cheaper, or there where no table fits.
+            if (best && outcome->time <= *best) ++found;
         }
     });
     EXPECT_GT(possible, 60);
     EXPECT_GE(found * 100, possible * 95) << found << " of " << possible;
+}
+
+// Everything is released after its last use, constants too; only the last result is left.
+TrainingGraph releasedGraph(unsigned seed) {
+    std::mt19937 random(seed);
+    test::GraphBuilder b;
+    std::vector<TensorIndex> made;
+    std::vector<std::pair<std::vector<std::size_t>, std::size_t>> ops;  // inputs, first output
+    for (int i = 0; i < 3; ++i) made.push_back(b.constant(1 + random() % 20));
+    std::size_t count = made.size();
+    std::vector<std::size_t> lastUse(count, 0);
+    for (std::size_t op = 0; op < 10; ++op) {
+        std::vector<std::size_t> inputs;
+        for (unsigned n = random() % 3 + 1; n > 0; --n) {
+            inputs.push_back(count - 1 - random() % std::min<std::size_t>(count, 8));
+            lastUse[inputs.back()] = op;
+        }
+        ops.emplace_back(inputs, count);
+        count += 1 + random() % 2;
+        lastUse.resize(count, op);
+    }
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+        std::vector<TensorIndex> inputs;
+        for (const std::size_t input : ops[op].first) inputs.push_back(made[input]);
+        const std::size_t next = op + 1 < ops.size() ? ops[op + 1].second : count;
+        std::vector<std::int64_t> sizes;
+        for (std::size_t n = ops[op].second; n < next; ++n) sizes.push_back(1 + random() % 20);
+        for (const TensorIndex tensor : b.op("make", inputs, sizes, 1 + random() % 99))
+            made.push_back(tensor);
+        for (std::size_t n = 0; n < made.size(); ++n)
+            if (lastUse[n] == op && n + 1 < count) b.release(made[n]);
+    }
+    b.final(made.back());
+    return b.build();
+}
+
+TEST(Highwater, IsNoDearerThanWhatOthersFindOnSmallGraphs) {
+    int compared = 0;
+    for (unsigned seed = 0; seed < 40; ++seed) {
+        const TrainingGraph graph = releasedGraph(seed);
+        std::vector<Bytes> list = budgets(graph);
+        list.push_back(evaluate(graph, baselineSchedule(graph)).peak);
+        for (const Bytes budget : list) {
+            PlanRequest request;
+            request.budget = budget;
+            request.workLimit = 5;
+            const auto ours = planWith("highwater", graph, request, {});
+            ASSERT_TRUE(ours) << ours.error().what;
+            for (const char* name : {"none", "chen-greedy", "mimose", "dtr:eqclass", "dtr:msps"}) {
+                const auto other = planWith(name, graph, request, {});
+                ASSERT_TRUE(other) << other.error().what;
+                if (other->status != PlanStatus::Ok) continue;
+                ++compared;
+                ASSERT_EQ(ours->status, PlanStatus::Ok) << name << ", seed " << seed;
+                EXPECT_LE(ours->time, other->time) << name << ", seed " << seed;
+            }
+        }
+    }
+    EXPECT_GT(compared, 150);
 }
 
 TEST(Highwater, IsDeterministicUnderAWorkLimit) {

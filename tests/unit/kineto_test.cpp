@@ -194,6 +194,21 @@ TEST_F(Kineto, ABareArrayIsATraceToo) {
     EXPECT_TRUE(hasGap(*session, "memory"));
 }
 
+TEST_F(Kineto, WithoutCategoriesTheProcessTellsOpsFromKernels) {
+    auto session = import(R"([
+{"name":"aten::add","ph":"X","ts":100,"dur":60,"tid":1,"pid":"CPU functions","args":{}},
+{"name":"aten::to","ph":"X","ts":110,"dur":32,"tid":1,"pid":"CPU functions","args":{}},
+{"name":"Optimizer.step#SGD.step","ph":"X","ts":200,"dur":9,"tid":1,"pid":"CPU functions","args":{}},
+{"name":"aten::add_","ph":"X","ts":203,"dur":3,"tid":1,"pid":"CPU functions","args":{}},
+{"name":"aten::add","ph":"s","ts":101,"tid":1,"pid":"CPU functions","id":1,"cat":"cpu_to_cuda","args":{}},
+{"name":"add_kernel","ph":"X","ts":120,"dur":5,"tid":0,"pid":"CUDA functions","args":{}}])");
+    ASSERT_TRUE(session) << session.error().what;
+    EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops"), 3);
+    EXPECT_EQ(figure(*session, "SELECT count(*) FROM kernels"), 1);
+    EXPECT_EQ(text(*session, "SELECT name FROM ops WHERE phase = 'optimizer'"), "aten::add_");
+    EXPECT_TRUE(hasGap(*session, "memory"));
+}
+
 TEST(KinetoNames, ModulesAndFrames) {
     using Modules = std::vector<std::pair<std::string, std::string>>;
     EXPECT_EQ(modulesOf("TOP(Net)::forward.layer1(Sequential)::forward.0(a.B)::forward"),

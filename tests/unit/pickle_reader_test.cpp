@@ -66,6 +66,11 @@ TEST_F(Pickle, NumbersOfAnyLength) {
     EXPECT_EQ(long1(bytes({0, 0, 0, 0, 0, 0, 0, 0, 1})), std::nullopt) << "2^64";
     const auto small = read(bytes({0x80, 4, 'J', 0xfe, 0xff, 0xff, 0xff, '.'}));
     EXPECT_EQ(small->integer(small->root()), -2);
+    for (const char* wide : {"I18446744073709551616\n.", "L-18446744073709551616L\n."}) {
+        const auto decimal = read(wide);
+        ASSERT_TRUE(decimal) << decimal.error().what;
+        EXPECT_EQ(decimal->integer(decimal->root()), std::nullopt);
+    }
 }
 
 TEST_F(Pickle, RefusesWhateverWouldRunCode) {

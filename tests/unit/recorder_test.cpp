@@ -262,6 +262,27 @@ TEST_F(Recorder, AStreamThatBreaksOffKeepsTheStepThatHadEnded) {
     EXPECT_EQ(counts->storages, 2) << "nothing of the unfinished step is written";
 }
 
+TEST_F(Recorder, AConstantThatALaterStepReadsFirstIsAnInputToo) {
+    introduce();
+    EXPECT_TRUE(storage(0, 0, 100, -1) && tensor(0, 0, -1));
+    EXPECT_TRUE(storage(1, 1, 100, -1) && tensor(1, 1, -1));
+    I64 seq = 2;
+    for (const I64 step : {0, 1}) {  // of two networks in turn, each with its own data
+        ok(Type::StepStart, seq, I64{500}, I64{200});
+        EXPECT_TRUE(storage(2 + step, seq, 100, step) && tensor(2 + step, 2 + step, step));
+        EXPECT_TRUE(op(step, seq, step, 0, 2 + step, true));
+        end(++seq, {0, 1});
+        ok(Type::StepConfirmed);
+    }
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto graph = core::loadGraph(*session, 1);
+    ASSERT_TRUE(graph) << graph.error().what;
+    for (const int constant : {0, 1})
+        EXPECT_EQ(graph->storages[constant].category, core::Category::Input) << constant;
+}
+
 TEST_F(Recorder, ALaterEndOfTheSameStepReplacesTheEarlier) {
     beginStep();
     end(2, {0, 1});

@@ -96,6 +96,13 @@ TEST(SimrdImport, NamesTheLineThatIsWrong) {
     EXPECT_NE(broken("\"ARGS\":[\"x\"]", "\"ARGS\":[\"z\"]").find("'z'"), std::string::npos);
     EXPECT_NE(broken("\"ALIAS\":\"0\"", "\"ALIAS\":\"3\"").find("alias"), std::string::npos);
     EXPECT_NE(broken("\"TIME\":\"7\"", "\"TIME\":\"7x\"").find("'7x'"), std::string::npos);
+    EXPECT_NE(
+        broken("\"TIME\":\"7\"", "\"TIME\":\"9223372036854775807\"").find("times that add up"),
+        std::string::npos);
+    EXPECT_NE(broken("\"NAME\":\"y\",\"MEMORY\":\"100\"",
+                     "\"NAME\":\"y\",\"MEMORY\":\"72057594037927936\"")
+                  .find("sizes that add up"),
+              std::string::npos);
     EXPECT_NE(broken("\"MUTATE\",", "\"MYSTERY\",").find("MYSTERY"), std::string::npos);
 }
 

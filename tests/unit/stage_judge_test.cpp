@@ -53,6 +53,42 @@ TEST(StageJudge, AgreesWithThePlainJudgeOnRandomSchedules) {
     }
 }
 
+// Views of views, some of which another storage ties to their place.
+TrainingGraph graphOfViews(unsigned seed) {
+    std::mt19937 random(seed);
+    test::GraphBuilder b;
+    std::vector<TensorIndex> made{b.constant(5)};
+    const auto any = [&] { return made[random() % made.size()]; };
+    for (int i = 0; i < 25; ++i) {
+        const TensorIndex first = any(), second = any();
+        const unsigned kind = random() % 4;
+        if (kind == 0)
+            made.push_back(b.one("make", {first, second}, 1 + random() % 100, 1 + random() % 9));
+        else if (kind == 1)
+            made.push_back(b.view(first, 1, {second}));
+        else
+            made.push_back(b.view(first, 1 + random() % 3));
+    }
+    b.final(made.back());
+    return b.build();
+}
+
+TEST(StageJudge, ViewsWaitForTheViewsThatTheyLookThrough) {
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        const TrainingGraph graph = graphOfViews(seed);
+        const StageModel model(graph);
+        StageJudge judge(model, Bytes(400));
+        ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed;
+        std::mt19937 random(seed);
+        for (int round = 0; round < 30 && model.itemCount() > 0; ++round) {
+            changeRandomly(judge, random);
+            judge.settle();
+            judge.commit();
+            ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed << ", " << round;
+        }
+    }
+}
+
 TEST(StageJudge, RollbackRestoresEverything) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 40);

@@ -257,6 +257,9 @@ void after(Session& session, Thread& thread, Values results) {
         (anyOfPython(results) || answeredFromElsewhere(session, running, results)))
         return;
     session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
+    if (running.op->adopts)  // what it read is known by the result only; a loader's batch is new
+        for (const c10::IValue& value : results)
+            eachTensor(value, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
     running.place.op = session.ops++;
     running.seq = session.registry.nextSeq();
     for (Storage* storage : running.written)

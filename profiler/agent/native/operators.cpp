@@ -72,6 +72,7 @@ Operator::Operator(const c10::OperatorHandle& op) {
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };
     profiler = name.rfind("profiler::", 0) == 0;
+    adopts = plain == "set_" && overload.rfind("source_Storage", 0) == 0;
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);
     onCuda = has(c10::DispatchKey::CUDA);

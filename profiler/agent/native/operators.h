@@ -23,6 +23,7 @@ struct Operator {
     std::vector<std::size_t> writes;  // arguments whose bytes it changes
     bool random = false;
     bool profiler = false;   // part of a profiler, not of the step
+    bool adopts = false;     // sets a tensor upon a storage, which no argument names
     bool composite = false;  // only calls other ops, unless a device has a kernel of its own
     bool onCpu = false, onCuda = false;
     std::size_t results = 0;

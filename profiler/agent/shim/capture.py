@@ -31,7 +31,7 @@ RANDOM_OPS = frozenset(("_fused_dropout", "native_dropout", "rrelu_with_noise",
 class OpInfo:
     """What the schema of an op says; looked at once."""
 
-    __slots__ = ("name", "overload", "writes", "random")
+    __slots__ = ("name", "overload", "writes", "random", "adopts")
 
     def __init__(self, func):
         schema = func._schema
@@ -40,6 +40,8 @@ class OpInfo:
         short = self.name.rpartition("::")[2]
         tags = {str(tag).rpartition(".")[2] for tag in getattr(func, "tags", ())}
         metadata = short in METADATA_OPS or "inplace_view" in tags
+        # Sets a tensor upon a storage, which no argument names.
+        self.adopts = short == "set_" and self.overload.startswith("source_Storage")
         self.writes = []
         if short.startswith("rrelu_with_noise"):
             # Writes its noise without saying so in its schema.
@@ -268,9 +270,13 @@ class Capture:
         live, begin, _, peak, end = figures
         registry.op_peak = max(registry.op_peak, peak + registry.foreign)
         id, layer, phase = self.ops, self.layer, self.phase()
+        results = flatten(out)
+        if info.adopts:  # what it read is known by the result only; a loader's batch is new
+            for tensor in results:
+                self.touch(tensor)
         self.ops = id + 1
         seq = registry.next_seq()
-        outputs, fresh_bytes, results = [], 0, flatten(out)
+        outputs, fresh_bytes = [], 0
         for tensor in results:
             try:
                 storage, tensor_id, fresh = registry.result(tensor, id, phase, layer, seq)
