@@ -12,20 +12,6 @@
 
 namespace hw::planners {
 
-/// A table and how good it is: plans within the budget by time, others by what exceeds it.
-struct Candidate {
-    Table table;
-    core::Nanoseconds time;
-    core::Bytes overflow;
-
-    explicit Candidate(const core::StageJudge& judge)
-        : table(judge.table()), time(judge.time()), overflow(judge.overflow()) {}
-    bool fits() const { return overflow == core::Bytes(0); }
-    bool operator<(const Candidate& other) const {
-        return overflow != other.overflow ? overflow < other.overflow : time < other.time;
-    }
-};
-
 /// Budget continuation: anneals (annealing.h) at a budget that shrinks step by step from the peak
 /// of `start` to the judge's own, then there. Temperatures and steps depend on `run`, so that many
 /// runs end in many places. Leaves the judge at its own budget and `annealing` with the best that

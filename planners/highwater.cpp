@@ -7,19 +7,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <limits>
-#include <mutex>
 #include <thread>
 
-#include "core/memory/evaluate.h"
 #include "planners/annealing.h"
 #include "planners/approach.h"
-#include "planners/checkmate.h"
-#include "planners/chen.h"
+#include "planners/candidates.h"
 #include "planners/cut_relaxation.h"
-#include "planners/dtr.h"
+#include "planners/first_plans.h"
 #include "planners/lookahead.h"
-#include "planners/mimose.h"
 #include "planners/recombination.h"
 
 namespace hw::planners {
@@ -31,11 +26,9 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
-constexpr double kFirstShare = 0.3;      // of the time left, for a planner of the literature
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
 constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach
-constexpr int kThrashing = 4;  // times the baseline's time: a walk that gets there leads nowhere
 constexpr std::size_t kPoolSize = 64;          // candidates that are kept
 constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
@@ -50,7 +43,11 @@ public:
           begin_(Clock::now()),
           limit_(request.timeLimitSeconds.value_or(10.0)),
           firstOnly_(request.options.contains("search") && request.options.at("search") == "first"),
-          model_(graph) {}
+          model_(graph),
+          candidates_(graph, request.budget),
+          firstPlans_(
+              model_, request, progress, [this] { return stopped(); }, [this] { return left(); },
+              candidates_) {}
 
     Proposal run() {
         Proposal proposal;
@@ -61,7 +58,7 @@ public:
                 humanBytes(floor) + ", whatever is recomputed";
             return proposal;
         }
-        if (Schedule all = baselineSchedule(graph_); keep(all)) {
+        if (Schedule all = baselineSchedule(graph_); candidates_.keep(all)) {
             proposal.status = PlanStatus::Ok;
             proposal.schedule = std::move(all);
             if (haveSolver() && !firstOnly_) proposal.lowerBound = graph_.totalTime();
@@ -73,27 +70,27 @@ public:
         highest_ = judge.highestStage();
         bound_ = graph_.totalTime().count();
         if (judge.overflow() == Bytes(0)) {
-            offer(judge);
+            candidates_.offer(judge);
         } else {
             if (request_.warmStart) {
-                keep(*request_.warmStart);
+                candidates_.keep(*request_.warmStart);
                 judge.load(*request_.warmStart);
-                offer(judge);
+                candidates_.offer(judge);
             }
             if (firstOnly_) {
-                greedy();
+                firstPlans_.offerAll(true);
                 return conclude();
             }
             if (request_.workLimit) {  // one after the other: the same result every time
                 relax();
-                greedy();
+                firstPlans_.offerAll(false);
                 exploreAlone();
             } else {
                 std::jthread cuts([&] {
                     relax();
                     relaxationsDone_ = true;
                 });
-                greedy();
+                firstPlans_.offerAll(false);
                 exploreAlone();
             }
             if (!impossible_) improve();
@@ -109,11 +106,6 @@ private:
     double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
     double left() const { return limit_ - elapsed(); }
 
-    void offer(const StageJudge& judge) {
-        const std::lock_guard lock(mutex_);
-        pool_.emplace_back(judge);
-    }
-
     // Only one thread raises it, the others read it.
     void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
     /// As good as any plan can be, to a millionth of the baseline's time.
@@ -122,10 +114,9 @@ private:
     }
 
     void report(double share) {
-        const std::lock_guard lock(mutex_);
-        const auto best = std::min_element(pool_.begin(), pool_.end());
+        const std::optional<Candidate> best = candidates_.best();
         std::string text = "looking for a first plan";
-        if (best != pool_.end() && best->fits()) {
+        if (best && best->fits()) {
             const auto percent = [&](Nanoseconds time) {
                 return 100 * (ratio(time, graph_.totalTime()) - 1);
             };
@@ -135,59 +126,6 @@ private:
             text = line;
         }
         progress_.report(std::min(share, 1.0), text);
-    }
-
-    // Step 1.
-    // Ends with what others of the literature find, where that takes no time or nothing fits yet.
-    void greedy() {
-        bool fits = offer(Distance::Root);
-        const auto enough = [&] { return stopped() || (firstOnly_ && fits); };
-        if (!enough()) fits |= offer(ChenGreedy());
-        for (const Distance distance : {Distance::Full, Distance::None})
-            if (!enough()) fits |= offer(distance);
-        if (small() && !enough()) fits |= offer(Mimose());
-        for (const DtrHeuristic heuristic :
-             {DtrHeuristic::EqClass, DtrHeuristic::Msps, DtrHeuristic::Full, DtrHeuristic::Local})
-            if ((small() || !fits) && !enough()) fits |= offer(Dtr(heuristic));
-        if (!fits && tiny() && !enough() && !request_.workLimit) offer(Checkmate());
-    }
-
-    bool offer(Distance distance) {
-        StageJudge judge(model_, request_.budget);
-        walk(judge, distance);
-        return judge.overflow() == Bytes(0);
-    }
-
-    void walk(StageJudge& judge, Distance distance) {
-        lookahead(judge, distance, {},
-                  [&] { return stopped() || judge.time() > graph_.totalTime() * kThrashing; });
-        judge.trim();
-        offer(judge);
-    }
-
-    // A schedule that fits as it stands may not fit as a table: those keep a constant for whatever
-    // may be recomputed from it, and do not say in which order a stage frees and recomputes.
-    bool keep(const Schedule& schedule) {
-        const Evaluation judged = evaluate(graph_, schedule);
-        if (!judged.valid || judged.peak > request_.budget) return false;
-        if (judged.time < untabled_.time) untabled_ = {schedule, judged.time};
-        return true;
-    }
-
-    // What a planner of the literature makes of it, where that keeps the budget.
-    bool offer(const Planner& planner) {
-        PlanRequest request = request_;
-        request.options.clear();
-        request.workLimit.reset();
-        if (request.timeLimitSeconds) request.timeLimitSeconds = std::max(0.1, left());
-        const Proposal proposal = planner.plan(graph_, request, {progress_.cancelled});
-        if (proposal.status != PlanStatus::Ok) return false;
-        keep(proposal.schedule);
-        StageJudge judge(model_, request_.budget);
-        judge.load(proposal.schedule);
-        judge.trim();
-        offer(judge);
-        return judge.overflow() == Bytes(0);
     }
 
     // Step 2.
@@ -213,10 +151,10 @@ private:
             StageJudge judge(model_, request_.budget);
             importResidents(judge, cuts, solution->resident);
             imports_.push_back(judge.table());
-            offer(judge);
+            candidates_.offer(judge);
             const StageIndex worst = judge.highestStage();
             const bool fits = judge.overflow() == Bytes(0);
-            if (!fits) walk(judge, Distance::Root);
+            if (!fits) firstPlans_.walk(judge, Distance::Root);
             const auto at = std::lower_bound(cuts.begin(), cuts.end(), worst);
             if (fits || (at != cuts.end() && *at == worst)) return;
             cuts.insert(at, worst);
@@ -229,13 +167,13 @@ private:
         const double exploring = std::max(0.1, left()) * kExploringShare;
         round([&](std::size_t thread, StageJudge& judge, Annealing& annealing, Found& found) {
             const Allowance all = allowance(exploring, 2.0 / 6);
-            if (pool_.front().fits() && thread == 0 && !small())
+            if (candidates_.all().front().fits() && thread == 0 && !isSmall(model_))
                 anneal(annealing, {5e-4, 2e-5}, all, found);
             else
                 explore(thread, judge, annealing, all, found);
         });
         // Small graphs have many valleys, large ones need long walks.
-        const int rounds = small() ? 12 : 4, exploringRounds = small() ? 9 : 0;
+        const int rounds = isSmall(model_) ? 12 : 4, exploringRounds = isSmall(model_) ? 9 : 0;
         const double seconds = std::max(0.1, left()) / rounds;
         for (int r = 0; r < rounds; ++r) {
             const double share = static_cast<double>(r) / (rounds - 1);
@@ -260,8 +198,7 @@ private:
         Annealing annealing(judge, seed(kThreads));
         Found found;
         explore(kThreads, judge, annealing, allowance(limit_ * kCutShare, 1.0 / 6), found);
-        const std::lock_guard lock(mutex_);
-        std::move(found.plans.begin(), found.plans.end(), std::back_inserter(pool_));
+        candidates_.offer(std::move(found.plans));
     }
 
     /// What one thread of a round comes by.
@@ -275,10 +212,8 @@ private:
     template <class Work>
     void round(Work work) {
         if (stopped() || solved()) return;
-        std::stable_sort(pool_.begin(), pool_.end());
-        const auto same = [](const Candidate& a, const Candidate& b) { return a.table == b.table; };
-        pool_.erase(std::unique(pool_.begin(), pool_.end(), same), pool_.end());
-        if (pool_.size() > kPoolSize) pool_.erase(pool_.begin() + kPoolSize, pool_.end());
+        candidates_.prune(kPoolSize);
+        const std::vector<Candidate>& pool = candidates_.all();
         std::array<Found, kThreads> found;
         {
             std::vector<std::jthread> threads;
@@ -286,14 +221,14 @@ private:
             for (std::size_t t = 0; t < kThreads; ++t)
                 threads.emplace_back([&, t] {
                     StageJudge judge(model_, request_.budget);
-                    judge.load(pool_[std::min(t, pool_.size() - 1)].table);
+                    judge.load(pool[std::min(t, pool.size() - 1)].table);
                     Annealing annealing(judge, seed(t));
                     work(t, judge, annealing, found[t]);
                 });
         }
         snapshots_.clear();
         for (Found& of : found) {
-            std::move(of.plans.begin(), of.plans.end(), std::back_inserter(pool_));
+            candidates_.offer(std::move(of.plans));
             std::move(of.snapshots.begin(), of.snapshots.end(), std::back_inserter(snapshots_));
         }
         ++rounds_;
@@ -309,7 +244,7 @@ private:
         const auto width =
             std::max(kLeastWidth, static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs))));
         std::vector<Table> tables;
-        for (const Candidate& candidate : pool_) tables.push_back(candidate.table);
+        for (const Candidate& candidate : candidates_.all()) tables.push_back(candidate.table);
         tables.insert(tables.end(), snapshots_.begin(), snapshots_.end());
         if (tables.size() > 3 * width) tables.resize(3 * width);
         if (recombine(judge, tables, width, [&] { return stopped(); })) {
@@ -320,9 +255,9 @@ private:
     }
 
     bool solved() const {
-        return std::any_of(pool_.begin(), pool_.end(), [&](const Candidate& candidate) {
-            return candidate.fits() && proven(candidate.time);
-        });
+        return std::any_of(
+            candidates_.all().begin(), candidates_.all().end(),
+            [&](const Candidate& candidate) { return candidate.fits() && proven(candidate.time); });
     }
 
     /// `seconds`, or `share` of the work limit.
@@ -359,14 +294,11 @@ private:
         found.plans.emplace_back(judge);
     }
 
-    bool small() const { return model_.itemCount() < 600; }
-    bool tiny() const { return model_.itemCount() < 60; }
-
     // Approaches the budget again and again in different ways, from what the relaxations would
     // keep and from all.
     void explore(std::size_t lane, StageJudge& judge, Annealing& annealing, const Allowance& all,
                  Found& found) {
-        const Candidate known = leader();
+        const Candidate known = *candidates_.best();
         const auto movesOfOne = kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
         const bool alone = lane == kThreads && rounds_ == 0;  // beside the relaxations
         std::int64_t used = 0;
@@ -383,7 +315,8 @@ private:
             note(annealing, found);
             if (found.plans.back().fits() && proven(found.plans.back().time)) break;
             if (alone && relaxationsDone_ && !request_.workLimit) break;
-            if (!small() && farFrom(known, found.plans.back())) {  // more time than there is
+            if (!isSmall(model_) &&
+                farFrom(known, found.plans.back())) {  // more time than there is
                 judge.load(known.table);
                 annealing.forget();
                 anneal(annealing, {5e-4, 2e-5}, all.rest(used, INT64_MAX), found);
@@ -392,10 +325,6 @@ private:
         }
     }
 
-    Candidate leader() {
-        const std::lock_guard lock(mutex_);
-        return *std::min_element(pool_.begin(), pool_.end());
-    }
     static bool farFrom(const Candidate& known, const Candidate& made) {
         return known.fits() && (!made.fits() || made.time.count() > known.time.count() * 1.1);
     }
@@ -418,23 +347,14 @@ private:
                 "whatever is recomputed";
             return proposal;
         }
-        const auto best = std::min_element(pool_.begin(), pool_.end());
-        const bool found = best != pool_.end() && best->fits();
-        if (!untabled_.schedule.empty() && (!found || untabled_.time < best->time)) {
-            proposal.status = PlanStatus::Ok;
-            proposal.schedule = std::move(untabled_.schedule);
-            return proposal;
-        }
-        if (!found) {
-            proposal.status = PlanStatus::TimeLimit;
-            proposal.reason =
-                "no plan found in the time given; it is not proven that there is none";
-            return proposal;
-        }
         StageJudge judge(model_, request_.budget);
-        judge.load(best->table);
-        proposal.status = PlanStatus::Ok;
-        proposal.schedule = judge.schedule();
+        if (std::optional<Schedule> schedule = candidates_.schedule(judge)) {
+            proposal.status = PlanStatus::Ok;
+            proposal.schedule = std::move(*schedule);
+            return proposal;
+        }
+        proposal.status = PlanStatus::TimeLimit;
+        proposal.reason = "no plan found in the time given; it is not proven that there is none";
         return proposal;
     }
 
@@ -450,13 +370,9 @@ private:
     std::atomic<std::int64_t> bound_ = 0;
     std::atomic<bool> relaxationsDone_ = false;
     bool impossible_ = false;
-    struct {
-        Schedule schedule;
-        Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-    } untabled_;  // the best schedule that fits as it stands
     std::size_t rounds_ = 0;
-    std::mutex mutex_;
-    std::vector<Candidate> pool_;
+    Candidates candidates_;
+    FirstPlans firstPlans_;
     std::vector<Table> snapshots_;  // of the last round
     std::vector<Table> imports_;    // what the relaxations would keep: cheap, often too large
 };
