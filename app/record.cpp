@@ -25,7 +25,8 @@ int run(const profiler::RecordOptions& wanted, const Common& common) {
 }  // namespace
 
 void toTerminal(const std::string& line) {
-    std::cerr << "highwater: " << line << '\n';
+    // In one piece: the program that is recorded writes to the same place.
+    std::cerr << "highwater: " + line + '\n';
 }
 
 int tell(const profiler::RecordSummary& summary, const Json& own, const Common& common) {
