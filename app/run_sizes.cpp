@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/file.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
@@ -168,22 +169,6 @@ void printTable(const std::vector<Row>& rows, std::int64_t plans, Bytes budget) 
     }
 }
 
-// A folder of this run's own, gone with it.
-struct Scratch {
-    std::filesystem::path path;
-    Scratch() {
-        std::string pattern =
-            (std::filesystem::temp_directory_path() / "highwater-XXXXXX").string();
-        if (mkdtemp(pattern.data())) path = pattern;
-    }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    ~Scratch() {
-        std::error_code ignored;
-        if (!path.empty()) std::filesystem::remove_all(path, ignored);
-    }
-};
-
 int verdict(const std::vector<Row>& rows, Bytes budget) {
     const auto differs = [](const Row& row) {
         return row.dropped && row.run.at("outputs_different").get<std::int64_t>() > 0;
@@ -213,8 +198,8 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
     auto estimator = planners::MimoseEstimator::fit(known);
     if (!estimator) return fail(estimator.error());
     planners::InputAwarePlanner planner(std::move(*estimator), *budget);
-    const Scratch scratch;
-    if (scratch.path.empty())
+    const ScratchFolder scratch;
+    if (scratch.path().empty())
         return fail({ErrorCode::Internal, "cannot make a folder for plans", "check TMPDIR"});
 
     std::vector<Row> rows;
@@ -225,7 +210,7 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
         row.step = one.step;
         row.size = one.profile.size;
         row.peak = one.profile.peak;
-        const auto plan = planStep(*session, row, planner, *budget, scratch.path);
+        const auto plan = planStep(*session, row, planner, *budget, scratch.path());
         if (!plan) return fail(plan.error());
         if (!plan->empty()) {
             std::vector<std::string> command{

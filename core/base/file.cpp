@@ -2,7 +2,7 @@
 #include "core/base/file.h"
 
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 #include <fstream>
 
 namespace hw::core {
@@ -28,6 +28,16 @@ Status writeFileAtomically(const std::string& path, const std::string& text) {
         return badInput("cannot write '" + path + "'", "check that the path is no folder");
     }
     return {};
+}
+
+ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
+    std::string name = (parent / "highwater-XXXXXX").string();
+    if (mkdtemp(name.data()) != nullptr) path_ = name;
+}
+
+ScratchFolder::~ScratchFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace hw::core

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "core/base/result.h"
@@ -11,5 +12,22 @@ namespace hw::core {
 /// it held before. What is no plain file, such as /dev/stdout, is written to as it is.
 /// Errors: BadInput.
 Status writeFileAtomically(const std::string& path, const std::string& text);
+
+/// A folder of this process's own, gone with this object.
+class ScratchFolder {
+public:
+    /// In `parent`, or where temporary files go.
+    explicit ScratchFolder(
+        const std::filesystem::path& parent = std::filesystem::temp_directory_path());
+    ~ScratchFolder();
+    ScratchFolder(const ScratchFolder&) = delete;
+    ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+    /// Empty where it could not be made.
+    const std::filesystem::path& path() const { return path_; }
+
+private:
+    std::filesystem::path path_;
+};
 
 }  // namespace hw::core

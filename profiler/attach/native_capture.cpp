@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "core/base/digest.h"
+#include "core/base/file.h"
 #include "profiler/agent/embedded.h"
 #include "profiler/attach/process.h"
 
@@ -64,25 +65,6 @@ std::string contentsOf(const fs::path& path) {
     std::ifstream file(path);
     return {std::istreambuf_iterator<char>(file), {}};
 }
-
-/// A private folder that goes with us.
-class Scratch {
-public:
-    explicit Scratch(const fs::path& parent) {
-        std::string name = (parent / "build-XXXXXX").string();
-        if (mkdtemp(name.data()) != nullptr) path_ = name;
-    }
-    ~Scratch() {
-        std::error_code ignored;
-        if (!path_.empty()) fs::remove_all(path_, ignored);
-    }
-    Scratch(const Scratch&) = delete;
-    Scratch& operator=(const Scratch&) = delete;
-    const fs::path& path() const { return path_; }
-
-private:
-    fs::path path_;
-};
 
 /// Held by one process at a time; where it cannot be had, nobody waits.
 class FileLock {
@@ -216,7 +198,7 @@ core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
 core::Result<FrameworkFiles> frameworkOfPython(const std::string& python) {
     if (!fs::path(python).filename().string().starts_with("python"))
         return none("'" + python + "' is not a Python interpreter");
-    const Scratch scratch(fs::temp_directory_path());
+    const core::ScratchFolder scratch;
     const fs::path output = scratch.path() / "output";
     const pid_t probe = start({python, "-c", kProbe}, output);
     if (probe < 0 || !succeeded(probe)) return none("'" + python + "' could not be asked");
@@ -242,7 +224,7 @@ core::Result<std::string> nativeCapture(const FrameworkFiles& files,
     const FileLock lock(library.string() + ".lock");  // somebody else may be building it
     if (fs::exists(library)) return library.string();
     progress("building the native capture for this torch, once (about a minute)");
-    const Scratch scratch(*cache);
+    const core::ScratchFolder scratch(*cache);
     if (core::Status built = compile(files, scratch.path()); !built) return built.error();
     std::error_code error;
     fs::rename(scratch.path() / "capture.so", library, error);

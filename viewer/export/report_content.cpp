@@ -79,7 +79,9 @@ bool isReal(const PlanPointer& plan) {
     return plan && plan->ok() && plan->planner != QLatin1String("none");
 }
 
-QString planSentence(const Document& document, const PlanEntry& plan) {
+QString planSentence(const Workspace& workspace, const PlanPointer& chosen) {
+    const Document& document = *workspace.document();
+    const PlanEntry& plan = *chosen;
     QString text =
         tr("Under a budget of %1 (%2 of the peak), %3 keeps it within %4 for %5 of step time: it "
            "recomputes %6 of %7 ops.")
@@ -87,10 +89,10 @@ QString planSentence(const Document& document, const PlanEntry& plan) {
                  plan.planner, document.size.text(plan.peak), overheadText(plan.overhead))
             .arg(plan.recomputedOps)
             .arg(document.graph.ops.size());
-    if (plan.gap)
+    if (const std::optional<double> gap = workspace.gap(chosen))
         text += QLatin1Char(' ') +
                 tr("No plan at this budget can be more than %1 points of step time cheaper.")
-                    .arg(QString::number(std::max(0.0, *plan.gap * 100), 'f', 2));
+                    .arg(QString::number(*gap * 100, 'f', 2));
     if (plan.measuredPeak)
         text +=
             QLatin1Char(' ') +
@@ -104,7 +106,9 @@ QString planSentence(const Document& document, const PlanEntry& plan) {
     return text;
 }
 
-QString leadOf(const Document& document, const PlanPointer& plan) {
+QString leadOf(const Workspace& workspace) {
+    const Document& document = *workspace.document();
+    const PlanPointer& plan = workspace.activePlan();
     QString text = tr("The step peaks at %1").arg(document.size.text(document.peak()));
     if (const QString place = document.peakPlace(); !place.isEmpty())
         text += tr(" in %1").arg(place);
@@ -119,7 +123,7 @@ QString leadOf(const Document& document, const PlanPointer& plan) {
                                        .arg(categoryText(held.front().first),
                                             document.size.text(held.front().second),
                                             share(held.front().second, document.peak()));
-    if (isReal(plan)) text += QLatin1Char(' ') + planSentence(document, *plan);
+    if (isReal(plan)) text += QLatin1Char(' ') + planSentence(workspace, plan);
     return text;
 }
 
@@ -267,9 +271,11 @@ ReportTable recomputedTable(const Document& document, const PlanEntry& plan) {
     return table;
 }
 
-ReportSection planSection(const Document& document, const PlanEntry& plan) {
+ReportSection planSection(const Workspace& workspace, const PlanPointer& chosen) {
+    const Document& document = *workspace.document();
+    const PlanEntry& plan = *chosen;
     ReportSection section{
-        tr("The chosen plan: %1").arg(plan.planner), {planSentence(document, plan)}, {}, {}, {}};
+        tr("The chosen plan: %1").arg(plan.planner), {planSentence(workspace, chosen)}, {}, {}, {}};
     ReportTable figures{{QString(), tr("recorded"), tr("plan, predicted"), tr("plan, measured")},
                         {}};
     figures.rows.push_back(
@@ -337,7 +343,7 @@ Report reportContent(Workspace& workspace) {
     Report report;
     report.title = tr("Memory of a training step: %1").arg(document.name);
     report.subtitle = subtitleOf(document, facts);
-    report.lead = leadOf(document, plan);
+    report.lead = leadOf(workspace);
     report.figures.push_back({tr("peak"), document.size.text(document.peak())});
     report.figures.push_back({tr("step time"), document.time.text(document.judged.time)});
     if (isReal(plan)) {
@@ -347,7 +353,7 @@ Report reportContent(Workspace& workspace) {
     report.sections.push_back(timelineSection());
     report.sections.push_back(holdersSection(document));
     report.sections.push_back(costSection(workspace));
-    if (isReal(plan)) report.sections.push_back(planSection(document, *plan));
+    if (isReal(plan)) report.sections.push_back(planSection(workspace, plan));
     report.sections.push_back(notesSection(document, facts));
     report.footer =
         tr("Made by Highwater from %1 on %2")

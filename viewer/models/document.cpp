@@ -91,7 +91,6 @@ core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) 
     entry.recomputedOps = judged.recomputedOps;
     // A bound speaks of the costs that it was proven with; a run may have measured others since.
     if (judged.time == plan.predictedTime) entry.lowerBound = plan.lowerBound;
-    if (entry.lowerBound) entry.gap = ratio(judged.time - *entry.lowerBound, document.judged.time);
     return entry;
 }
 

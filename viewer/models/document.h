@@ -42,7 +42,6 @@ struct PlanEntry {
     double overhead = 0;  // 0 when there is no schedule
     std::int64_t recomputedOps = 0;
     std::optional<core::Nanoseconds> lowerBound;
-    std::optional<double> gap;  // (time - lower bound) / baseline time
     std::optional<double> solveSeconds;
     std::optional<core::Bytes> measuredPeak;
     std::optional<double> measuredOverhead;  // over the unplanned passes of the same run

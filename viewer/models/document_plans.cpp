@@ -31,7 +31,6 @@ core::Result<PlanPointer> planBy(const Document& document, const std::string& pl
         entry.time = outcome->time;
         entry.overhead = outcome->overhead;
         entry.recomputedOps = outcome->recomputedOps;
-        entry.gap = outcome->gap;
         entry.schedule = std::exchange(outcome->plan->schedule, {});
         entry.header = std::move(*outcome->plan);
         if (core::Status drawn = drawPlan(document, entry); !drawn) return drawn.error();

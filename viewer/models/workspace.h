@@ -122,9 +122,10 @@ public:
     };
     std::vector<Row> rows() const;
 
-    /// How far it may be from the fastest plan at its budget, as a share of the baseline's time:
-    /// the distance to the best lower bound that any planner proved for that budget or a larger
-    /// one.
+    /// What no plan of the captured ops within this budget can be faster than: the best that any
+    /// planner proved for it or for a larger one.
+    std::optional<core::Nanoseconds> provenBound(core::Bytes budget) const;
+    /// How far it may be from the fastest plan at its budget, as a share of the baseline's time.
     std::optional<double> gap(const PlanPointer& plan) const;
     /// How long planning took: the plan's own figure, or that of the same plan made here.
     std::optional<double> planningSeconds(const PlanPointer& plan) const;

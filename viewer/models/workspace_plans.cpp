@@ -190,20 +190,25 @@ std::vector<Workspace::Row> Workspace::rows() const {
     return rows;
 }
 
+std::optional<core::Nanoseconds> Workspace::provenBound(core::Bytes budget) const {
+    std::optional<core::Nanoseconds> best;
+    const auto consider = [&](const PlanPointer& plan) {
+        const bool proof = plan && plan->lowerBound && plan->planner != QLatin1String("none");
+        if (proof && plan->budget >= budget && plan->header.implementations.empty())
+            best = std::max(best.value_or(core::Nanoseconds(0)), *plan->lowerBound);
+    };
+    for (const auto& [key, plan] : plans_) consider(plan);
+    for (const PlanPointer& plan : document_->plans) consider(plan);
+    for (const PlanPointer& plan : files_) consider(plan);
+    return best;
+}
+
 std::optional<double> Workspace::gap(const PlanPointer& plan) const {
     if (!plan->ok()) return std::nullopt;
-    if (!plan->header.implementations.empty()) return plan->gap;  // bounds are of the captured ops
-    std::optional<core::Nanoseconds> best = plan->lowerBound;
-    const auto consider = [&](const PlanPointer& other) {
-        const bool proof = other && other->lowerBound && other->planner != QLatin1String("none");
-        if (proof && other->budget >= plan->budget && other->header.implementations.empty())
-            best = std::max(best.value_or(core::Nanoseconds(0)), *other->lowerBound);
-    };
-    for (const auto& [key, other] : plans_) consider(other);
-    for (const PlanPointer& other : document_->plans) consider(other);
-    for (const PlanPointer& other : files_) consider(other);
-    if (!best) return std::nullopt;
-    return std::max(0.0, plan->overhead - ratio(*best, document_->judged.time));
+    const bool captured = plan->header.implementations.empty();
+    const auto bound = captured ? provenBound(plan->budget) : plan->lowerBound;
+    if (!bound) return std::nullopt;
+    return std::max(0.0, plan->overhead - ratio(*bound, document_->judged.time));
 }
 
 std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const {

@@ -9,7 +9,6 @@
 namespace hw::viewer {
 namespace {
 constexpr int kOpenAtFirst = 3;  // layers whose ops are shown without a click
-constexpr int kRoomForAll = 1000;
 
 // "highwater at 60 % · peak 14.58 MB (measured 14.58 MB) · +7.2 % (measured +6.9 %) · …"
 QString summaryOf(const Document& document, const PlanEntry& plan) {
@@ -35,6 +34,8 @@ PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, tr("Plan")) {
     table_ = new TableView(model_, PlanModel::Why);
     table_->setRootIsDecorated(true);
     table_->setTextElideMode(Qt::ElideRight);
+    // The reasons need the room more than the finer figures do.
+    table_->setDispensable({PlanModel::Freed, PlanModel::Saved});
     summary_ = new QLabel;
     summary_->setObjectName(QStringLiteral("muted"));
     summary_->setMinimumWidth(1);
@@ -66,15 +67,6 @@ void PlanPanel::reload() {
 void PlanPanel::showEvent(QShowEvent* event) {
     Panel::showEvent(event);
     if (stale_) showPlan();
-}
-
-// The reasons need the room more than the finer figures do.
-void PlanPanel::resizeEvent(QResizeEvent* event) {
-    Panel::resizeEvent(event);
-    const bool narrow = width() < kRoomForAll;
-    for (const int column : {PlanModel::Freed, PlanModel::Saved})
-        table_->setColumnHidden(column, narrow);
-    table_->fitColumns();
 }
 
 void PlanPanel::showPlan() {

@@ -113,17 +113,10 @@ void FrontierPlot::addBound() {
     for (const Curve& curve : curves_)
         for (const PlanPointer& plan : curve.points) {
             if (!plan->lowerBound || curve.planner == QLatin1String("none")) continue;
-            const double percent =
-                (ratio(*plan->lowerBound, workspace_.document()->judged.time) - 1) * 100;
-            double& best =
-                bound_.try_emplace(ratio(plan->budget, workspace_.document()->peak()) * 100, 0)
-                    .first->second;
-            best = std::max(best, percent);
+            if (const auto bound = workspace_.provenBound(plan->budget))
+                bound_[ratio(plan->budget, workspace_.document()->peak()) * 100] =
+                    std::max(0.0, ratio(*bound, workspace_.document()->judged.time) - 1) * 100;
         }
-    // What a larger budget needs, a smaller one needs too.
-    double least = 0;
-    for (auto bound = bound_.rbegin(); bound != bound_.rend(); ++bound)
-        least = bound->second = std::max(bound->second, least);
     if (!boundDrawn()) return;
     QCPGraph* graph = addGraph();
     graph->setPen(QPen(theme().muted, 1.3, Qt::CustomDashLine));
