@@ -91,11 +91,22 @@ HW_EXPORT int hwn_note(std::int64_t impl, std::int64_t* out) {
 HW_EXPORT void hwn_categorize(std::int64_t impl, int category, std::int64_t layer) {
     Session& session = *gSession;
     guarded(session, [&] {
-        Storage* storage = session.registry.lookup(borrowed(impl));
-        if (storage != nullptr &&
-            (storage->category == Category::Unknown || storage->category == Category::Temporary))
-            session.registry.setCategory(*storage, static_cast<Category>(category), layer);
+        session.registry.categorize(borrowed(impl), static_cast<Category>(category), layer);
     });
+}
+/// As Registry::own(), claim() and claimGradients().
+HW_EXPORT void hwn_own(std::int64_t impl, int category, std::int64_t layer) {
+    guarded(*gSession, [&] {
+        gSession->registry.own(borrowed(impl), static_cast<Category>(category), layer);
+    });
+}
+HW_EXPORT std::int64_t hwn_claim() {
+    std::int64_t gone = 0;
+    guarded(*gSession, [&] { gone = gSession->registry.claim(); });
+    return gone;
+}
+HW_EXPORT void hwn_claim_gradients() {
+    guarded(*gSession, [] { gSession->registry.claimGradients(); });
 }
 HW_EXPORT void hwn_save_activations() {
     guarded(*gSession, [] {
@@ -122,11 +133,11 @@ HW_EXPORT void hwn_figures(std::int64_t* out) {
     out[2] = gSession->registry.opPeak();
     out[3] = gSession->ops;
 }
-/// Ids of live tensors, at most `capacity`; how many there are.
-HW_EXPORT std::int64_t hwn_finals(std::int64_t* out, std::int64_t capacity) {
+/// Ids of live tensors, valid until the next call; count: how many there are.
+HW_EXPORT const std::int64_t* hwn_finals(std::int64_t* count) {
+    static std::vector<std::int64_t> ids;
     const std::lock_guard<SpinLock> guard(gSession->lock);
-    const std::vector<std::int64_t> ids = gSession->registry.finals();
-    const auto count = static_cast<std::int64_t>(ids.size());
-    std::copy_n(ids.begin(), std::min(count, capacity), out);
-    return count;
+    ids = gSession->registry.finals();
+    *count = static_cast<std::int64_t>(ids.size());
+    return ids.data();
 }

@@ -62,6 +62,8 @@ const char* dtypeName(at::ScalarType type) {
 void Registry::clear() {
     live_.clear();
     unwatched_.clear();
+    owned_.clear();
+    ownedAt_.clear();
 }
 
 void Registry::poll() {
@@ -266,6 +268,50 @@ void Registry::setCategory(Storage& storage, Category category, std::int64_t lay
         .put(std::uint32_t{1})
         .put(storage.id)
         .end();
+}
+
+void Registry::categorize(const at::Tensor& tensor, Category category, std::int64_t layer) {
+    Storage* storage = lookup(tensor);
+    if (storage != nullptr &&
+        (storage->category == Category::Unknown || storage->category == Category::Temporary))
+        setCategory(*storage, category, layer);
+}
+
+void Registry::own(const at::Tensor& tensor, Category category, std::int64_t layer) {
+    const auto at = ownedAt_.try_emplace(tensor.unsafeGetTensorImpl(), owned_.size());
+    if (at.second)
+        owned_.push_back(
+            {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), category, layer});
+    Owned& owned = owned_[at.first->second];
+    owned.category = category;
+    owned.layer = layer;
+    categorize(tensor, category, layer);
+}
+
+std::int64_t Registry::claim() {
+    const std::size_t before = owned_.size();
+    owned_.erase(std::remove_if(owned_.begin(), owned_.end(),
+                                [](const Owned& owned) { return owned.weak.expired(); }),
+                 owned_.end());
+    if (owned_.size() != before) {
+        ownedAt_.clear();
+        for (std::size_t i = 0; i < owned_.size(); ++i)
+            ownedAt_[owned_[i].weak._unsafe_get_target()] = i;
+    }
+    for (const Owned& owned : owned_)
+        if (const at::Tensor tensor{owned.weak.lock()}; tensor.defined())
+            categorize(tensor, owned.category, owned.layer);
+    return static_cast<std::int64_t>(before - owned_.size());
+}
+
+void Registry::claimGradients() {
+    for (const Owned& owned : owned_) {
+        if (owned.category != Category::Parameter) continue;
+        const at::Tensor tensor{owned.weak.lock()};
+        if (!tensor.defined() || !tensor.is_leaf()) continue;
+        const at::Tensor& gradient = tensor.unsafeGetTensorImpl()->grad();
+        if (gradient.defined()) categorize(gradient, Category::Gradient, owned.layer);
+    }
 }
 
 void Registry::saveActivations() {

@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -63,6 +64,13 @@ struct Storage {
     c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
 };
 
+/// A tensor that somebody holds for longer than a step.
+struct Owned {
+    c10::weak_intrusive_ptr<c10::TensorImpl> weak;
+    Category category;
+    std::int64_t layer;
+};
+
 /// Where an op runs.
 struct Place {
     std::int64_t op = -1;
@@ -92,6 +100,13 @@ public:
     void storeContents(Storage& storage, const at::Tensor& tensor);
 
     void setCategory(Storage& storage, Category category, std::int64_t layer);
+    /// Where the tensor's storage is known and has no better category yet.
+    void categorize(const at::Tensor& tensor, Category category, std::int64_t layer);
+    /// Whatever storage the tensor lies on is of this category, a parameter's gradient one.
+    void own(const at::Tensor& tensor, Category category, std::int64_t layer);
+    /// Gives their categories to what own() has named; how many of them have gone.
+    std::int64_t claim();
+    void claimGradients();
     /// What forward left alive is what it saved for now.
     void saveActivations();
     /// The tensors that are alive, at least one a storage.
@@ -124,7 +139,9 @@ private:
     FlatMap<c10::StorageImpl, Storage> live_;
     std::vector<std::unique_ptr<Storage>> spare_;  // to be used again
     std::unordered_set<Key> unwatched_;            // no release of a block tells that they go
-    std::int64_t epoch_ = 0;                       // goes up with every possible start of a step
+    std::vector<Owned> owned_;
+    std::unordered_map<c10::TensorImpl*, std::size_t> ownedAt_;  // where in owned_
+    std::int64_t epoch_ = 0;  // goes up with every possible start of a step
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
     std::int64_t tensors_ = 0;

@@ -136,7 +136,7 @@ class Capture:
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
             else native.load(self.contents)
         if library_of_ours is not None:
-            self.registry = NativeRegistry(library_of_ours)
+            self.registry = NativeRegistry(library_of_ours, self.registry.owned)
             self.context = self.registry.context
         self.entered = True
         if self.registry.native:
@@ -414,12 +414,8 @@ class Capture:
         return self.gradients.watch(roots)
 
     def after_backward(self):
-        if self.mode is None:
-            return
-        for weak, layer in list(self.layers.parameters.values()):
-            parameter = weak()
-            if parameter is not None and parameter.is_leaf and parameter.grad is not None:
-                self.categorize(parameter.grad, GRADIENT, layer)
+        if self.mode is not None:
+            self.registry.claim_gradients()
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

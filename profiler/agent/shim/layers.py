@@ -9,13 +9,37 @@ from _highwater.encode import PARAMETER
 from torch.nn.parameter import UninitializedTensorMixin
 
 
+def parts_of(module):
+    """What it is made of, by the ids of its parameters, buffers and modules."""
+    return (*map(id, module._parameters.values()), *map(id, module._buffers.values()),
+            *map(id, module._modules.values()))
+
+
+class Root:
+    """A module that is called by nobody else's forward, and its tree as it was when last learnt."""
+
+    def __init__(self, module, prefix):
+        self.weak = weakref.ref(module)
+        self.prefix = prefix
+        self.names = {}  # id(module) -> path
+        self.tree = ()   # (weak reference, what the module is made of)
+        self.epoch = -1  # when it was last looked at
+
+    def has_changed(self):
+        for weak, parts in self.tree:
+            module = weak()
+            if module is None or parts_of(module) != parts:
+                return True
+        return not self.tree
+
+
 class Layers:
     def __init__(self):
         self.ids = {}         # path -> id
         self.types = {}       # path -> type name
         self.stack = []       # (id(module), layer) of the modules that run now
         self.inners = {}      # id(module) -> layer of parts that ran since their tree was learnt
-        self.roots = {}       # id(root) -> (weak reference, prefix, {id(module): path}, epoch)
+        self.roots = {}       # id(root) -> Root
         self.prefixes = set()
         self.main = None      # the first root with parameters: its paths stay bare
         self.parameters = {}  # id(parameter) -> (weak reference, layer)
@@ -57,10 +81,10 @@ class Layers:
                 return
 
     def inner(self, module):
-        for weak, prefix, names, _ in self.roots.values():
-            path = names.get(id(module))
-            if path is not None and weak() is not None:
-                layer = self.inners[id(module)] = self.module_layer(prefix, path, module)
+        for root in self.roots.values():
+            path = root.names.get(id(module))
+            if path is not None and root.weak() is not None:
+                layer = self.inners[id(module)] = self.module_layer(root.prefix, path, module)
                 return layer
         return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
 
@@ -72,16 +96,18 @@ class Layers:
         if isinstance(module, torch.nn.modules.loss._Loss):
             return self.loss_layer
         known = self.roots.get(id(module))
-        if known is None or known[0]() is not module:
+        if known is None or known.weak() is not module:
             # A part of a known model that is called by itself keeps its path there.
-            for weak, prefix, names, _ in self.roots.values():
-                path = names.get(id(module))
-                if path is not None and weak() is not None:
-                    return self.module_layer(prefix, path, module)
-            known = (weakref.ref(module), self.prefix_for(module), {}, -1)
-        if known[3] != registry.epoch:
-            known = self.learn(module, known, registry)
-        return self.module_layer(known[1], "", module)
+            for root in self.roots.values():
+                path = root.names.get(id(module))
+                if path is not None and root.weak() is not None:
+                    return self.module_layer(root.prefix, path, module)
+            known = self.roots[id(module)] = Root(module, self.prefix_for(module))
+        if known.epoch != registry.epoch:
+            known.epoch = registry.epoch
+            if known.has_changed():
+                self.learn(module, known, registry)
+        return self.module_layer(known.prefix, "", module)
 
     def prefix_for(self, module):
         if self.main is None and next(module.parameters(), None) is not None:
@@ -96,12 +122,13 @@ class Layers:
         return prefix + "."
 
     def learn(self, module, known, registry):
-        """Names, parameters and buffers of a tree of modules, again at every step."""
+        """Names, parameters and buffers of a tree of modules."""
         self.inners.clear()
-        names = {}
-        weak, prefix = known[0], known[1]
+        prefix = known.prefix
+        known.names, known.tree = {}, []
         for path, inner in module.named_modules():
-            names[id(inner)] = path
+            known.names[id(inner)] = path
+            known.tree.append((weakref.ref(inner), parts_of(inner)))
             full = prefix + path if path else (prefix[:-1] or "(root)")
             self.types.setdefault(full, type(inner).__name__)
         for path, inner in module.named_modules():
@@ -110,8 +137,11 @@ class Layers:
             if own:
                 layer = self.module_layer(prefix, path, inner)
                 self.learn_own(own, inner, layer, registry)
-        self.roots[id(module)] = known = (weak, prefix, names, registry.epoch)
-        return known
+
+    def forget_trees(self):
+        """They are learnt again: what they were known by has gone, and its ids may come back."""
+        for root in self.roots.values():
+            root.tree = ()
 
     def learn_own(self, tensors, module, layer, registry):
         for tensor in tensors:
@@ -131,9 +161,8 @@ class Layers:
 
     def learn_tensor(self, tensor, layer, registry):
         if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:
-            weak = weakref.ref(tensor)
-            self.parameters[id(tensor)] = (weak, layer)
-        registry.categorize(tensor, PARAMETER, layer)
+            self.parameters[id(tensor)] = (weakref.ref(tensor), layer)
+        registry.own(tensor, PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
 
     def layer_of_parameter(self, tensor):
         known = self.parameters.get(id(tensor))

@@ -30,11 +30,14 @@ def load(contents):
             ("backward_layer", None, ctypes.c_int64),
             ("note", ctypes.c_int, ctypes.c_int64, longs),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+            ("own", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+            ("claim", ctypes.c_int64),
+            ("claim_gradients", None),
             ("save_activations", None),
             ("sweep", None),
             ("next_epoch", None),
             ("figures", None, longs),
-            ("finals", ctypes.c_int64, longs, ctypes.c_int64)):
+            ("finals", ctypes.c_void_p, longs)):
         function = getattr(native, "hwn_" + name)
         function.restype = result
         function.argtypes = arguments
@@ -49,7 +52,8 @@ class NativeRegistry:
 
     native = True
 
-    def __init__(self, native):
+    def __init__(self, native, owned):
+        """`owned`: of the registry that has been asked until now."""
         self.library = native
         self.epoch = 0
         self.values = (ctypes.c_int64 * 4)()
@@ -57,7 +61,13 @@ class NativeRegistry:
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.save_activations = native.hwn_save_activations
+        self.claim = native.hwn_claim
+        self.claim_gradients = native.hwn_claim_gradients
         self.release = native.hwn_release
+        for weak, category, layer in owned.values():
+            tensor = weak()
+            if tensor is not None:
+                self.own(tensor, category, layer)
 
     def figure(self, index):
         self.library.hwn_figures(self.values)
@@ -85,15 +95,14 @@ class NativeRegistry:
         return self.pair[0], self.pair[1]
 
     def finals(self, _):
-        ids = (ctypes.c_int64 * 4096)()
-        count = self.library.hwn_finals(ids, len(ids))
-        if count > len(ids):
-            ids = (ctypes.c_int64 * count)()
-            self.library.hwn_finals(ids, count)
-        return ids[:count]
+        ids = self.library.hwn_finals(self.values)
+        return ctypes.string_at(ids, 8 * self.values[0])
 
     def categorize(self, tensor, category, layer):
         self.library.hwn_categorize(tensor._cdata, category, -1 if layer is None else layer)
+
+    def own(self, tensor, category, layer):
+        self.library.hwn_own(tensor._cdata, category, -1 if layer is None else layer)
 
     def fault(self):
         """What went wrong in there: None, "" where the recorder is gone."""

@@ -44,6 +44,7 @@ class Steps:
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last census
+        self.states = set()     # ids of the optimizers' tensors that the registry knows
 
     def saw(self, milestone):
         if milestone not in self.milestones:
@@ -122,6 +123,7 @@ class Steps:
         registry = self.capture.registry
         registry.sweep()
         registry.next_epoch()
+        self.claim(registry)
         library.hw_window(self.window)
         self.carried_peak = 0
         self.foreign = registry.foreign
@@ -139,7 +141,7 @@ class Steps:
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
         encode.send(encode.STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
-            encode.text(environment()) + struct.pack("<I%dq" % len(finals), len(finals), *finals))
+            encode.text(environment()) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
@@ -170,7 +172,7 @@ class Steps:
             self.warmup = self.every - 1
 
     def census(self, ignore, registry, owners=True):
-        """Looks for every tensor there is; the ids of those that are alive, views too.
+        """Looks for every tensor there is; the ids of those that are alive, views too, as bytes.
 
         `ignore`: ids of Python objects that are only passing through. `owners`: learn whose the
         optimizers' tensors are.
@@ -178,32 +180,39 @@ class Steps:
         found, optimizers = find_objects(ignore)
         self.optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
         if owners:
+            self.claim(registry)
             self.learn_optimizers(optimizers)
         alive = {}
         for tensor in found:
             self.note(tensor, registry, alive)
             if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
                 self.note(tensor.grad, registry, alive)
+        self.claim(registry)
         return registry.finals(alive)
 
     def finals(self, ignore, registry):
         """The tensors alive at the end of a step; the native registry knows them by itself."""
         if not registry.native or not self.optimizers:
             return self.census(ignore, registry)
+        self.claim(registry)
         self.learn_optimizers(filter(None, (weak() for weak in self.optimizers)))
         return registry.finals({})
+
+    def claim(self, registry):
+        """What is known to be a parameter or an optimizer's gets its category, on whatever storage
+        it lies by now."""
+        if registry.claim():
+            self.states.clear()
+            self.capture.layers.forget_trees()
 
     def note(self, tensor, registry, alive):
         known = registry.note(tensor)
         if known is None:
             return
         alive.setdefault(known[0], set()).add(known[1])
-        layer = self.capture.layers.layer_of_parameter(tensor)
-        if layer is not None:
-            registry.categorize(tensor, encode.PARAMETER, layer)
 
     def learn_optimizers(self, optimizers):
-        capture = self.capture
+        capture, states = self.capture, self.states
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -218,7 +227,9 @@ class Steps:
                     layer = capture.layers.layer_of_parameter(parameter)
                 if isinstance(state, dict):
                     for value in state.values():
-                        capture.categorize(value, encode.OPTIMIZER_STATE, layer)
+                        if id(value) not in states and isinstance(value, torch.Tensor):
+                            states.add(id(value))
+                            capture.registry.own(value, encode.OPTIMIZER_STATE, layer)
 
 
 def find_objects(ignore):

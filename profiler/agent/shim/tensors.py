@@ -6,10 +6,12 @@ reference. Nothing here holds a strong one: reference counts decide in autograd 
 is cloned or stolen, so a held output would change the run that is being watched.
 """
 import ctypes
+import struct
+import weakref
 
 import torch
 from _highwater import encode, library
-from _highwater.encode import ACTIVATION, FORWARD, TEMPORARY, UNKNOWN
+from _highwater.encode import ACTIVATION, FORWARD, GRADIENT, PARAMETER, TEMPORARY, UNKNOWN
 
 _storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 _Untyped = torch.UntypedStorage
@@ -36,6 +38,7 @@ class Registry:
         self.live = {}            # weak address -> Storage
         self.watched = {}         # address of its block -> weak address
         self.unwatched = set()    # weak addresses: no release of a block tells that they go
+        self.owned = {}           # id -> (weak reference, category, layer)
         self.freed = (ctypes.c_int64 * MOST_FREED)()
         self.epoch = 0            # goes up with every possible start of a step
         self.seq = 0
@@ -47,6 +50,26 @@ class Registry:
     def next_epoch(self):
         self.epoch += 1
         self.op_peak = 0
+
+    def own(self, tensor, category, layer):
+        """Whatever storage the tensor lies on is of this category, a parameter's gradient one."""
+        self.owned[id(tensor)] = weakref.ref(tensor), category, layer
+        self.categorize(tensor, category, layer)
+
+    def claim(self):
+        """Gives their categories to what own() has named; how many of them have gone."""
+        before = len(self.owned)
+        self.owned = {id: own for id, own in self.owned.items() if own[0]() is not None}
+        for weak, category, layer in self.owned.values():
+            self.categorize(weak(), category, layer)
+        return before - len(self.owned)
+
+    def claim_gradients(self):
+        for weak, category, layer in self.owned.values():
+            tensor = weak()
+            if category == PARAMETER and tensor is not None and tensor.is_leaf and \
+                    tensor.grad is not None:
+                self.categorize(tensor.grad, GRADIENT, layer)
 
     def next_seq(self):
         seq = self.seq
@@ -168,11 +191,12 @@ class Registry:
             return None  # sparse and other tensors without a storage
 
     def finals(self, alive):
-        """Tensors that live, at least one a storage; `alive`: storage -> ids that a census found."""
+        """Tensors that live, at least one a storage, as 64-bit ids; `alive`: storage -> ids that a
+        census found."""
         finals = []
         for storage in self.live.values():
             finals.extend(sorted(alive.get(storage.id, ())) or [storage.first])
-        return finals
+        return struct.pack("<%dq" % len(finals), *finals)
 
     def categorize(self, tensor, category, layer):
         storage = self.lookup(tensor)
