@@ -38,7 +38,7 @@ Shard gShards[kShards];
 
 std::atomic_flag gFreedLock = ATOMIC_FLAG_INIT;
 std::uintptr_t gFreed[kMostFreed];
-std::size_t gFreedCount = 0;  // more than kMostFreed: some are lost
+std::atomic<std::size_t> gFreedCount{0};  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
 std::atomic<std::int64_t> gLive{0};
@@ -171,8 +171,9 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
 
 void noteFreed(std::uintptr_t tag) {
     const Guard guard(gFreedLock);
-    if (gFreedCount < kMostFreed) gFreed[gFreedCount] = tag;
-    if (gFreedCount <= kMostFreed) ++gFreedCount;
+    const std::size_t count = gFreedCount.load(std::memory_order_relaxed);
+    if (count < kMostFreed) gFreed[count] = tag;
+    if (count <= kMostFreed) gFreedCount.store(count + 1, std::memory_order_relaxed);
 }
 
 void countingFree(void* block) {
@@ -283,6 +284,10 @@ std::int64_t takeFreed(std::int64_t* tags) {
     if (count > kMostFreed) return -1;
     for (std::size_t i = 0; i < count; ++i) tags[i] = static_cast<std::int64_t>(gFreed[i]);
     return static_cast<std::int64_t>(count);
+}
+
+const std::atomic<std::size_t>* freedBlocks() {
+    return &gFreedCount;
 }
 
 void pauseCounting(bool paused) {

@@ -2,6 +2,7 @@
 // Counts the tensor memory of the framework's CPU allocator, exactly and by address.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace hw::profiler::agent {
@@ -39,6 +40,8 @@ BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign);
 /// Tags (of those without: addresses) of counted and watched blocks that went since the last call,
 /// in order: up to 8,192 of them, their number; -1 when there were more.
 std::int64_t takeFreed(std::int64_t* tags);
+/// How many takeFreed() would tell of; of use to those who ask often.
+const std::atomic<std::size_t>* freedBlocks();
 /// Allocations of the calling thread are not counted while paused: the shim's own tensors.
 void pauseCounting(bool paused);
 /// In a forked child: never take a lock that another thread held at the fork.

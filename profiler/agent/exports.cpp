@@ -185,6 +185,6 @@ HW_EXPORT const void* hw_api() {
     static const native::AgentApi api{
         sizeof(native::AgentApi),
 
-        &hw_send_frames,          &tagged, &hw_freed, &hw_begin, &hw_end, &hw_pause};
+        &hw_send_frames,          &tagged, &hw_freed, freedBlocks(), &hw_begin, &hw_end, &hw_pause};
     return &api;
 }

@@ -6,6 +6,7 @@ HIGHWATER_CYCLES: how often each of three scripts is attached to in a row (defau
 """
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import statistics
@@ -128,13 +129,13 @@ class Attaching(unittest.TestCase):
     def path(self, name="s.hws"):
         return os.path.join(self.folder, name)
 
-    def attach(self, pid, *options, name="s.hws", prefix=(), environment=None):
+    def attach(self, pid, *options, name="s.hws", prefix=(), environment=None, program=HIGHWATER):
         return subprocess.run(
-            [*prefix, HIGHWATER, "attach", str(pid), "--json", "-o", self.path(name), *options],
+            [*prefix, program, "attach", str(pid), "--json", "-o", self.path(name), *options],
             capture_output=True, text=True, timeout=300, env=environment)
 
-    def attached(self, pid, *options, name="s.hws"):
-        done = self.attach(pid, *options, name=name)
+    def attached(self, pid, *options, name="s.hws", program=HIGHWATER):
+        done = self.attach(pid, *options, name=name, program=program)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -243,6 +244,19 @@ class Records(Attaching):
         process.wait(120)
         with open(self.output) as output:
             return output.read()
+
+    def test_an_agent_of_another_build_came_before(self):
+        build, other = os.path.dirname(os.path.dirname(HIGHWATER)), os.path.join(self.folder, "other")
+        shutil.copytree(os.path.join(build, "lib"), os.path.join(other, "lib"), symlinks=True)
+        os.mkdir(os.path.join(other, "bin"))
+        program = shutil.copy(HIGHWATER, os.path.join(other, "bin"))
+        process = self.start_mlp()
+        for name, highwater in (("first.hws", HIGHWATER), ("second.hws", program), ("third.hws", HIGHWATER)):
+            told = self.attached(process.pid, "--steps", "1", name=name, program=highwater)
+            self.assertEqual(told["steps"], 1)
+            self.goes_on(process)
+        ops = [self.rows("select name, phase from ops order by id", name) for name in ("first.hws", "second.hws")]
+        self.assertEqual(*ops)
 
     def test_duration_without_steps(self):
         process = self.start_mlp()

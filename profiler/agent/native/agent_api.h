@@ -2,6 +2,8 @@
 // What the native capture calls of the agent that loaded it; filled in agent/exports.cpp.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace hw::profiler::native {
@@ -14,6 +16,7 @@ struct AgentApi {
     /// block that was made unseen may go through the framework's allocator.
     int (*tag)(std::uint64_t address, std::uint64_t tag, int foreign, std::int64_t* out);
     std::int64_t (*freed)(std::int64_t* tags);  // -1: some were lost
+    const std::atomic<std::size_t>* pending;    // how many freed() would tell
     void (*begin)(std::int64_t* figures);       // see hw_begin
     void (*end)(std::int64_t* figures);         // see hw_end
     void (*pause)(int paused);

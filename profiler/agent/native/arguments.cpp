@@ -19,12 +19,11 @@ void hexFloat(double value, Buffer& out) {
     std::uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof(bits));
     const auto exponent = static_cast<int>(bits >> 52 & 0x7ff);
-    char* text = out.room(40);
+    char* end = out.end();
     if (exponent == 0 || exponent == 0x7ff) {  // zero, subnormal, infinite or none
-        out.taken(static_cast<std::size_t>(std::snprintf(text, 40, "%a", value)));
+        out.wrote(end + std::snprintf(end, Buffer::kRoom / 4, "%a", value));
         return;
     }
-    char* end = text;
     if (bits >> 63 != 0) *end++ = '-';
     *end++ = '0';
     *end++ = 'x';
@@ -34,16 +33,19 @@ void hexFloat(double value, Buffer& out) {
     for (; fraction != 0; fraction <<= 4) *end++ = "0123456789abcdef"[fraction >> 60];
     *end++ = 'p';
     if (exponent >= 1023) *end++ = '+';
-    end = std::to_chars(end, text + 40, exponent - 1023).ptr;
-    out.taken(static_cast<std::size_t>(end - text));
+    out.wrote(std::to_chars(end, end + 8, exponent - 1023).ptr);
+}
+
+void number(std::int64_t value, Buffer& out) {
+    out.wrote(std::to_chars(out.end(), out.end() + 24, value).ptr);
 }
 
 void tagged(std::string_view tag, std::string_view value, Buffer& out) {
-    out += "{\"";
-    out += tag;
-    out += "\":\"";
-    out += value;
-    out += "\"}";
+    out.put("{\"");
+    out.append(tag);
+    out.put("\":\"");
+    out.append(value);
+    out.put("\"}");
 }
 
 const char* layoutName(std::int64_t layout) {
@@ -72,31 +74,32 @@ public:
     explicit Encoder(ArgumentVisitor& visitor) : visitor_(visitor) {}
 
     void value(const c10::IValue& item, c10::TypeKind kind, Buffer& out) {
+        out.reserve();
         if (item.isNone()) {
-            out += "null";
+            out.put("null");
         } else if (item.isTensor()) {
             tensor(item.toTensor(), out);
         } else if (item.isBool()) {
-            out += item.toBool() ? "true" : "false";
+            out.append(item.toBool() ? "true" : "false");
         } else if (item.isInt()) {
             integer(item.toInt(), kind, out);
         } else if (item.isDouble()) {
             floating(item.toDouble(), out);
         } else if (item.isComplexDouble()) {
             const auto complex = item.toComplexDouble();
-            out += "{\"c\":[\"";
+            out.put("{\"c\":[\"");
             hexFloat(complex.real(), out);
-            out += "\",\"";
+            out.put("\",\"");
             hexFloat(complex.imag(), out);
-            out += "\"]}";
+            out.put("\"]}");
         } else if (item.isString()) {
-            out += quoted(item.toStringRef());
+            out.append(quoted(item.toStringRef()));
         } else if (item.isDevice()) {
             tagged("device", item.toDevice().str(), out);
         } else if (item.isGenerator()) {
-            out += "{\"generator\":";
+            out.put("{\"generator\":");
             number(visitor_.generator(item.toGenerator()), out);
-            out += '}';
+            out.put("}");
         } else {
             several(item, out);
         }
@@ -105,7 +108,7 @@ public:
 private:
     void tensor(const at::Tensor& tensor, Buffer& out) {
         if (!tensor.defined()) {
-            out += "null";
+            out.put("null");
             return;
         }
         if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
@@ -114,12 +117,12 @@ private:
         }
         const std::int64_t id = visitor_.tensor(tensor);
         if (id < 0) {
-            out += "{\"opaque\":\"Tensor\"}";
+            out.put("{\"opaque\":\"Tensor\"}");
             return;
         }
-        out += "{\"t\":";
+        out.put("{\"t\":");
         number(id, out);
-        out += '}';
+        out.put("}");
     }
 
     /// A number that the program gave where an op takes a tensor: a scalar on the host.
@@ -140,18 +143,14 @@ private:
                       out);
                 break;
             default:
-                out += "{\"opaque\":\"number\"}";
+                out.put("{\"opaque\":\"number\"}");
         }
     }
 
-    static void number(std::int64_t value, Buffer& out) {
-        char* const digits = out.room(24);
-        out.taken(static_cast<std::size_t>(std::to_chars(digits, digits + 24, value).ptr - digits));
-    }
     static void floating(double value, Buffer& out) {
-        out += "{\"f\":\"";
+        out.put("{\"f\":\"");
         hexFloat(value, out);
-        out += "\"}";
+        out.put("\"}");
     }
 
     static void integer(std::int64_t value, c10::TypeKind kind, Buffer& out) {
@@ -179,21 +178,21 @@ private:
         } else if (item.isList()) {
             list(item.toListRef(), out);
         } else {
-            out += "{\"opaque\":";
-            out += quoted(item.tagKind());
-            out += '}';
+            out.put("{\"opaque\":");
+            out.append(quoted(item.tagKind()));
+            out.put("}");
         }
     }
     template <typename Items>
     void list(const Items& items, Buffer& out) {
-        out += '[';
+        out.put("[");
         bool first = true;
         for (const c10::IValue& one : items) {
-            if (!first) out += ',';
+            if (!first) out.put(",");
             first = false;
             value(one, c10::TypeKind::AnyType, out);
         }
-        out += ']';
+        out.put("]");
     }
 
     ArgumentVisitor& visitor_;
@@ -220,21 +219,22 @@ void encodeArguments(const Operator& op, c10::ArrayRef<const c10::IValue> values
     std::size_t positional = 0, kept = 0;
     for (; positional < count && !arguments[positional].keyword; ++positional)
         if (!isDefault(arguments[positional], values[positional])) kept = positional + 1;
-    out += "{\"a\":[";
+    out.reserve();
+    out.put("{\"a\":[");
     for (std::size_t i = 0; i < kept; ++i) {
-        if (i > 0) out += ',';
+        if (i > 0) out.put(",");
         encoder.value(values[i], arguments[i].kind, out);
     }
-    out += "],\"k\":{";
+    out.put("],\"k\":{");
     bool first = true;
     for (std::size_t i = positional; i < count; ++i) {
         if (isDefault(arguments[i], values[i])) continue;
-        if (!first) out += ',';
+        if (!first) out.put(",");
         first = false;
-        out += arguments[i].key;
+        out.append(arguments[i].key);
         encoder.value(values[i], arguments[i].kind, out);
     }
-    out += "}}";
+    out.put("}}");
 }
 
 }  // namespace hw::profiler::native

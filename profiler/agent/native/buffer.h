@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Bytes one after the other: what is put into it every op must not cost a call each.
+// Bytes one after the other: what is put into it every op must not cost a call each, nor a look at
+// the room that is left.
 #pragma once
 
 #include <cstdlib>
@@ -10,58 +11,72 @@
 
 namespace hw::profiler::native {
 
+#define HW_INLINE inline __attribute__((always_inline))
+
 class Buffer {
 public:
+    /// Bytes that may be put after reserve() and append() without asking for room.
+    static constexpr std::size_t kRoom = 128;
+
     Buffer() = default;
     Buffer(Buffer&& other) noexcept
-        : bytes_(std::exchange(other.bytes_, nullptr)),
-          size_(std::exchange(other.size_, 0)),
-          capacity_(std::exchange(other.capacity_, 0)) {}
+        : begin_(std::exchange(other.begin_, nullptr)),
+          end_(std::exchange(other.end_, nullptr)),
+          limit_(std::exchange(other.limit_, nullptr)) {}
     Buffer& operator=(Buffer&& other) noexcept {
-        std::swap(bytes_, other.bytes_);
-        std::swap(size_, other.size_);
-        std::swap(capacity_, other.capacity_);
+        std::swap(begin_, other.begin_);
+        std::swap(end_, other.end_);
+        std::swap(limit_, other.limit_);
         return *this;
     }
-    ~Buffer() { std::free(bytes_); }
+    ~Buffer() { std::free(begin_); }
 
-    const char* data() const { return bytes_; }
-    char* data() { return bytes_; }
-    std::size_t size() const { return size_; }
-    std::string_view view() const { return {bytes_, size_}; }
-    void clear() { size_ = 0; }
+    const char* data() const { return begin_; }
+    char* data() { return begin_; }
+    std::size_t size() const { return static_cast<std::size_t>(end_ - begin_); }
+    std::string_view view() const { return {begin_, size()}; }
+    void clear() { end_ = begin_; }
 
-    /// Where `bytes` more may be written, of which `taken()` counts.
-    char* room(std::size_t bytes) {
-        if (capacity_ - size_ < bytes) enlarge(bytes);
-        return bytes_ + size_;
+    /// Room for that many bytes and kRoom.
+    HW_INLINE void reserve(std::size_t bytes = 0) {
+        if (static_cast<std::size_t>(limit_ - end_) < bytes + kRoom) enlarge(bytes + kRoom);
     }
-    void taken(std::size_t bytes) { size_ += bytes; }
+    HW_INLINE void append(std::string_view value) {
+        reserve(value.size());
+        copy(value.data(), value.size());
+    }
+
+    // For what there is room.
 
     template <typename Number>
-    void put(Number value) {
-        std::memcpy(room(sizeof(value)), &value, sizeof(value));
-        size_ += sizeof(value);
+    HW_INLINE void put(Number value) {
+        copy(&value, sizeof(value));
     }
-    void operator+=(char value) { put(value); }
-    void operator+=(std::string_view value) {
-        if (value.empty()) return;
-        std::memcpy(room(value.size()), value.data(), value.size());
-        size_ += value.size();
+    template <std::size_t size>
+    HW_INLINE void put(const char (&text)[size]) {
+        copy(text, size - 1);
     }
+    /// Where to write oneself; `wrote()` takes the end of it.
+    char* end() { return end_; }
+    void wrote(char* end) { end_ = end; }
 
 private:
-    void enlarge(std::size_t bytes) {
-        std::size_t capacity = capacity_ < 512 ? 512 : 2 * capacity_;
-        while (capacity - size_ < bytes) capacity *= 2;
-        void* grown = std::realloc(bytes_, capacity);
+    HW_INLINE void copy(const void* bytes, std::size_t size) {
+        std::memcpy(end_, bytes, size);
+        end_ += size;
+    }
+    __attribute__((noinline, cold)) void enlarge(std::size_t bytes) {
+        const std::size_t used = size();
+        std::size_t capacity = 2 * static_cast<std::size_t>(limit_ - begin_);
+        if (capacity < used + bytes) capacity = 2 * (used + bytes);
+        void* grown = std::realloc(begin_, capacity);
         if (grown == nullptr) throw std::bad_alloc();
-        bytes_ = static_cast<char*>(grown);
-        capacity_ = capacity;
+        begin_ = static_cast<char*>(grown);
+        end_ = begin_ + used;
+        limit_ = begin_ + capacity;
     }
 
-    char* bytes_ = nullptr;
-    std::size_t size_ = 0, capacity_ = 0;
+    char *begin_ = nullptr, *end_ = nullptr, *limit_ = nullptr;
 };
 
 }  // namespace hw::profiler::native

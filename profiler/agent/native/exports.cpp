@@ -78,7 +78,7 @@ HW_EXPORT int hwn_note(std::int64_t impl, std::int64_t* out) {
         const Storage* known = session.registry.lookup(tensor);
         if (known != nullptr && known->op >= 0 &&
             std::none_of(known->views.begin(), known->views.end(),
-                         [&](const View& view) { return view.shows(tensor); }))
+                         [&](const View& view) { return view.form == formOf(tensor); }))
             return;
         const Storage* storage = session.registry.constant(tensor, -1, out[1]);
         if (storage == nullptr) return;

@@ -17,30 +17,35 @@ struct Broken : std::runtime_error {
     Broken() : std::runtime_error("the recorder is gone") {}
 };
 
-/// One frame at a time: begin, put what it holds, end.
+/// One frame at a time: begin, put what it holds, end. After begin, text and raw, numbers of
+/// Buffer::kRoom bytes may be put; for more, reserve.
 class Stream {
 public:
     explicit Stream(const AgentApi& agent) : agent_(agent) {}
 
     Stream& begin(FrameType type) {
+        bytes_.reserve();
         start_ = bytes_.size();
         return put(wire::kMagic)
             .put(wire::kVersion)
             .put(static_cast<std::uint16_t>(type))
             .put(std::uint32_t{0});
     }
+    Stream& reserve(std::size_t bytes) {
+        bytes_.reserve(bytes);
+        return *this;
+    }
     template <typename Number>
-    Stream& put(Number value) {
+    HW_INLINE Stream& put(Number value) {
         bytes_.put(value);
         return *this;
     }
-    Stream& text(std::string_view value) {
+    HW_INLINE Stream& text(std::string_view value) {
         put(static_cast<std::uint32_t>(value.size()));
-        bytes_ += value;
-        return *this;
+        return raw(value);
     }
-    Stream& raw(std::string_view value) {
-        bytes_ += value;
+    HW_INLINE Stream& raw(std::string_view value) {
+        bytes_.append(value);
         return *this;
     }
     void end() {
@@ -62,7 +67,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t kGathered = 32u << 10;
+    static constexpr std::size_t kGathered = 8u << 10;
 
     const AgentApi& agent_;
     Buffer bytes_;

@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/grad_mode.h>
 #include <ATen/core/stack.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <sys/syscall.h>
@@ -56,6 +55,7 @@ struct Running {
 /// What a thread has of its own, in one place: to find it takes a call.
 struct Thread {
     Running running;  // used again and again
+    Operators operators;
     bool paused = false;
     std::uint64_t nextNode = 0;  // of autograd, after the last op
     std::int64_t id = syscall(SYS_gettid);
@@ -175,9 +175,10 @@ void before(Session& session, Thread& thread, Values values) {
             eachTensor(value, [&](const at::Tensor& tensor) {
                 running.read.push_back(session.registry.lookup(tensor));
             });
-    if (c10::GradMode::is_enabled()) {  // its node has been made already
+    const std::uint64_t nextNode = at::sequence_number::peek();
+    if (nextNode != thread.nextNode) {  // its own node has been made already
         session.nodes.mark(thread.nextNode, running.place.layer);
-        thread.nextNode = at::sequence_number::peek();
+        thread.nextNode = nextNode;
     }
 }
 
@@ -197,9 +198,10 @@ void sendOp(Session& session, const Thread& thread) {
         .put(thread.id)
         .put(static_cast<std::uint8_t>(running.place.phase))
         .put(static_cast<std::uint8_t>(running.op->random))
-        .text(running.op->name)
-        .text(running.op->overload)
-        .text(running.arguments.view());
+        .raw(running.op->encoded)
+        .text(running.arguments.view())
+        .reserve(sizeof(Use) *
+                 (running.inputs.size() + running.outputs.size() + running.writes.size()));
     frame.put(static_cast<std::uint32_t>(running.inputs.size()));
     for (const auto& [id, version] : running.inputs) frame.put(id).put(version);
     frame.put(static_cast<std::uint32_t>(running.outputs.size()));
@@ -297,7 +299,8 @@ private:
 /// What is called within it is its work, and goes unseen.
 void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
     const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
-    const Operator& op = operatorOf(handle);
+    Thread& thread = tThread;
+    const Operator& op = thread.operators.of(handle);
     const Values values = torch::jit::last(*stack, op.arguments.size());
     // Under a dispatch mode what the op calls stays unseen, so it is taken as a whole. Tensors of
     // Python's own kind go by, and otherwise ops that only call others: those are seen.
@@ -308,7 +311,6 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     }
     const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
     Session* const session = gSession;
-    Thread& thread = tThread;
     Running& running = thread.running;
     if (session == nullptr || session->failed() || gWatch == 0 || thread.paused || running.busy) {
         if (thread.watch != 0 && thread.watch != gWatch) unwatch(thread);

@@ -5,7 +5,6 @@
 #include <ATen/core/jit_type.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-#include <array>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -54,6 +53,10 @@ Operator::Operator(const c10::OperatorHandle& op) {
     const c10::FunctionSchema& schema = op.schema();
     name = schema.name();
     overload = schema.overload_name();
+    for (const std::string* text : {&name, &overload}) {
+        const auto size = static_cast<std::uint32_t>(text->size());
+        encoded.append(reinterpret_cast<const char*>(&size), sizeof(size)) += *text;
+    }
     const std::string plain = name.substr(name.rfind(':') + 1);
     const bool metadata = kMetadataOps.count(plain) != 0 || op.hasTag(at::Tag::inplace_view);
     // Writes its noise without saying so in its schema.
@@ -81,8 +84,6 @@ Operator::Operator(const c10::OperatorHandle& op) {
 
 namespace {
 
-constexpr std::size_t kRecentOps = 512;
-
 /// Ops are known by their schema, which stays where it is.
 const Operator& lookUp(const c10::OperatorHandle& handle) {
     static std::mutex lock;
@@ -95,11 +96,9 @@ const Operator& lookUp(const c10::OperatorHandle& handle) {
 
 }  // namespace
 
-const Operator& operatorOf(const c10::OperatorHandle& handle) {
-    thread_local std::array<std::pair<const c10::FunctionSchema*, const Operator*>, kRecentOps>
-        recent{};
+const Operator& Operators::of(const c10::OperatorHandle& handle) {
     const c10::FunctionSchema* const key = &handle.schema();
-    auto& slot = recent[(reinterpret_cast<std::uintptr_t>(key) >> 4) % kRecentOps];
+    auto& slot = recent_[(reinterpret_cast<std::uintptr_t>(key) >> 4) % recent_.size()];
     if (slot.first != key) slot = {key, &lookUp(handle)};
     return *slot.second;
 }

@@ -4,7 +4,9 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <array>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hw::profiler::native {
@@ -20,6 +22,7 @@ struct Operator {
     std::vector<OperatorArgument> arguments;
     std::string name;
     std::string overload;
+    std::string encoded;              // both, as in a frame
     std::vector<std::size_t> writes;  // arguments whose bytes it changes
     bool random = false;
     bool profiler = false;   // part of a profiler, not of the step
@@ -37,7 +40,14 @@ struct Operator {
 /// Text as a JSON string.
 std::string quoted(const std::string& text);
 
-const Operator& operatorOf(const c10::OperatorHandle& handle);
+/// The ops that a thread has met.
+class Operators {
+public:
+    const Operator& of(const c10::OperatorHandle& handle);
+
+private:
+    std::array<std::pair<const c10::FunctionSchema*, const Operator*>, 512> recent_{};
+};
 
 /// Names of dimensions are of a type that a boxed call cannot hold.
 bool takesDimensionNames(const c10::OperatorName& op);

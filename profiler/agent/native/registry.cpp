@@ -11,14 +11,34 @@ constexpr std::uintptr_t kAlignment = 64;  // of the framework's allocator
 constexpr std::int64_t kSmallBytes = 64;   // floating constants up to here are always stored
 constexpr std::int64_t kChunkBytes = wire::kContentsChunk;
 
-std::int64_t bytesOf(const at::Tensor& tensor) {
-    return static_cast<std::int64_t>(tensor.storage().nbytes());
+std::int64_t bytesOf(const c10::StorageImpl& storage) {
+    return static_cast<std::int64_t>(storage.nbytes());
 }
-std::uintptr_t addressOf(const at::Tensor& tensor) {
-    return reinterpret_cast<std::uintptr_t>(tensor.storage().unsafeGetStorageImpl()->data());
+std::uintptr_t addressOf(const c10::StorageImpl& storage) {
+    return reinterpret_cast<std::uintptr_t>(storage.data());
+}
+
+/// Without a strong one in between, which takes three more steps.
+template <typename Target>
+c10::weak_intrusive_ptr<Target> weakTo(Target* target) {
+    c10::raw::weak_intrusive_ptr::incref(target);
+    return c10::weak_intrusive_ptr<Target>::reclaim(target);
 }
 
 }  // namespace
+
+std::uint64_t formOf(const at::Tensor& tensor) {
+    // Every step of a number's way into the result can be undone, so that none gets lost.
+    std::uint64_t form = static_cast<std::uint64_t>(tensor.scalar_type()) << 32 | tensor.dim();
+    const auto mix = [&form](std::int64_t number) {
+        form = (form ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15ull;
+        form ^= form >> 29;
+    };
+    mix(tensor.storage_offset());
+    for (const std::int64_t size : tensor.sizes()) mix(size);
+    for (const std::int64_t stride : tensor.strides()) mix(stride);
+    return form;
+}
 
 const char* dtypeName(at::ScalarType type) {
     switch (type) {
@@ -67,6 +87,16 @@ void Registry::clear() {
 }
 
 void Registry::poll() {
+    if (*agent_.pending != 0) takeFreed();
+    if (unwatched_.empty()) return;
+    std::vector<Storage*> left;
+    for (const Key key : unwatched_)
+        if (Storage* storage = live_.find(key); storage != nullptr && storage->weak.expired())
+            left.push_back(storage);
+    for (Storage* storage : left) gone(*storage);
+}
+
+void Registry::takeFreed() {
     static std::int64_t freed[kMostFreed];
     const std::int64_t count = agent_.freed(freed);
     if (count < 0) {
@@ -77,12 +107,6 @@ void Registry::poll() {
         Storage* storage = live_.find(reinterpret_cast<Key>(freed[i]));
         if (storage != nullptr && storage->weak.expired()) gone(*storage);  // else: another block
     }
-    if (unwatched_.empty()) return;
-    std::vector<Storage*> left;
-    for (const Key key : unwatched_)
-        if (Storage* storage = live_.find(key); storage != nullptr && storage->weak.expired())
-            left.push_back(storage);
-    for (Storage* storage : left) gone(*storage);
 }
 
 std::vector<Storage*> Registry::expired() {
@@ -112,7 +136,7 @@ void Registry::gone(Storage& storage) {
 /// Sees to it that somebody notices when the storage goes. Two storages may share a block: the
 /// first one keeps it as long as it lives.
 void Registry::watch(Storage& storage, const at::Tensor& tensor) {
-    const std::uintptr_t address = addressOf(tensor);
+    const std::uintptr_t address = addressOf(*storage.key());
     const bool foreign = address % kAlignment == 0 && tensor.device().is_cpu();
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
@@ -138,18 +162,17 @@ void Registry::watch(Storage& storage, const at::Tensor& tensor) {
 }
 
 Storage* Registry::lookup(const at::Tensor& tensor) {
-    if (!hasPlainStorage(tensor)) return nullptr;
-    return live_.find(tensor.storage().unsafeGetStorageImpl());
+    const Key key = storageOf(tensor);
+    return key != nullptr ? live_.find(key) : nullptr;
 }
 
-Storage& Registry::add(const at::Tensor& tensor, const Place& place, std::int64_t seq) {
-    const Key key = tensor.storage().unsafeGetStorageImpl();
+Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq) {
     if (spare_.empty()) spare_.push_back(std::make_unique<Storage>());
     Storage& storage = live_.insert(key, std::move(spare_.back()));
     spare_.pop_back();
-    storage.weak = tensor.storage().getWeakStorageImpl();
+    storage.weak = weakTo(key);
     storage.id = storages_++;
-    storage.bytes = bytesOf(tensor);
+    storage.bytes = bytesOf(*key);
     storage.epoch = epoch_;
     storage.op = place.op;
     storage.phase = place.phase;
@@ -171,62 +194,65 @@ Storage& Registry::add(const at::Tensor& tensor, const Place& place, std::int64_
 
 std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op) {
     c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    const std::uint64_t form = formOf(tensor);
     for (View& view : storage.views) {
-        if (!view.shows(tensor)) continue;
-        auto& holders = view.holders;
-        for (const auto& holder : holders)
+        if (view.form != form) continue;
+        for (const auto& holder : view.holders)
             if (holder._unsafe_get_target() == impl) return view.id;
-        holders.erase(std::remove_if(holders.begin(), holders.end(),
-                                     [](const auto& holder) { return holder.expired(); }),
-                      holders.end());
-        holders.emplace_back(tensor.getIntrusivePtr());
+        for (auto& holder : view.holders)
+            if (holder.expired()) {
+                holder = weakTo(impl);
+                return view.id;
+            }
+        view.holders.push_back(weakTo(impl));
         return view.id;
     }
     storage.views.emplace_back();
     View& view = storage.views.back();
     view.id = tensors_++;
-    view.offset = tensor.storage_offset();
-    view.sizes.append(tensor.sizes().begin(), tensor.sizes().end());
-    view.strides.append(tensor.strides().begin(), tensor.strides().end());
-    view.dtype = tensor.scalar_type();
-    view.holders.emplace_back(tensor.getIntrusivePtr());
-    const char* dtype = dtypeName(view.dtype);
+    view.form = form;
+    view.holders.push_back(weakTo(impl));
+    const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+    const char* dtype = dtypeName(tensor.scalar_type());
     stream_.begin(FrameType::Tensor)
         .put(view.id)
         .put(storage.id)
         .put(op)
-        .put(view.offset)
+        .put(tensor.storage_offset())
         .text(dtype != nullptr ? dtype : "unknown")
-        .put(static_cast<std::uint16_t>(view.sizes.size()));
-    for (const std::int64_t size : view.sizes) stream_.put(size);
-    for (const std::int64_t stride : view.strides) stream_.put(stride);
+        .reserve((sizes.size() + strides.size()) * sizeof(std::int64_t))
+        .put(static_cast<std::uint16_t>(sizes.size()));
+    for (const std::int64_t size : sizes) stream_.put(size);
+    for (const std::int64_t stride : strides) stream_.put(stride);
     stream_.end();
     return view.id;
 }
 
 Storage* Registry::constant(const at::Tensor& tensor, std::int64_t layer, std::int64_t& id) {
-    if (!hasPlainStorage(tensor)) return nullptr;
-    Storage* storage = lookup(tensor);
-    if (storage == nullptr) storage = &add(tensor, {-1, Phase::Unknown, layer}, nextSeq());
+    const Key key = storageOf(tensor);
+    if (key == nullptr) return nullptr;
+    Storage* storage = live_.find(key);
+    if (storage == nullptr) storage = &add(key, tensor, {-1, Phase::Unknown, layer}, nextSeq());
     id = tensorId(*storage, tensor, -1);
     return storage;
 }
 
 Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int64_t seq,
                           std::int64_t& id, bool& fresh) {
-    if (!hasPlainStorage(tensor)) return nullptr;
-    Storage* storage = lookup(tensor);
+    const Key key = storageOf(tensor);
+    if (key == nullptr) return nullptr;
+    Storage* storage = live_.find(key);
     fresh = storage == nullptr;
     if (fresh)
-        storage = &add(tensor, place, seq);
-    else if (bytesOf(tensor) != storage->bytes)
+        storage = &add(key, tensor, place, seq);
+    else if (bytesOf(*key) != storage->bytes)
         resized(*storage, tensor);
     id = tensorId(*storage, tensor, place.op);
     return storage;
 }
 
 void Registry::resized(Storage& storage, const at::Tensor& tensor) {
-    const std::int64_t bytes = bytesOf(tensor);
+    const std::int64_t bytes = bytesOf(*storage.key());
     if (!storage.counted) foreign_ -= storage.bytes;
     storage.bytes = bytes;
     watch(storage, tensor);
@@ -246,7 +272,7 @@ void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
         stream_.gap(what, std::to_string(storage.bytes) +
                               " bytes are more than is stored without --contents");
     } else {
-        const auto* data = reinterpret_cast<const char*>(addressOf(tensor));
+        const auto* data = reinterpret_cast<const char*>(addressOf(*storage.key()));
         for (std::int64_t offset = 0; offset < storage.bytes; offset += kChunkBytes) {
             const std::int64_t run = std::min(kChunkBytes, storage.bytes - offset);
             stream_.begin(FrameType::Contents)
@@ -279,9 +305,7 @@ void Registry::categorize(const at::Tensor& tensor, Category category, std::int6
 
 void Registry::own(const at::Tensor& tensor, Category category, std::int64_t layer) {
     const auto at = ownedAt_.try_emplace(tensor.unsafeGetTensorImpl(), owned_.size());
-    if (at.second)
-        owned_.push_back(
-            {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), category, layer});
+    if (at.second) owned_.push_back({weakTo(tensor.unsafeGetTensorImpl()), category, layer});
     Owned& owned = owned_[at.first->second];
     owned.category = category;
     owned.layer = layer;

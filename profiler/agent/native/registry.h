@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/util/SmallVector.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -30,20 +31,15 @@ enum class Category : std::uint8_t {
 };
 enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
 
+/// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
+/// the same one in 1 of 2^64 cases.
+std::uint64_t formOf(const at::Tensor& tensor);
+
 /// One way to look at a storage, and the tensors that look at it so.
 struct View {
-    std::int64_t id;
-    std::int64_t offset;
-    c10::SmallVector<std::int64_t, 5> sizes;
-    c10::SmallVector<std::int64_t, 5> strides;
-    at::ScalarType dtype;
+    std::int64_t id = -1;
+    std::uint64_t form = 0;
     c10::SmallVector<c10::weak_intrusive_ptr<c10::TensorImpl>, 1> holders;
-
-    bool shows(const at::Tensor& tensor) const {
-        return offset == tensor.storage_offset() && dtype == tensor.scalar_type() &&
-               tensor.sizes() == at::IntArrayRef(sizes) &&
-               tensor.strides() == at::IntArrayRef(strides);
-    }
 };
 
 struct Storage {
@@ -126,7 +122,8 @@ public:
 private:
     using Key = c10::StorageImpl*;
 
-    Storage& add(const at::Tensor& tensor, const Place& place, std::int64_t seq);
+    void takeFreed();
+    Storage& add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq);
     void watch(Storage& storage, const at::Tensor& tensor);
     void gone(Storage& storage);
     std::vector<Storage*> expired();
@@ -149,9 +146,10 @@ private:
     std::int64_t opPeak_ = 0;   // highest counted + foreign bytes during an op of this step
 };
 
-inline bool hasPlainStorage(const at::Tensor& tensor) {
-    return tensor.defined() && tensor.has_storage() && tensor.layout() == at::kStrided &&
-           tensor.storage().unsafeGetStorageImpl() != nullptr;
+/// Null for what has no plain storage.
+inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
+    const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    return impl->layout() == at::kStrided ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr;
 }
 
 /// "float32" and the like; null for a type that Python has no name for.

@@ -72,9 +72,12 @@ def load_modules(package):
 def install():
     """Called once torch is imported. Whatever fails is reported, never raised."""
     try:
-        if "_highwater" in sys.modules and hasattr(sys.modules["_highwater"], "install"):
-            sys.modules["_highwater"].install.start()
-            return
+        known = sys.modules.get("_highwater")
+        if known is not None and hasattr(known, "install"):
+            if known.library._name == library._name:
+                known.install.start()
+                return
+            known.install.stop()  # it came with another agent, which nobody will connect to again
         package = types.ModuleType("_highwater")
         package.__path__ = []
         package.library = library
