@@ -64,14 +64,18 @@ class Models(Recording):
     python = PYTHON
     gradients = 1  # made for every parameter in the two recorded steps
 
-    def check(self, name, *arguments):
+    def record_as_unwatched(self, name, *arguments, options):
         command = (self.python, os.path.join(TRAINING, name + ".py"), "--steps", "4", *arguments)
         plain = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
-        done, output = self.recorded(*command, options=("--steps", "2", "--warmup", "1"))
+        done, output = self.recorded(*command, options=options)
         losses = [line for line in plain.stdout.splitlines() if line]
         self.assertEqual(len(losses), 4)
         for line in losses:  # bit-identical: losses are printed as hexadecimal floats
             self.assertIn(line, of_program(output))
+        return done
+
+    def check(self, name, *arguments):
+        done = self.record_as_unwatched(name, *arguments, options=("--steps", "2", "--warmup", "1"))
         self.assertEqual((done["steps"], done["dropped"]), (2, 0))
 
         info = self.info()
@@ -155,6 +159,18 @@ class Models(Recording):
         (count,), = self.query("SELECT COUNT(*) FROM ops JOIN layers ON layers.id = ops.layer"
                                " WHERE path = 'cells.1' AND phase = 'backward'")
         self.assertGreater(count, 100)
+
+    def test_a_step_between_that_nobody_counts(self):
+        done = self.record_as_unwatched("lstm", "--batch", "32", options=("--steps", "2", "--every", "2"))
+        self.assertEqual((done["steps"], done["dropped"]), (2, 0))
+        self.assert_live_bytes()
+        steps = self.query("SELECT first_seq, end_seq FROM steps ORDER BY id")
+        used = [set(self.query(
+            "SELECT storages.id FROM storages JOIN tensors ON storage = storages.id JOIN op_inputs ON tensor = tensors.id "
+            "JOIN ops ON ops.id = op WHERE category IN ('parameter', 'optimizer state') AND seq BETWEEN %d AND %d" % step))
+            for step in steps]
+        self.assertGreater(len(used[1]), 20)
+        self.assertLessEqual(used[0], used[1])  # the first step makes the optimizer's states
 
     def test_unusual_ops_compute_what_they_do_unwatched(self):
         command = (self.python, os.path.join(TRAINING, "unusual.py"), "--steps", "4")

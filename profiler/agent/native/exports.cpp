@@ -121,6 +121,9 @@ HW_EXPORT void hwn_sweep() {
         gSession->stream.flush();
     });
 }
+HW_EXPORT void hwn_recount() {
+    guarded(*gSession, [] { gSession->registry.recount(); });
+}
 HW_EXPORT void hwn_next_epoch() {
     guarded(*gSession, [] { gSession->registry.nextEpoch(); });
 }

@@ -123,6 +123,16 @@ void Registry::sweep() {
     for (Storage* storage : expired()) gone(*storage);
 }
 
+void Registry::recount() {
+    sweep();
+    unwatched_.clear();
+    foreign_ = 0;
+    live_.each([&](Key, Storage& storage) {
+        watch(storage);
+        if (!storage.counted) foreign_ += storage.bytes;
+    });
+}
+
 void Registry::gone(Storage& storage) {
     if (!storage.counted) foreign_ -= storage.bytes;
     const std::int64_t id = storage.id;
@@ -135,15 +145,15 @@ void Registry::gone(Storage& storage) {
 
 /// Sees to it that somebody notices when the storage goes. Two storages may share a block: the
 /// first one keeps it as long as it lives.
-void Registry::watch(Storage& storage, const at::Tensor& tensor) {
-    const std::uintptr_t address = addressOf(*storage.key());
-    const bool foreign = address % kAlignment == 0 && tensor.device().is_cpu();
+void Registry::watch(Storage& storage) {
+    const Key key = storage.key();
+    const std::uintptr_t address = addressOf(*key);
+    const bool foreign = address % kAlignment == 0 && key->device().is_cpu();
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
         return address != 0 &&
                agent_.tag(address, reinterpret_cast<std::uint64_t>(key), foreign, block) != 0;
     };
-    const Key key = storage.key();
     bool watched = tag(key);
     storage.counted = storage.bytes == 0 || block[0] >= 0;
     storage.address = address;
@@ -177,7 +187,7 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
     storage.op = place.op;
     storage.phase = place.phase;
     storage.layer = place.layer;
-    watch(storage, tensor);
+    watch(storage);
     if (!storage.counted) foreign_ += storage.bytes;
     stream_.begin(FrameType::Storage)
         .put(storage.id)
@@ -246,16 +256,16 @@ Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int
     if (fresh)
         storage = &add(key, tensor, place, seq);
     else if (bytesOf(*key) != storage->bytes)
-        resized(*storage, tensor);
+        resized(*storage);
     id = tensorId(*storage, tensor, place.op);
     return storage;
 }
 
-void Registry::resized(Storage& storage, const at::Tensor& tensor) {
+void Registry::resized(Storage& storage) {
     const std::int64_t bytes = bytesOf(*storage.key());
     if (!storage.counted) foreign_ -= storage.bytes;
     storage.bytes = bytes;
-    watch(storage, tensor);
+    watch(storage);
     if (!storage.counted) foreign_ += bytes;
     stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
 }

@@ -85,6 +85,8 @@ public:
     void poll();
     /// The same, by looking at every storage.
     void sweep();
+    /// The agent has begun anew to count blocks, and knows none of before.
+    void recount();
 
     /// What was made out of sight, or anything; null when the tensor has no plain storage.
     Storage* constant(const at::Tensor& tensor, std::int64_t layer, std::int64_t& id);
@@ -124,10 +126,10 @@ private:
 
     void takeFreed();
     Storage& add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq);
-    void watch(Storage& storage, const at::Tensor& tensor);
+    void watch(Storage& storage);
     void gone(Storage& storage);
     std::vector<Storage*> expired();
-    void resized(Storage& storage, const at::Tensor& tensor);
+    void resized(Storage& storage);
     std::int64_t tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op);
 
     const AgentApi& agent_;

@@ -110,6 +110,7 @@ class Capture:
         self.needs_gpu = bool(config[3] & 8)
         self.registry = Registry(self.contents)
         self.entered = False
+        self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
         self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2),
@@ -140,6 +141,9 @@ class Capture:
             self.context = self.registry.context
         self.entered = True
         if self.registry.native:
+            if not self.counting:
+                self.count_blocks()
+                self.registry.library.hwn_recount()
             self.registry.library.hwn_enter()
             self.mode = self.registry
             self.quick = self.thread
@@ -175,6 +179,19 @@ class Capture:
         self.mode = None
         blocking.hw_gpu_end()
         return True
+
+    def count_blocks(self):
+        """Of the framework's allocator, from here on."""
+        self.counting = True
+        if library.hw_patch() == 0:
+            encode.send_gap("live bytes and workspaces",
+                            "the calls of the framework's allocator could not be counted")
+
+    def rest(self):
+        """Nothing is counted between steps that are far apart."""
+        if self.registry.native:
+            self.counting = False
+            library.hw_unpatch()
 
     def finish(self):
         self.leave()
@@ -378,7 +395,7 @@ class Capture:
     def paused(self):
         """What a profiler's own scopes do is no part of the step."""
         registry = self.registry
-        if registry.native and self.mode is not None:
+        if registry.native:
             registry.library.hwn_pause(1)
         try:
             yield
@@ -388,7 +405,7 @@ class Capture:
 
     def moved(self):
         """The program has gone to another layer or phase."""
-        if self.registry.native:
+        if self.mode is not None and self.registry.native:
             layer = self.current_layer()
             if self.gradients.depth and not self.layers.stack:
                 layer = native.BACKWARD_LAYER

@@ -15,6 +15,7 @@ from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as modules
 
+OPTIMIZER_SCOPES = ("Optimizer.step#", "Optimizer.zero_grad#")
 NATIVE_MILLISECONDS = 600_000  # it may have to be built, for each of several processes
 _current = None
 _next = False  # a recording waits for the one before it to be gone
@@ -56,15 +57,23 @@ class Hooks:
         hooks = self
 
         def enter(scope):
-            with hooks.capture.paused():
+            if hooks.capture.mode is None:
                 result = hooks.enter_record(scope)
-            hooks.guard(hooks.enter_scope, scope)
+            else:
+                with hooks.capture.paused():
+                    result = hooks.enter_record(scope)
+            if scope.name.startswith(OPTIMIZER_SCOPES):
+                hooks.guard(hooks.enter_scope)
             return result
 
         def leave(scope, *exception):
-            with hooks.capture.paused():
+            if hooks.capture.mode is None:
                 result = hooks.exit_record(scope, *exception)
-            hooks.guard(hooks.leave_scope, scope, exception)
+            else:
+                with hooks.capture.paused():
+                    result = hooks.exit_record(scope, *exception)
+            if scope.name.startswith(OPTIMIZER_SCOPES):
+                hooks.guard(hooks.leave_scope, scope, exception)
             return result
 
         self.patched = (enter, leave)
@@ -174,15 +183,13 @@ class Hooks:
             self.guard(capture.after_backward)
         self.guard(capture.moved)
 
-    def enter_scope(self, scope):
-        if scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
-            self.capture.optimizer_depth += 1
-            self.capture.moved()
+    def enter_scope(self):
+        self.capture.optimizer_depth += 1
+        self.capture.moved()
 
     def leave_scope(self, scope, exception):
         capture = self.capture
-        if not capture.optimizer_depth or \
-                not scope.name.startswith(("Optimizer.step#", "Optimizer.zero_grad#")):
+        if not capture.optimizer_depth:
             return
         capture.optimizer_depth -= 1
         capture.moved()
@@ -236,10 +243,8 @@ def start():
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
-    if library.hw_patch() == 0:
-        encode.send_gap("live bytes and workspaces",
-                        "the calls of the framework's allocator could not be counted")
     hooks = Hooks()
+    hooks.capture.count_blocks()
     gpu.start(hooks.capture.needs_gpu)
     hooks.install()
     _current = hooks

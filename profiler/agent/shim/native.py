@@ -35,6 +35,7 @@ def load(contents):
             ("claim_gradients", None),
             ("save_activations", None),
             ("sweep", None),
+            ("recount", None),
             ("next_epoch", None),
             ("figures", None, longs),
             ("finals", ctypes.c_void_p, longs)):

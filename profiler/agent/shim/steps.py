@@ -168,6 +168,7 @@ class Steps:
             self.capture.finish()
         elif self.every > 1:
             self.capture.leave()
+            self.capture.rest()
             self.state = WAITING
             self.warmup = self.every - 1
 
