@@ -9,6 +9,9 @@ from _highwater.encode import PARAMETER
 from torch.nn.parameter import UninitializedTensorMixin
 
 
+EPOCHS = 16  # two are a step
+
+
 def parts_of(module):
     """What it is made of, by the ids of its parameters, buffers and modules."""
     return (*map(id, module._parameters.values()), *map(id, module._buffers.values()),
@@ -23,9 +26,14 @@ class Root:
         self.prefix = prefix
         self.names = {}  # id(module) -> path
         self.tree = ()   # (weak reference, what the module is made of)
-        self.epoch = -1  # when it was last looked at
+        self.next = -1   # epoch in which to look at it again
 
-    def has_changed(self):
+    def has_changed(self, epoch):
+        """Looks every few steps only, which is enough: modules that are not known and tensors that
+        have gone are noticed at once."""
+        if epoch < self.next:
+            return False
+        self.next = epoch + EPOCHS
         for weak, parts in self.tree:
             module = weak()
             if module is None or parts_of(module) != parts:
@@ -86,6 +94,7 @@ class Layers:
             if path is not None and root.weak() is not None:
                 layer = self.inners[id(module)] = self.module_layer(root.prefix, path, module)
                 return layer
+        self.forget_trees()
         return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
 
     def module_layer(self, prefix, path, module):
@@ -103,10 +112,8 @@ class Layers:
                 if path is not None and root.weak() is not None:
                     return self.module_layer(root.prefix, path, module)
             known = self.roots[id(module)] = Root(module, self.prefix_for(module))
-        if known.epoch != registry.epoch:
-            known.epoch = registry.epoch
-            if known.has_changed():
-                self.learn(module, known, registry)
+        if known.has_changed(registry.epoch):
+            self.learn(module, known, registry)
         return self.module_layer(known.prefix, "", module)
 
     def prefix_for(self, module):
@@ -142,6 +149,12 @@ class Layers:
         """They are learnt again: what they were known by has gone, and its ids may come back."""
         for root in self.roots.values():
             root.tree = ()
+            root.next = -1
+
+    def look_again(self):
+        """Much may have happened since the last step that was recorded."""
+        for root in self.roots.values():
+            root.next = -1
 
     def learn_own(self, tensors, module, layer, registry):
         for tensor in tensors:
@@ -163,6 +176,17 @@ class Layers:
         if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:
             self.parameters[id(tensor)] = (weakref.ref(tensor), layer)
         registry.own(tensor, PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
+
+    def learn_parameter(self, tensor, registry):
+        """One that an optimizer has: it may have come into its module since that was looked at."""
+        if self.layer_of_parameter(tensor) is None:
+            for root in self.roots.values():
+                module = root.weak()
+                if module is not None and root.next >= 0:
+                    root.next = -1
+                    self.learn(module, root, registry)
+        if self.layer_of_parameter(tensor) is None:
+            self.learn_tensor(tensor, self.of("(root)"), registry)
 
     def layer_of_parameter(self, tensor):
         known = self.parameters.get(id(tensor))

@@ -44,7 +44,7 @@ class Steps:
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last census
-        self.states = set()     # ids of the optimizers' tensors that the registry knows
+        self.states = set()     # ids of their tensors that the registry knows
 
     def saw(self, milestone):
         if milestone not in self.milestones:
@@ -217,11 +217,10 @@ class Steps:
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
-                    if isinstance(parameter, UninitializedTensorMixin):
+                    if id(parameter) in states or isinstance(parameter, UninitializedTensorMixin):
                         continue
-                    if capture.layers.layer_of_parameter(parameter) is None:
-                        capture.layers.learn_tensor(parameter, capture.layers.of("(root)"),
-                                                    capture.registry)
+                    states.add(id(parameter))
+                    capture.layers.learn_parameter(parameter, capture.registry)
             for parameter, state in optimizer.state.items():
                 layer = capture.layers.optimizer_layer
                 if isinstance(parameter, torch.Tensor):
