@@ -253,6 +253,25 @@ class Programs(Recording):
         begins = [begin for begin, in self.query("SELECT begin_ns FROM steps ORDER BY id")]
         self.assertEqual(begins, sorted(begins))
 
+    def test_a_model_that_changes(self):
+        """A module is replaced, a parameter comes into another, an optimizer learns of both."""
+        script = self.script(MLP.replace("    optimizer.zero_grad()", """
+    if step == 2:
+        model[2] = torch.nn.Sequential(torch.nn.Linear(20, 7), torch.nn.Linear(7, 2))
+        model[0].weight = torch.nn.Parameter(torch.randn(20, 10))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    optimizer.zero_grad()"""))
+        self.recorded(PYTHON, script, "5", options=("--steps", "5"))
+        for step, heads in ((1, {"2"}), (2, {"2.0", "2.1"}), (4, {"2.0", "2.1"})):
+            paths = {path for path, in self.query(
+                "SELECT path FROM ops JOIN layers ON layers.id = layer JOIN steps ON seq >= first_seq AND seq < end_seq "
+                "WHERE phase = 'forward' AND steps.id = %d" % step)}
+            self.assertEqual(paths - {"(loss)", "(root)"}, {"0", "1"} | heads)
+        parameters = self.query("SELECT path, bytes FROM storages JOIN layers ON layers.id = layer"
+                                " WHERE category = 'parameter' ORDER BY 1, 2")
+        self.assertEqual(parameters, [("0", 80), ("0", 800), ("0", 800), ("2", 8), ("2", 160), ("2.0", 28),
+                                      ("2.0", 560), ("2.1", 8), ("2.1", 56)])
+
     def test_contents(self):
         self.recorded(PYTHON, self.script(MLP), options=("--steps", "1", "--warmup", "1"))
         plain = {storage for storage, in self.query("SELECT storage FROM contents")}

@@ -26,11 +26,12 @@ class Root:
         self.prefix = prefix
         self.names = {}  # id(module) -> path
         self.tree = ()   # (weak reference, what the module is made of)
+        self.learnt = -1  # epoch in which that was
         self.next = -1   # epoch in which to look at it again
 
     def has_changed(self, epoch):
-        """Looks every few steps only, which is enough: modules that are not known and tensors that
-        have gone are noticed at once."""
+        """Looks every few steps only: modules that are not known, parameters that an optimizer
+        gets and tensors that have gone are noticed at once."""
         if epoch < self.next:
             return False
         self.next = epoch + EPOCHS
@@ -78,7 +79,7 @@ class Layers:
         if not self.stack:
             layer = self.enter_root(module, registry)
         else:
-            layer = self.inner(module)
+            layer = self.inner(module, registry)
         self.stack.append((id(module), layer))
 
     def leave(self, module):
@@ -88,14 +89,24 @@ class Layers:
                 del self.stack[depth:]
                 return
 
-    def inner(self, module):
+    def inner(self, module, registry):
+        layer = self.layer_in_trees(module)
+        if layer is None:  # the tree around it may have got it since it was looked at
+            root = self.roots.get(self.stack[0][0])
+            if root is not None and root.learnt != registry.epoch and root.weak() is not None:
+                self.learn(root.weak(), root, registry)
+                layer = self.layer_in_trees(module)
+        if layer is None:
+            return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+        self.inners[id(module)] = layer
+        return layer
+
+    def layer_in_trees(self, module):
         for root in self.roots.values():
             path = root.names.get(id(module))
             if path is not None and root.weak() is not None:
-                layer = self.inners[id(module)] = self.module_layer(root.prefix, path, module)
-                return layer
-        self.forget_trees()
-        return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+                return self.module_layer(root.prefix, path, module)
+        return None
 
     def module_layer(self, prefix, path, module):
         full = prefix + path if path else (prefix[:-1] or "(root)")
@@ -106,11 +117,9 @@ class Layers:
             return self.loss_layer
         known = self.roots.get(id(module))
         if known is None or known.weak() is not module:
-            # A part of a known model that is called by itself keeps its path there.
-            for root in self.roots.values():
-                path = root.names.get(id(module))
-                if path is not None and root.weak() is not None:
-                    return self.module_layer(root.prefix, path, module)
+            layer = self.layer_in_trees(module)
+            if layer is not None:
+                return layer  # a part of a known model that is called by itself
             known = self.roots[id(module)] = Root(module, self.prefix_for(module))
         if known.has_changed(registry.epoch):
             self.learn(module, known, registry)
@@ -131,6 +140,7 @@ class Layers:
     def learn(self, module, known, registry):
         """Names, parameters and buffers of a tree of modules."""
         self.inners.clear()
+        known.learnt = registry.epoch
         prefix = known.prefix
         known.names, known.tree = {}, []
         for path, inner in module.named_modules():
@@ -182,8 +192,7 @@ class Layers:
         if self.layer_of_parameter(tensor) is None:
             for root in self.roots.values():
                 module = root.weak()
-                if module is not None and root.next >= 0:
-                    root.next = -1
+                if module is not None and root.learnt != registry.epoch:
                     self.learn(module, root, registry)
         if self.layer_of_parameter(tensor) is None:
             self.learn_tensor(tensor, self.of("(root)"), registry)
