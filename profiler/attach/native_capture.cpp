@@ -137,7 +137,7 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     const fs::path log = folder / "log";
     const pid_t pid =
         start({compiler(), "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
-               "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-fno-plt",
+               "-fvisibility=hidden", "-fno-plt",
                std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
                "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",
                (folder / "capture.cpp").string(), files.libtorch, files.libc10, "-o",

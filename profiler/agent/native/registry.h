@@ -151,7 +151,9 @@ private:
 /// Null for what has no plain storage.
 inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-    return impl->layout() == at::kStrided ? impl->unsafe_storage().unsafeGetStorageImpl() : nullptr;
+    c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
+    // Tensors without one may answer the question for their layout in Python.
+    return storage != nullptr && impl->layout() == at::kStrided ? storage : nullptr;
 }
 
 /// "float32" and the like; null for a type that Python has no name for.

@@ -145,7 +145,7 @@ class Layers:
         known.names, known.tree = {}, []
         for path, inner in module.named_modules():
             known.names[id(inner)] = path
-            known.tree.append((weakref.ref(inner), parts_of(inner)))
+            known.tree.append((self.watched(inner, known.names), parts_of(inner)))
             full = prefix + path if path else (prefix[:-1] or "(root)")
             self.types.setdefault(full, type(inner).__name__)
         for path, inner in module.named_modules():
@@ -154,6 +154,15 @@ class Layers:
             if own:
                 layer = self.module_layer(prefix, path, inner)
                 self.learn_own(own, inner, layer, registry)
+
+    def watched(self, module, names):
+        """A weak reference; once the module has gone, another one may get its id."""
+        id_, inners = id(module), self.inners
+
+        def gone(_):
+            names.pop(id_, None)
+            inners.pop(id_, None)
+        return weakref.ref(module, gone)
 
     def forget_trees(self):
         """They are learnt again: what they were known by has gone, and its ids may come back."""
