@@ -172,6 +172,33 @@ class Models(Recording):
         self.assertGreater(len(used[1]), 20)
         self.assertLessEqual(used[0], used[1])  # the first step makes the optimizer's states
 
+    def test_tensors_of_other_kinds(self):
+        """A wrapper that runs an op whenever it is asked for its sizes, and a nested tensor, live on in the program."""
+        script = self.script("""
+            import torch
+            class Wrapper(torch.Tensor):
+                @staticmethod
+                def __new__(cls, inner):
+                    self = torch.Tensor._make_wrapper_subclass(
+                        cls, inner.shape, dtype=inner.dtype, device=inner.device, dispatch_sizes_strides_policy="sizes")
+                    self.inner = inner
+                    return self
+                @classmethod
+                def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                    torch.ones(2) + 1
+                    return func(*[each.inner if isinstance(each, cls) else each for each in args], **(kwargs or {}))
+            kept = [Wrapper(torch.ones(3, 4)), torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])]
+        """)
+        with open(script, "a") as file:
+            file.write(MLP.replace("    optimizer.zero_grad()", "    kept.append(kept[1] * 2)\n    optimizer.zero_grad()"))
+        plain = subprocess.run([self.python, script], capture_output=True, text=True, timeout=120, check=True)
+        done, output = self.recorded(self.python, script, options=("--steps", "2"))
+        self.assertEqual(done["steps"], 2)
+        for line in plain.stdout.splitlines():
+            self.assertIn(line, of_program(output))
+        self.assertEqual({why for why, in self.query("SELECT why FROM gaps")}, {"they have no plain storage"})
+        self.assertEqual(len(self.query("SELECT id FROM storages WHERE category = 'parameter'")), 4)
+
     def test_unusual_ops_compute_what_they_do_unwatched(self):
         command = (self.python, os.path.join(TRAINING, "unusual.py"), "--steps", "4")
         plain = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)

@@ -345,7 +345,8 @@ void letNamesBy(c10::Dispatcher& dispatcher) {
 /// A node of autograd begins: its ops belong to the layer of the op that made it.
 std::unique_ptr<at::ObserverContext> onNode(const at::RecordFunction& function) {
     Session* session = gSession;
-    if (session == nullptr || session->failed() || gWatch == 0 || function.seqNr() < 0)
+    if (session == nullptr || session->failed() || gWatch == 0 || function.seqNr() < 0 ||
+        session->lock.isMine())
         return nullptr;
     const std::lock_guard<SpinLock> guard(session->lock);
     session->backwardLayer =

@@ -152,8 +152,11 @@ private:
 inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
-    // Tensors without one may answer the question for their layout in Python.
-    return storage != nullptr && impl->layout() == at::kStrided ? storage : nullptr;
+    if (storage == nullptr || impl->is_nested()) return nullptr;
+    // A wrapper around other tensors has no memory, and may answer in Python what its layout is.
+    const auto& data = static_cast<const c10::StorageImpl*>(storage)->data_ptr();
+    if (data.get() == nullptr && impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
+    return impl->layout() == at::kStrided ? storage : nullptr;
 }
 
 /// "float32" and the like; null for a type that Python has no name for.

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/record_function.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -44,11 +45,17 @@ class SpinLock {
 public:
     void lock() {
         while (taken_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
+        holder_.store(pthread_self(), std::memory_order_relaxed);
     }
-    void unlock() { taken_.clear(std::memory_order_release); }
+    void unlock() {
+        holder_.store(0, std::memory_order_relaxed);
+        taken_.clear(std::memory_order_release);
+    }
+    bool isMine() const { return holder_.load(std::memory_order_relaxed) == pthread_self(); }
 
 private:
     std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
+    std::atomic<pthread_t> holder_{0};
 };
 
 /// Where the program is: the shim writes it straight into memory, a call would cost more. Outlives
@@ -89,9 +96,11 @@ inline void fail(Session& session, const char* what) {
     session.fault = what;
 }
 
-/// Runs a part of the capture; nothing of ours is ever raised into the program.
+/// Runs a part of the capture; nothing of ours is ever raised into the program. False where it has
+/// failed, or where a tensor of a class of the program's, asked for its sizes, runs ops to answer.
 template <typename Body>
 bool guarded(Session& session, const Body& body) {
+    if (session.lock.isMine()) return false;
     const std::lock_guard<SpinLock> guard(session.lock);
     if (session.failed()) return false;
     try {

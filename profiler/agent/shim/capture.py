@@ -144,7 +144,6 @@ class Capture:
             if not self.counting:
                 self.count_blocks()
                 self.registry.library.hwn_recount()
-                self.layers.look_again()
             self.registry.library.hwn_enter()
             self.mode = self.registry
             self.quick = self.thread

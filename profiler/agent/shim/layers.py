@@ -9,9 +9,6 @@ from _highwater.encode import PARAMETER
 from torch.nn.parameter import UninitializedTensorMixin
 
 
-EPOCHS = 16  # two are a step
-
-
 def parts_of(module):
     """What it is made of, by the ids of its parameters, buffers and modules."""
     return (*map(id, module._parameters.values()), *map(id, module._buffers.values()),
@@ -27,19 +24,20 @@ class Root:
         self.names = {}  # id(module) -> path
         self.tree = ()   # (weak reference, what the module is made of)
         self.learnt = -1  # epoch in which that was
-        self.next = -1   # epoch in which to look at it again
+        self.seen = -1   # epoch in which it was last compared
+        self.stale = True
 
     def has_changed(self, epoch):
-        """Looks every few steps only: modules that are not known, parameters that an optimizer
-        gets and tensors that have gone are noticed at once."""
-        if epoch < self.next:
+        if epoch == self.seen and not self.stale:
             return False
-        self.next = epoch + EPOCHS
+        self.seen = epoch
+        if self.stale:
+            return True
         for weak, parts in self.tree:
             module = weak()
             if module is None or parts_of(module) != parts:
                 return True
-        return not self.tree
+        return False
 
 
 class Layers:
@@ -140,7 +138,7 @@ class Layers:
     def learn(self, module, known, registry):
         """Names, parameters and buffers of a tree of modules."""
         self.inners.clear()
-        known.learnt = registry.epoch
+        known.learnt, known.stale = registry.epoch, False
         prefix = known.prefix
         known.names, known.tree = {}, []
         for path, inner in module.named_modules():
@@ -167,13 +165,7 @@ class Layers:
     def forget_trees(self):
         """They are learnt again: what they were known by has gone, and its ids may come back."""
         for root in self.roots.values():
-            root.tree = ()
-            root.next = -1
-
-    def look_again(self):
-        """Much may have happened since the last step that was recorded."""
-        for root in self.roots.values():
-            root.next = -1
+            root.stale = True
 
     def learn_own(self, tensors, module, layer, registry):
         for tensor in tensors:
