@@ -9,6 +9,9 @@ from _highwater.encode import PARAMETER
 from torch.nn.parameter import UninitializedTensorMixin
 
 
+LONGEST_PAUSE = 8
+
+
 def parts_of(module):
     """What it is made of, by the ids of its parameters, buffers and modules."""
     return (*map(id, module._parameters.values()), *map(id, module._buffers.values()),
@@ -24,19 +27,21 @@ class Root:
         self.names = {}  # id(module) -> path
         self.tree = ()   # (weak reference, what the module is made of)
         self.learnt = -1  # epoch in which that was
-        self.seen = -1   # epoch in which it was last compared
         self.stale = True
+        self.next = -1    # epoch in which to compare it again
+        self.pause = 1    # epochs until then, one or two a step
 
     def has_changed(self, epoch):
-        if epoch == self.seen and not self.stale:
-            return False
-        self.seen = epoch
-        if self.stale:
-            return True
+        """Compares the less often the longer nothing has changed. Modules that are new, parameters that
+        an optimizer gets and tensors that have gone are noticed without."""
+        if self.stale or epoch < self.next:
+            return self.stale
         for weak, parts in self.tree:
             module = weak()
             if module is None or parts_of(module) != parts:
                 return True
+        self.next = epoch + self.pause
+        self.pause = min(2 * self.pause, LONGEST_PAUSE)
         return False
 
 
@@ -139,6 +144,7 @@ class Layers:
         """Names, parameters and buffers of a tree of modules."""
         self.inners.clear()
         known.learnt, known.stale = registry.epoch, False
+        known.next, known.pause = registry.epoch + 1, 1
         prefix = known.prefix
         known.names, known.tree = {}, []
         for path, inner in module.named_modules():
