@@ -144,6 +144,7 @@ class Capture:
             if not self.counting:
                 self.count_blocks()
                 self.registry.library.hwn_recount()
+                self.layers.forget_trees()
             self.registry.library.hwn_enter()
             self.mode = self.registry
             self.quick = self.thread

@@ -8,8 +8,7 @@ from _highwater import encode
 from _highwater.encode import PARAMETER
 from torch.nn.parameter import UninitializedTensorMixin
 
-
-LONGEST_PAUSE = 8
+LONGEST_PAUSE = 8  # epochs
 
 
 def parts_of(module):
@@ -24,8 +23,8 @@ class Root:
     def __init__(self, module, prefix):
         self.weak = weakref.ref(module)
         self.prefix = prefix
-        self.names = {}  # id(module) -> path
-        self.tree = ()   # (weak reference, what the module is made of)
+        self.names = {}   # id(module) -> path
+        self.tree = ()    # (weak reference, what the module is made of)
         self.learnt = -1  # epoch in which that was
         self.stale = True
         self.next = -1    # epoch in which to compare it again
@@ -96,8 +95,8 @@ class Layers:
         layer = self.layer_in_trees(module)
         if layer is None:  # the tree around it may have got it since it was looked at
             root = self.roots.get(self.stack[0][0])
-            if root is not None and root.learnt != registry.epoch and root.weak() is not None:
-                self.learn(root.weak(), root, registry)
+            if root is not None:
+                self.learn_again(root, registry)
                 layer = self.layer_in_trees(module)
         if layer is None:
             return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
@@ -159,6 +158,12 @@ class Layers:
                 layer = self.module_layer(prefix, path, inner)
                 self.learn_own(own, inner, layer, registry)
 
+    def learn_again(self, root, registry):
+        """At most once an epoch."""
+        module = root.weak()
+        if module is not None and root.learnt != registry.epoch:
+            self.learn(module, root, registry)
+
     def watched(self, module, names):
         """A weak reference; once the module has gone, another one may get its id."""
         id_, inners = id(module), self.inners
@@ -169,7 +174,7 @@ class Layers:
         return weakref.ref(module, gone)
 
     def forget_trees(self):
-        """They are learnt again: what they were known by has gone, and its ids may come back."""
+        """They are learnt again: something they were known by has gone, or nobody has looked for long."""
         for root in self.roots.values():
             root.stale = True
 
@@ -198,9 +203,7 @@ class Layers:
         """One that an optimizer has: it may have come into its module since that was looked at."""
         if self.layer_of_parameter(tensor) is None:
             for root in self.roots.values():
-                module = root.weak()
-                if module is not None and root.learnt != registry.epoch:
-                    self.learn(module, root, registry)
+                self.learn_again(root, registry)
         if self.layer_of_parameter(tensor) is None:
             self.learn_tensor(tensor, self.of("(root)"), registry)
 
