@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
 
+#include "census.h"
 #include "observer.h"
 
 namespace hw::profiler::native {
@@ -12,6 +13,20 @@ at::Tensor borrowed(std::int64_t impl) {
     auto* target = reinterpret_cast<c10::TensorImpl*>(impl);
     return at::Tensor(
         c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target));
+}
+
+/// What was made out of sight becomes known. A view of what an op made does not: its storage is
+/// known already, and it cannot be made again.
+void note(Session& session, const at::Tensor& tensor, bool gradients) {
+    const Storage* known = session.registry.lookup(tensor);
+    const auto isThis = [&](const View& view) { return view.form == formOf(tensor); };
+    std::int64_t id = -1;
+    if (known == nullptr || known->op < 0 ||
+        std::any_of(known->views.begin(), known->views.end(), isThis))
+        session.registry.constant(tensor, -1, id);
+    if (!gradients || !tensor.requires_grad() || !tensor.is_leaf()) return;
+    const at::Tensor gradient = tensor.unsafeGetTensorImpl()->grad();
+    if (gradient.defined()) note(session, gradient, false);
 }
 
 }  // namespace
@@ -69,23 +84,20 @@ HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
     gSession->backwardLayer = layer;
 }
 
-/// out[2]: storage, tensor. 0: registered; 1: a view made out of sight, or no plain storage.
-HW_EXPORT int hwn_note(std::int64_t impl, std::int64_t* out) {
-    Session& session = *gSession;
-    int status = 1;
-    guarded(session, [&] {
-        const at::Tensor tensor = borrowed(impl);
-        const Storage* known = session.registry.lookup(tensor);
-        if (known != nullptr && known->op >= 0 &&
-            std::none_of(known->views.begin(), known->views.end(),
-                         [&](const View& view) { return view.form == formOf(tensor); }))
-            return;
-        const Storage* storage = session.registry.constant(tensor, -1, out[1]);
-        if (storage == nullptr) return;
-        out[0] = storage->id;
-        status = 0;
+/// Registers every tensor there is; the optimizers are added to the list. See tensorsOfPython().
+/// `gradients`: those of the tensors, too, if no other thread may set them meanwhile; `passing`:
+/// impls of tensors that are only passing through.
+HW_EXPORT void hwn_census(PyObject* listObjects, const Classes* classes, PyObject* optimizers,
+                          int gradients, const std::int64_t* passing, std::int64_t passingCount) {
+    const std::vector<at::Tensor> tensors = tensorsOfPython(listObjects, *classes, optimizers);
+    const auto isPassing = [&](const at::Tensor& tensor) {
+        const auto impl = reinterpret_cast<std::int64_t>(tensor.unsafeGetTensorImpl());
+        return std::find(passing, passing + passingCount, impl) != passing + passingCount;
+    };
+    guarded(*gSession, [&] {
+        for (const at::Tensor& tensor : tensors)
+            if (!isPassing(tensor)) note(*gSession, tensor, gradients != 0);
     });
-    return status;
 }
 /// Where the storage is known and has no better category yet.
 HW_EXPORT void hwn_categorize(std::int64_t impl, int category, std::int64_t layer) {
@@ -105,8 +117,8 @@ HW_EXPORT std::int64_t hwn_claim() {
     guarded(*gSession, [&] { gone = gSession->registry.claim(); });
     return gone;
 }
-HW_EXPORT void hwn_claim_gradients() {
-    guarded(*gSession, [] { gSession->registry.claimGradients(); });
+HW_EXPORT void hwn_claim_gradients(int onlyUsed) {
+    guarded(*gSession, [&] { gSession->registry.claimGradients(onlyUsed != 0); });
 }
 HW_EXPORT void hwn_save_activations() {
     guarded(*gSession, [] {

@@ -312,8 +312,10 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
     Session* const session = gSession;
     Running& running = thread.running;
-    if (session == nullptr || session->failed() || gWatch == 0 || thread.paused || running.busy) {
-        if (thread.watch != 0 && thread.watch != gWatch) unwatch(thread);
+    const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
+    if (outlived) unwatch(thread);
+    if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
+        running.busy) {
         handle.redispatchBoxed(below, stack);
         return;
     }

@@ -338,11 +338,13 @@ std::int64_t Registry::claim() {
     return static_cast<std::int64_t>(before - owned_.size());
 }
 
-void Registry::claimGradients() {
+void Registry::claimGradients(bool onlyUsed) {
     for (const Owned& owned : owned_) {
         if (owned.category != Category::Parameter) continue;
         const at::Tensor tensor{owned.weak.lock()};
         if (!tensor.defined() || !tensor.is_leaf()) continue;
+        const Storage* const storage = onlyUsed ? lookup(tensor) : nullptr;
+        if (onlyUsed && (storage == nullptr || storage->stored != epoch_)) continue;
         const at::Tensor& gradient = tensor.unsafeGetTensorImpl()->grad();
         if (gradient.defined()) categorize(gradient, Category::Gradient, owned.layer);
     }

@@ -104,7 +104,8 @@ public:
     void own(const at::Tensor& tensor, Category category, std::int64_t layer);
     /// Gives their categories to what own() has named; how many of them have gone.
     std::int64_t claim();
-    void claimGradients();
+    /// `onlyUsed`: of parameters that this step has used; other threads may set those of others.
+    void claimGradients(bool onlyUsed);
     /// What forward left alive is what it saved for now.
     void saveActivations();
     /// The tensors that are alive, at least one a storage.

@@ -12,9 +12,10 @@ from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
 from _highwater.native import NativeRegistry
-from _highwater.steps import CAPTURING, FINISHED, Steps
+from _highwater.steps import FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
 from _highwater.timing import Timing
+from _highwater.trainer import Trainer
 from torch.utils import _python_dispatch
 
 Tensor = torch.Tensor
@@ -100,7 +101,8 @@ class Capture:
         self.on_finish = on_finish
         self.watch_modules = watch_modules
         self.failed = False
-        self.thread = 0
+        self.trainer = Trainer(self.lose)
+        self.turn = _thread.RLock()  # of the thread that is watched, or of one that takes over
         self.quick = 0  # the thread whose ops are seen in C++
         self.context = None  # where it looks up the layer
         self.mode = None
@@ -133,7 +135,6 @@ class Capture:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
-        self.thread = _thread.get_ident()
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
             else native.load(self.contents)
         if library_of_ours is not None:
@@ -147,7 +148,7 @@ class Capture:
                 self.layers.forget_trees()
             self.registry.library.hwn_enter()
             self.mode = self.registry
-            self.quick = self.thread
+            self.quick = self.trainer.ident
             self.moved()
         else:
             if not self.timing.fresh_ns:
@@ -172,7 +173,7 @@ class Capture:
             self.mode = None
             blocking.hw_gpu_end()
             return True
-        if _thread.get_ident() != self.thread:
+        if _thread.get_ident() != self.trainer.ident:
             return False
         if _python_dispatch._get_current_dispatch_mode() is not mode:
             return False
@@ -233,9 +234,34 @@ class Capture:
                 self.give_up(RuntimeError(fault) if fault else Broken())
 
     def concerns(self):
-        """Whether the calling thread is the one whose training is captured."""
-        return not self.failed and self.steps.state != FINISHED and (
-            self.steps.state != CAPTURING or _thread.get_ident() == self.thread)
+        """Whether the calling thread is the one whose training is watched, or may become it."""
+        return not self.failed and self.steps.state != FINISHED and not self.trainer.is_other()
+
+    def step_elsewhere(self):
+        """An Optimizer.step of a thread that is not watched."""
+        if not self.turn.acquire(False):
+            return  # the one that is watched is in a hook of ours: no wonder that it does not train
+        try:
+            if self.failed or self.steps.state == FINISHED or self.gradients.depth:
+                return  # within its own backward: one of its threads
+            if self.trainer.stepped_elsewhere() and self.leave():
+                self.lose()
+        finally:
+            self.turn.release()
+
+    def lose(self):
+        """Nobody trains where the training was watched: somebody else may."""
+        if not self.failed and self.steps.state != FINISHED:
+            try:
+                if not self.leave():
+                    self.mode = None  # the mode has gone with its thread
+                    blocking.hw_gpu_end()
+                self.layers.stack = []
+                self.gradients.depth = self.optimizer_depth = 0
+                self.steps.lose()
+            except Exception as error:
+                self.give_up(error)
+        self.trainer.let_go()
 
     # One op.
 
@@ -433,7 +459,7 @@ class Capture:
 
     def after_backward(self):
         if self.mode is not None:
-            self.registry.claim_gradients()
+            self.registry.claim_gradients(self.trainer.has_others())
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

@@ -74,6 +74,8 @@ class Hooks:
                     result = hooks.exit_record(scope, *exception)
             if scope.name.startswith(OPTIMIZER_SCOPES):
                 hooks.guard(hooks.leave_scope, scope, exception)
+                if scope.name.startswith("Optimizer.step#") and hooks.capture.trainer.is_other():
+                    hooks.capture.step_elsewhere()
             return result
 
         self.patched = (enter, leave)
@@ -116,11 +118,14 @@ class Hooks:
             self.capture.retire()
         if not self.installed or not self.capture.concerns():
             return None
-        try:
-            return function(*arguments)
-        except Exception as error:
-            self.capture.give_up(error)
-            return None
+        with self.capture.turn:
+            if not self.capture.concerns():
+                return None
+            try:
+                return function(*arguments)
+            except Exception as error:
+                self.capture.give_up(error)
+                return None
 
     # A module within another one, seen before in this step, is the rule: it takes the short way. The
     # phase is that of the module around it.
@@ -148,28 +153,33 @@ class Hooks:
 
     def enter_module(self, module):
         capture = self.capture
+        trains = torch.is_grad_enabled()
+        if not (capture.trainer.take() if trains else capture.trainer.ident):
+            return
         resting = capture.steps.resting()
         if not resting:
             capture.layers.enter(module, capture.registry)
             capture.moved()
-        if not capture.steps.active and torch.is_grad_enabled():
+        if trains and not capture.steps.active:
             capture.steps.forward()
         if resting:
             self.watch_modules(False)
 
     def enter_backward(self, tensors, args):
         capture = self.capture
-        outer = self.installed and capture.concerns()
-        if not outer:
+        if not self.installed or not capture.concerns():
             return None
-        handles = []
-        if capture.gradients.depth == 0:
-            self.stacks = capture.layers.stack
-            capture.layers.stack = []
-            handles = self.guard(capture.before_backward, tensors, args[0] if args else ()) or []
-        capture.gradients.depth += 1
-        self.guard(capture.moved)
-        return handles
+        with capture.turn:
+            if not capture.concerns() or not capture.trainer.take():
+                return None
+            handles = []
+            if capture.gradients.depth == 0:
+                self.stacks = capture.layers.stack
+                capture.layers.stack = []
+                handles = self.guard(capture.before_backward, tensors, args[0] if args else ()) or []
+            capture.gradients.depth += 1
+            self.guard(capture.moved)
+            return handles
 
     def leave_backward(self, handles):
         if handles is None:
@@ -184,6 +194,8 @@ class Hooks:
         self.guard(capture.moved)
 
     def enter_scope(self):
+        if not self.capture.trainer.take():
+            return
         self.capture.optimizer_depth += 1
         self.capture.moved()
 
@@ -196,8 +208,8 @@ class Hooks:
         if capture.optimizer_depth == 0 and scope.name.startswith("Optimizer.step#") and \
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left
-            handles = (id(getattr(scope, "handle", None)), id(getattr(scope, "record", None)))
-            capture.steps.optimizer_done(handles)
+            capture.trainer.stepped()
+            capture.steps.optimizer_done((getattr(scope, "handle", None), getattr(scope, "record", None)))
 
 
 def in_child():

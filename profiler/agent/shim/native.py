@@ -1,10 +1,29 @@
 # SPDX-License-Identifier: MIT
 """The capture in C++ (agent/native): sees ops without Python, where its library fits this torch."""
 import ctypes
+import gc
 
+import torch
 from _highwater import encode, library
+from torch.nn.parameter import UninitializedTensorMixin
 
 BACKWARD_LAYER = -2  # the layer of the node of autograd that runs
+
+
+class Classes(ctypes.Structure):
+    """See census.h."""
+
+    _fields_ = [("tensor", ctypes.py_object), ("lazy", ctypes.py_object),
+                ("optimizer", ctypes.py_object), ("impl_offset", ctypes.c_int64)]
+
+
+def impl_offset():
+    """Where an object of a tensor has the address of its impl: versions of the framework differ."""
+    tensor = torch.nn.Parameter(torch.empty(0), requires_grad=False)
+    for offset in range(object.__basicsize__, torch.Tensor.__basicsize__, 8):
+        if ctypes.c_void_p.from_address(id(tensor) + offset).value == tensor._cdata:
+            return offset
+    return None
 
 
 def load(contents):
@@ -28,11 +47,12 @@ def load(contents):
             ("pause", None, ctypes.c_int),
             ("context", longs),
             ("backward_layer", None, ctypes.c_int64),
-            ("note", ctypes.c_int, ctypes.c_int64, longs),
+            ("census", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object,
+             ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
             ("own", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
             ("claim", ctypes.c_int64),
-            ("claim_gradients", None),
+            ("claim_gradients", None, ctypes.c_int),
             ("save_activations", None),
             ("sweep", None),
             ("recount", None),
@@ -42,9 +62,13 @@ def load(contents):
         function = getattr(native, "hwn_" + name)
         function.restype = result
         function.argtypes = arguments
-    if not native.hwn_open(library.hw_api(), contents):
+    library.hw_pause(1)
+    offset = impl_offset()
+    library.hw_pause(0)
+    if offset is None or not native.hwn_open(library.hw_api(), contents):
         encode.send_gap("the quick capture", "its library is of another version")
         return None
+    native.classes = Classes(torch.Tensor, UninitializedTensorMixin, torch.optim.Optimizer, offset)
     return native
 
 
@@ -58,7 +82,6 @@ class NativeRegistry:
         self.library = native
         self.epoch = 0
         self.values = (ctypes.c_int64 * 4)()
-        self.pair = (ctypes.c_int64 * 2)()
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.save_activations = native.hwn_save_activations
@@ -90,12 +113,14 @@ class NativeRegistry:
         self.epoch += 1
         self.library.hwn_next_epoch()
 
-    def note(self, tensor):
-        if self.library.hwn_note(tensor._cdata, self.pair):
-            return None
-        return self.pair[0], self.pair[1]
+    def census(self, passing, others):
+        impls = [each._cdata for each in passing if isinstance(each, torch.Tensor)]
+        optimizers = []
+        self.library.hwn_census(gc.get_objects, self.library.classes, optimizers,
+                                not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
+        return optimizers
 
-    def finals(self, _):
+    def finals(self):
         ids = self.library.hwn_finals(self.values)
         return ctypes.string_at(ids, 8 * self.values[0])
 

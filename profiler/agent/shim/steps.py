@@ -6,7 +6,6 @@ last is known only then, so every Optimizer.step ends the step provisionally (St
 activity confirms it (StepConfirmed).
 """
 import ctypes
-import gc
 import json
 import struct
 import sys
@@ -41,6 +40,7 @@ class Steps:
         self.carried_peak = 0   # of the windows before further Optimizer.steps of the same step
         self.milestones = set()
         self.compiled = False   # told that it is
+        self.shared = False     # told that other threads train, too
         self.foreign = 0
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last census
@@ -73,29 +73,29 @@ class Steps:
         elif self.state == WAITING and self.warmup == 0:
             self.begin(())
 
-    def optimizer_done(self, ignore):
+    def optimizer_done(self, passing):
         """An outermost Optimizer.step has returned."""
         self.saw(SAW_OPTIMIZER)
         if self.state == JOINING:
             self.state = WAITING
             self.active = False
             if self.warmup == 0:
-                self.begin(ignore)
+                self.begin(passing)
         elif self.state == WAITING:
             if self.active:
                 self.active = False
                 self.warmup -= 1
                 if self.warmup <= 0:
                     self.warmup = 0
-                    self.begin(ignore)
+                    self.begin(passing)
         elif self.state == CAPTURING:
             if self.active and self.until_failure:
                 self.active = False
-                self.census(ignore, self.capture.registry)
+                self.census(passing)
                 self.start()
             elif self.active or self.ended:
                 self.active = False
-                self.end(ignore)
+                self.end(passing)
             else:
                 self.start()
 
@@ -104,7 +104,7 @@ class Steps:
         return self.state == JOINING or \
             (self.state == WAITING and self.warmup > 0 and self.recorded > 0)
 
-    def begin(self, ignore):
+    def begin(self, passing):
         """Enters the mode; whatever lives now is a constant."""
         self.capture.watch_modules(True)
         if not self.capture.enter(compiles()):
@@ -115,7 +115,7 @@ class Steps:
         registry = self.capture.registry
         registry.sweep()
         # Attached to a running program, no module has run yet: whose a parameter is, the step tells.
-        self.census(ignore, registry, self.capture.layers.main is not None)
+        self.census(passing, self.capture.layers.main is not None)
         self.start()
 
     def start(self):
@@ -130,11 +130,11 @@ class Steps:
         encode.send(encode.STEP_START, struct.pack(
             "<3q", registry.seq, library.hw_now(), self.window[0] + registry.foreign))
 
-    def end(self, ignore):
+    def end(self, passing):
         now = library.hw_now()
         registry = self.capture.registry
         registry.sweep()
-        finals = self.finals(ignore, registry)
+        finals = self.finals(passing)
         library.hw_window(self.window)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
         always = min(self.foreign, registry.foreign)
@@ -146,10 +146,23 @@ class Steps:
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")
+        if self.capture.trainer.others and not self.shared:
+            self.shared = True
+            encode.send_gap("other threads", "models run in them, too: the steps of one thread are "
+                            "recorded, and the live bytes are those of all")
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
         library.hw_gpu_flush()
+
+    def lose(self):
+        """The thread that was watched trains no longer; a step that it has not ended is none. Another one
+        may be anywhere in a step of its own."""
+        if self.state == CAPTURING and self.ended:
+            self.confirm()
+        if self.state != FINISHED:
+            self.state = JOINING
+        self.active = False
 
     def ran_out(self, why):
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""
@@ -172,32 +185,25 @@ class Steps:
             self.state = WAITING
             self.warmup = self.every - 1
 
-    def census(self, ignore, registry, owners=True):
-        """Looks for every tensor there is; the ids of those that are alive, views too, as bytes.
-
-        `ignore`: ids of Python objects that are only passing through. `owners`: learn whose the
-        optimizers' tensors are.
-        """
-        found, optimizers = find_objects(ignore)
+    def census(self, passing, owners=True):
+        """Looks for every tensor there is. `passing`: what is only passing through. `owners`: learn whose
+        the optimizers' tensors are."""
+        registry = self.capture.registry
+        optimizers = registry.census(passing, self.capture.trainer.has_others())
         self.optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
+        self.claim(registry)
         if owners:
-            self.claim(registry)
             self.learn_optimizers(optimizers)
-        alive = {}
-        for tensor in found:
-            self.note(tensor, registry, alive)
-            if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
-                self.note(tensor.grad, registry, alive)
-        self.claim(registry)
-        return registry.finals(alive)
 
-    def finals(self, ignore, registry):
+    def finals(self, passing):
         """The tensors alive at the end of a step; the native registry knows them by itself."""
-        if not registry.native or not self.optimizers:
-            return self.census(ignore, registry)
-        self.claim(registry)
-        self.learn_optimizers(filter(None, (weak() for weak in self.optimizers)))
-        return registry.finals({})
+        registry = self.capture.registry
+        if registry.native and self.optimizers:
+            self.claim(registry)
+            self.learn_optimizers(filter(None, (weak() for weak in self.optimizers)))
+        else:
+            self.census(passing)
+        return registry.finals()
 
     def claim(self, registry):
         """What is known to be a parameter or an optimizer's gets its category, on whatever storage
@@ -205,12 +211,6 @@ class Steps:
         if registry.claim():
             self.states.clear()
             self.capture.layers.forget_trees()
-
-    def note(self, tensor, registry, alive):
-        known = registry.note(tensor)
-        if known is None:
-            return
-        alive.setdefault(known[0], set()).add(known[1])
 
     def learn_optimizers(self, optimizers):
         capture, states = self.capture, self.states
@@ -221,32 +221,15 @@ class Steps:
                         continue
                     states.add(id(parameter))
                     capture.layers.learn_parameter(parameter, capture.registry)
-            for parameter, state in optimizer.state.items():
+            for parameter, state in list(optimizer.state.items()):  # another thread may add to it
                 layer = capture.layers.optimizer_layer
                 if isinstance(parameter, torch.Tensor):
                     layer = capture.layers.layer_of_parameter(parameter)
                 if isinstance(state, dict):
-                    for value in state.values():
+                    for value in list(state.values()):
                         if id(value) not in states and isinstance(value, torch.Tensor):
                             states.add(id(value))
                             capture.registry.own(value, encode.OPTIMIZER_STATE, layer)
-
-
-def find_objects(ignore):
-    tensors, optimizers, kinds = [], [], {}
-    base, optimizer_base = torch.Tensor, torch.optim.Optimizer
-    for item in gc.get_objects():
-        kind = type(item)  # never item.__class__: proxies answer it with code of their own
-        wanted = kinds.get(kind)
-        if wanted is None:
-            wanted = kinds[kind] = (0 if issubclass(kind, UninitializedTensorMixin) else
-                                    1 if issubclass(kind, base) else
-                                    2 if issubclass(kind, optimizer_base) else 0)
-        if wanted == 1 and id(item) not in ignore:
-            tensors.append(item)
-        elif wanted == 2:
-            optimizers.append(item)
-    return tensors, optimizers
 
 
 _environment = ((), "")  # what was looked at, and its text

@@ -6,12 +6,14 @@ reference. Nothing here holds a strong one: reference counts decide in autograd 
 is cloned or stolen, so a held output would change the run that is being watched.
 """
 import ctypes
+import gc
 import struct
 import weakref
 
 import torch
 from _highwater import encode, library
 from _highwater.encode import ACTIVATION, FORWARD, GRADIENT, PARAMETER, TEMPORARY, UNKNOWN
+from torch.nn.parameter import UninitializedTensorMixin
 
 _storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 _Untyped = torch.UntypedStorage
@@ -39,6 +41,7 @@ class Registry:
         self.watched = {}         # address of its block -> weak address
         self.unwatched = set()    # weak addresses: no release of a block tells that they go
         self.owned = {}           # id -> (weak reference, category, layer)
+        self.alive = {}           # id of a storage -> ids of the tensors that a census found
         self.freed = (ctypes.c_int64 * MOST_FREED)()
         self.epoch = 0            # goes up with every possible start of a step
         self.seq = 0
@@ -64,7 +67,7 @@ class Registry:
             self.categorize(weak(), category, layer)
         return before - len(self.owned)
 
-    def claim_gradients(self):
+    def claim_gradients(self, _):
         for weak, category, layer in self.owned.values():
             tensor = weak()
             if category == PARAMETER and tensor is not None and tensor.is_leaf and \
@@ -179,23 +182,36 @@ class Registry:
             storage = self.add_storage(tensor, untyped, -1, 0, layer, self.next_seq())
         return storage, self.tensor_id(storage, tensor, -1)
 
+    def census(self, passing, others):
+        """Registers every tensor there is, for finals() too; the optimizers. `passing`: objects that are
+        only passing through; `others`: other threads train."""
+        self.alive = {}
+        passing = set(map(id, passing))
+        if others:  # one of their tensors may go at any time, and goes wrong if Python still refers to it
+            return []
+        tensors, optimizers = find_objects()
+        for tensor in tensors:
+            if id(tensor) not in passing:
+                self.note(tensor)
+                if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
+                    self.note(tensor.grad)
+        return optimizers
+
     def note(self, tensor):
-        """A tensor that a census found: (ids of its storage and of itself), None without any."""
         try:
             known = self.lookup(tensor)
             if known is not None and known.op >= 0 and not self.has(known, tensor):
-                return None  # a view made out of sight: its storage counts, it cannot be remade
+                return  # a view made out of sight: its storage counts, it cannot be remade
             storage, id = self.constant(tensor)
-            return storage.id, id
+            self.alive.setdefault(storage.id, set()).add(id)
         except (NotImplementedError, RuntimeError, AttributeError):
-            return None  # sparse and other tensors without a storage
+            pass  # sparse and other tensors without a storage
 
-    def finals(self, alive):
-        """Tensors that live, at least one a storage, as 64-bit ids; `alive`: storage -> ids that a
-        census found."""
+    def finals(self):
+        """Tensors that live, at least one a storage, as 64-bit ids; asked right after a census."""
         finals = []
         for storage in self.live.values():
-            finals.extend(sorted(alive.get(storage.id, ())) or [storage.first])
+            finals.extend(sorted(self.alive.get(storage.id, ())) or [storage.first])
         return struct.pack("<%dq" % len(finals), *finals)
 
     def categorize(self, tensor, category, layer):
@@ -260,6 +276,23 @@ class Registry:
         self.live = {}
         self.watched = {}
         self.unwatched = set()
+
+
+def find_objects():
+    tensors, optimizers, kinds = [], [], {}
+    base, optimizer_base = torch.Tensor, torch.optim.Optimizer
+    for item in gc.get_objects():
+        kind = type(item)  # never item.__class__: proxies answer it with code of their own
+        wanted = kinds.get(kind)
+        if wanted is None:
+            wanted = kinds[kind] = (0 if issubclass(kind, UninitializedTensorMixin) else
+                                    1 if issubclass(kind, base) else
+                                    2 if issubclass(kind, optimizer_base) else 0)
+        if wanted == 1:
+            tensors.append(item)
+        elif wanted == 2:
+            optimizers.append(item)
+    return tensors, optimizers
 
 
 def state_bytes(state):
