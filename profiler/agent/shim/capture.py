@@ -11,6 +11,7 @@ from _highwater import blocking, encode, library, native
 from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
+from _highwater.modules import CALLS, HOOKS, NOT_AT_ALL
 from _highwater.native import NativeRegistry
 from _highwater.steps import FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
@@ -169,6 +170,7 @@ class Capture:
             return True
         if mode is self.registry:
             self.quick = 0
+            self.watch_modules(NOT_AT_ALL)
             mode.library.hwn_leave()
             self.mode = None
             blocking.hw_gpu_end()
@@ -181,6 +183,13 @@ class Capture:
         self.mode = None
         blocking.hw_gpu_end()
         return True
+
+    def watch_closely(self):
+        """Called where no module runs, if that can be told."""
+        if self.registry.native and not self.layers.stack and not self.gradients.depth:
+            self.watch_modules(CALLS)
+        else:
+            self.watch_modules(HOOKS)
 
     def count_blocks(self):
         """Of the framework's allocator, from here on."""

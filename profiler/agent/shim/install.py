@@ -5,15 +5,14 @@ import os
 import struct
 import sys
 import time
-from _thread import get_ident
 
 import torch
-from _highwater import blocking, encode, gpu, library
+from _highwater import blocking, encode, gpu, library, modules
 from _highwater.capture import Capture
+from _highwater.modules import Modules
 from _highwater.steps import TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
-from torch.nn.modules import module as modules
 
 OPTIMIZER_SCOPES = ("Optimizer.step#", "Optimizer.zero_grad#")
 NATIVE_MILLISECONDS = 600_000  # it may have to be built, for each of several processes
@@ -42,8 +41,8 @@ class EngineProxy:
 
 class Hooks:
     def __init__(self):
-        self.capture = Capture(self.remove, self.watch_modules)
-        self.handles = []
+        self.modules = Modules(self)
+        self.capture = Capture(self.remove, self.modules.watch)
         self.installed = False
         self.leaving = False
         self.stacks = []
@@ -80,18 +79,7 @@ class Hooks:
 
         self.patched = (enter, leave)
         record.__enter__, record.__exit__ = enter, leave
-        self.watch_modules(True)
-
-    def watch_modules(self, watch):
-        """Not watched, modules cost nothing: for as long as it does not matter which of them runs."""
-        if watch and self.installed and not self.handles:
-            self.handles = [
-                modules.register_module_forward_pre_hook(self.before_forward),
-                modules.register_module_forward_hook(self.after_forward)]
-        elif not watch:
-            for handle in self.handles:
-                handle.remove()
-            self.handles = []
+        self.modules.watch(modules.HOOKS)
 
     def remove(self, close=False):
         """With `close`, the connection ends too."""
@@ -105,7 +93,7 @@ class Hooks:
         record = profiler.record_function
         if (record.__enter__, record.__exit__) == self.patched:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
-        self.watch_modules(False)
+        self.modules.watch(modules.NOT_AT_ALL)
         library.hw_unpatch()
         if _next:
             start()
@@ -126,44 +114,6 @@ class Hooks:
             except Exception as error:
                 self.capture.give_up(error)
                 return None
-
-    # A module within another one, seen before in this step, is the rule: it takes the short way. The
-    # phase is that of the module around it.
-
-    def before_forward(self, module, _):
-        capture, key = self.capture, id(module)
-        stack = capture.layers.stack
-        layer = capture.layers.inners.get(key)
-        if layer is not None and capture.quick == get_ident() and stack and \
-                stack[0][0] != key and capture.steps.active:
-            stack.append((key, layer))
-            capture.context[0] = layer
-        else:
-            self.guard(self.enter_module, module)
-
-    def after_forward(self, module, _, __):
-        capture = self.capture
-        stack = capture.layers.stack
-        if capture.quick == get_ident() and len(stack) > 1 and stack[-1][0] == id(module):
-            stack.pop()
-            capture.context[0] = stack[-1][1]
-        elif self.installed and capture.concerns():
-            capture.layers.leave(module)
-            capture.moved()
-
-    def enter_module(self, module):
-        capture = self.capture
-        trains = torch.is_grad_enabled()
-        if not (capture.trainer.take() if trains else capture.trainer.ident):
-            return
-        resting = capture.steps.resting()
-        if not resting:
-            capture.layers.enter(module, capture.registry)
-            capture.moved()
-        if trains and not capture.steps.active:
-            capture.steps.forward()
-        if resting:
-            self.watch_modules(False)
 
     def enter_backward(self, tensors, args):
         capture = self.capture

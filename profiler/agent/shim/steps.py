@@ -13,6 +13,7 @@ import weakref
 
 import torch
 from _highwater import encode, library
+from _highwater.modules import HOOKS
 from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
@@ -42,9 +43,11 @@ class Steps:
         self.compiled = False   # told that it is
         self.shared = False     # told that other threads train, too
         self.foreign = 0
+        self.environment = Environment()
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last census
         self.states = set()     # ids of their tensors that the registry knows
+        self.learnt = None      # what there was in them then
 
     def saw(self, milestone):
         if milestone not in self.milestones:
@@ -106,9 +109,10 @@ class Steps:
 
     def begin(self, passing):
         """Enters the mode; whatever lives now is a constant."""
-        self.capture.watch_modules(True)
         if not self.capture.enter(compiles()):
+            self.capture.watch_modules(HOOKS)
             return
+        self.capture.watch_closely()
         self.saw(SAW_CAPTURE)
         self.state = CAPTURING
         self.ended = False
@@ -141,7 +145,7 @@ class Steps:
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
         encode.send(encode.STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
-            encode.text(environment()) + struct.pack("<I", len(finals) // 8) + finals)
+            encode.text(self.environment.now()) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
@@ -153,6 +157,7 @@ class Steps:
         registry.next_epoch()
         self.foreign = registry.foreign
         self.ended = True
+        self.capture.watch_closely()
         library.hw_gpu_flush()
 
     def lose(self):
@@ -200,7 +205,9 @@ class Steps:
         registry = self.capture.registry
         if registry.native and self.optimizers:
             self.claim(registry)
-            self.learn_optimizers(filter(None, (weak() for weak in self.optimizers)))
+            optimizers = [optimizer for optimizer in (weak() for weak in self.optimizers) if optimizer is not None]
+            if self.learnt != parts_of(optimizers):
+                self.learn_optimizers(optimizers)
         else:
             self.census(passing)
         return registry.finals()
@@ -210,10 +217,12 @@ class Steps:
         it lies by now."""
         if registry.claim():
             self.states.clear()
+            self.learnt = None
             self.capture.layers.forget_trees()
 
     def learn_optimizers(self, optimizers):
         capture, states = self.capture, self.states
+        self.learnt = parts_of(optimizers)
         for optimizer in optimizers:
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
@@ -221,7 +230,7 @@ class Steps:
                         continue
                     states.add(id(parameter))
                     capture.layers.learn_parameter(parameter, capture.registry)
-            for parameter, state in list(optimizer.state.items()):  # another thread may add to it
+            for parameter, state in list(optimizer.state.items()):
                 layer = capture.layers.optimizer_layer
                 if isinstance(parameter, torch.Tensor):
                     layer = capture.layers.layer_of_parameter(parameter)
@@ -232,22 +241,39 @@ class Steps:
                             capture.registry.own(value, encode.OPTIMIZER_STATE, layer)
 
 
-_environment = ((), "")  # what was looked at, and its text
+def parts_of(optimizers):
+    """Their parameters and states, by id: what goes and leaves its id to another one is noticed by claim()."""
+    parts = []
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            parts.extend(map(id, group["params"]))
+        for state in list(optimizer.state.values()):  # another thread may add to it
+            if isinstance(state, dict):
+                parts.extend(map(id, state.values()))
+    return parts
 
 
-def environment():
-    global _environment
-    mkldnn = getattr(torch._C, "_get_mkldnn_enabled", None)
-    seen = (torch.get_num_threads(), torch.get_num_interop_threads(), torch.get_default_dtype(),
-            bool(mkldnn()) if mkldnn else torch.backends.mkldnn.is_available(),
-            torch.are_deterministic_algorithms_enabled())
-    if seen != _environment[0]:
-        _environment = seen, json.dumps({
-            "num_threads": seen[0],
-            "num_interop_threads": seen[1],
-            "default_dtype": str(seen[2])[6:],
-            "mkldnn": seen[3],
-            "deterministic": seen[4],
-            "torch_version": str(torch.__version__),
-        })
-    return _environment[1]
+class Environment:
+    """What ops depend on besides their arguments, as JSON."""
+
+    def __init__(self):
+        self.seen, self.text = None, ""
+        self.interop_threads = None  # set for good before the first use; takes long to ask
+
+    def now(self):
+        if self.interop_threads is None:
+            self.interop_threads = torch.get_num_interop_threads()
+        mkldnn = getattr(torch._C, "_get_mkldnn_enabled", torch.backends.mkldnn.is_available)
+        seen = (torch.get_num_threads(), torch.get_default_dtype(), bool(mkldnn()),
+                torch.are_deterministic_algorithms_enabled())
+        if seen != self.seen:
+            self.seen = seen
+            self.text = json.dumps({
+                "num_threads": seen[0],
+                "num_interop_threads": self.interop_threads,
+                "default_dtype": str(seen[1])[6:],
+                "mkldnn": seen[2],
+                "deterministic": seen[3],
+                "torch_version": str(torch.__version__),
+            })
+        return self.text
