@@ -293,6 +293,35 @@ class Programs(Recording):
         self.assertEqual(parameters, [("0", 80), ("0", 800), ("0", 800), ("2", 8), ("2", 160), ("2.0", 28),
                                       ("2.0", 560), ("2.1", 8), ("2.1", 56)])
 
+    def test_a_second_model_that_is_called_later(self):
+        """Its optimizer is known from the start; whose the parameters are when it first runs."""
+        for way in ("native", "python"):
+            with self.subTest(way):
+                self.session = os.path.join(self.folder, way + ".hws")
+                self.recorded(PYTHON, self.script("""
+                    import torch
+                    generator = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.Tanh(), torch.nn.Linear(6, 3))
+                    critic = torch.nn.ModuleDict({"score": torch.nn.Linear(3, 1)})
+                    critic.forward = lambda x: torch.nn.Softplus()(critic["score"](x))
+                    optimizers = [torch.optim.Adam(model.parameters()) for model in (generator, critic)]
+                    for step in range(6):
+                        made = generator(torch.randn(5, 4))
+                        optimizer = optimizers[step // 2 % 2]
+                        optimizer.zero_grad()
+                        (made.pow(2) if step < 2 else torch.nn.Softplus()(critic(made))).mean().backward()
+                        optimizer.step()
+                    """), options=("--steps", "6"), environment={**os.environ, "HIGHWATER_CAPTURE": way})
+                owned = self.query("SELECT path, category, COUNT(*) FROM storages JOIN layers ON layers.id = layer"
+                                   " WHERE category IN ('parameter', 'optimizer state') AND path LIKE '%score%'"
+                                   " GROUP BY 1, 2 ORDER BY 1, 2")
+                self.assertEqual([(path, category) for path, category, _ in owned],
+                                 [("ModuleDict.score", "optimizer state"), ("ModuleDict.score", "parameter")])
+                self.assertEqual(owned[1][2], 2)
+                self.assertEqual(self.query("SELECT COUNT(*) FROM storages JOIN layers ON layers.id = layer"
+                                            " WHERE path = '(root)' AND category = 'parameter'"), [(0,)])
+                # Made anew at every step, and called by itself: one layer.
+                self.assertEqual(self.query("SELECT COUNT(*) FROM layers WHERE path LIKE 'Softplus%'"), [(1,)])
+
     def test_contents(self):
         self.recorded(PYTHON, self.script(MLP), options=("--steps", "1", "--warmup", "1"))
         plain = {storage for storage, in self.query("SELECT storage FROM contents")}

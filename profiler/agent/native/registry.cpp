@@ -317,9 +317,14 @@ void Registry::own(const at::Tensor& tensor, Category category, std::int64_t lay
     const auto at = ownedAt_.try_emplace(tensor.unsafeGetTensorImpl(), owned_.size());
     if (at.second) owned_.push_back({weakTo(tensor.unsafeGetTensorImpl()), category, layer});
     Owned& owned = owned_[at.first->second];
+    const bool moved = owned.layer != layer;
     owned.category = category;
     owned.layer = layer;
-    categorize(tensor, category, layer);
+    Storage* const storage = moved ? lookup(tensor) : nullptr;
+    if (storage != nullptr && storage->category == category)
+        setCategory(*storage, category, layer);
+    else
+        categorize(tensor, category, layer);
 }
 
 std::int64_t Registry::claim() {

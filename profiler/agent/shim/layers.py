@@ -20,8 +20,8 @@ def parts_of(module):
 class Root:
     """A module that is called by nobody else's forward, and its tree as it was when last learnt."""
 
-    def __init__(self, module, prefix):
-        self.weak = weakref.ref(module)
+    def __init__(self, module, prefix, gone):
+        self.weak = weakref.ref(module, gone)
         self.prefix = prefix
         self.names = {}   # id(module) -> path
         self.tree = ()    # (weak reference, what the module is made of)
@@ -54,6 +54,8 @@ class Layers:
         self.prefixes = set()
         self.main = None      # the first root with parameters: its paths stay bare
         self.parameters = {}  # id(parameter) -> (weak reference, layer)
+        self.strays = set()   # ids of those that no known module has: their layer is "(root)" for now
+        self.found = False    # a module of such a one, since forgotten by whom it concerns
         self.lazy = []        # (weak reference, layer) of modules that wait for their first input
         self.loss_layer = self.of("(loss)")
         self.optimizer_layer = self.of("(optimizer)")
@@ -104,7 +106,7 @@ class Layers:
         return layer
 
     def layer_in_trees(self, module):
-        for root in self.roots.values():
+        for root in list(self.roots.values()):
             path = root.names.get(id(module))
             if path is not None and root.weak() is not None:
                 return self.module_layer(root.prefix, path, module)
@@ -122,22 +124,33 @@ class Layers:
             layer = self.layer_in_trees(module)
             if layer is not None:
                 return layer  # a part of a known model that is called by itself
-            known = self.roots[id(module)] = Root(module, self.prefix_for(module))
+            known = self.add_root(module)
         if known.has_changed(registry.epoch):
             self.learn(module, known, registry)
         return self.module_layer(known.prefix, "", module)
 
+    def add_root(self, module):
+        """Its name may be another one's once it has gone: a program may make one at every step."""
+        id_, prefix = id(module), self.prefix_for(module)
+
+        def gone(weak):
+            self.prefixes.discard(prefix)
+            if id_ in self.roots and self.roots[id_].weak is weak:
+                del self.roots[id_]
+        root = self.roots[id_] = Root(module, prefix, gone)
+        return root
+
     def prefix_for(self, module):
-        if self.main is None and next(module.parameters(), None) is not None:
+        if (self.main is None or self.main() is None) and next(module.parameters(), None) is not None:
             self.main = weakref.ref(module)
             return ""
         name, n = type(module).__name__, 1
-        prefix = name
+        prefix = name + "."
         while prefix in self.prefixes:
             n += 1
-            prefix = "%s#%d" % (name, n)
+            prefix = "%s#%d." % (name, n)
         self.prefixes.add(prefix)
-        return prefix + "."
+        return prefix
 
     def learn(self, module, known, registry):
         """Names, parameters and buffers of a tree of modules."""
@@ -175,7 +188,7 @@ class Layers:
 
     def forget_trees(self):
         """They are learnt again: something they were known by has gone, or nobody has looked for long."""
-        for root in self.roots.values():
+        for root in list(self.roots.values()):
             root.stale = True
 
     def learn_own(self, tensors, module, layer, registry):
@@ -195,17 +208,21 @@ class Layers:
                 self.learn_own([each for each in own if each is not None], module, layer, registry)
 
     def learn_tensor(self, tensor, layer, registry):
-        if id(tensor) not in self.parameters or self.parameters[id(tensor)][0]() is not tensor:
+        known = self.layer_of_parameter(tensor)
+        if known is None or id(tensor) in self.strays:
+            self.found = self.found or known is not None
+            self.strays.discard(id(tensor))
             self.parameters[id(tensor)] = (weakref.ref(tensor), layer)
         registry.own(tensor, PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
 
     def learn_parameter(self, tensor, registry):
         """One that an optimizer has: it may have come into its module since that was looked at."""
         if self.layer_of_parameter(tensor) is None:
-            for root in self.roots.values():
+            for root in list(self.roots.values()):
                 self.learn_again(root, registry)
         if self.layer_of_parameter(tensor) is None:
             self.learn_tensor(tensor, self.of("(root)"), registry)
+            self.strays.add(id(tensor))
 
     def layer_of_parameter(self, tensor):
         known = self.parameters.get(id(tensor))

@@ -215,10 +215,13 @@ class Steps:
     def claim(self, registry):
         """What is known to be a parameter or an optimizer's gets its category, on whatever storage
         it lies by now."""
-        if registry.claim():
+        layers = self.capture.layers
+        gone = registry.claim()
+        if gone:
+            layers.forget_trees()
+        if gone or layers.found:
             self.states.clear()
-            self.learnt = None
-            self.capture.layers.forget_trees()
+            self.learnt, layers.found = None, False
 
     def learn_optimizers(self, optimizers):
         capture, states = self.capture, self.states

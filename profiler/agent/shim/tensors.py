@@ -56,8 +56,13 @@ class Registry:
 
     def own(self, tensor, category, layer):
         """Whatever storage the tensor lies on is of this category, a parameter's gradient one."""
+        moved = self.owned.get(id(tensor), (None, category, layer))[2] != layer
         self.owned[id(tensor)] = weakref.ref(tensor), category, layer
-        self.categorize(tensor, category, layer)
+        storage = self.lookup(tensor) if moved else None
+        if storage is not None and storage.category == category:
+            encode.send_category(category, -1 if layer is None else layer, [storage.id])
+        else:
+            self.categorize(tensor, category, layer)
 
     def claim(self):
         """Gives their categories to what own() has named; how many of them have gone."""
