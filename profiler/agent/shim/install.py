@@ -88,6 +88,7 @@ class Hooks:
         self.leaving = True
         blocking.hw_gpu_stop()  # others run meanwhile, for whom we are still here
         self.installed = False
+        self.capture.trainer.let_go()
         if Variable._execution_engine is self.proxy:
             Variable._execution_engine = self.engine
         record = profiler.record_function

@@ -8,7 +8,8 @@ import weakref
 
 import torch
 
-PATIENCE_STEPS = 8  # of others, and as many seconds, without a sign of the one that is watched
+# Without a sign of the one that is watched.
+PATIENCE_STEPS = 8  # of others
 PATIENCE_SECONDS = 2
 FOLDERS = tuple(os.path.join(os.path.dirname(torch.__file__), folder, "")
                 for folder in ("autograd", "nn", "optim"))
@@ -19,13 +20,15 @@ class Mark:
 
 
 class Trainer:
-    """The first thread that does anything with gradients, for as long as it lives and trains."""
+    """The first thread that does anything with gradients, for as long as it lives and trains.
+
+    One thread at a time may call it: Capture.turn.
+    """
 
     def __init__(self, lost):
         """`lost`: called when the thread has gone, on any thread."""
         self.ident = 0      # 0: nobody's yet
         self.lost = lost
-        self.taking = _thread.allocate_lock()
         self.local = _thread._local()
         self.mark = None
         self.steps = 0      # Optimizer.steps of its own
@@ -37,13 +40,12 @@ class Trainer:
         """Whether it is the calling thread, which trains."""
         me = _thread.get_ident()
         if self.ident != me:
-            if self.ident or not self.taking.acquire(False):
+            if self.ident:
                 return False
             self.local.mark = Mark()
             self.mark = weakref.ref(self.local.mark, self.gone)
             self.ident, self.steps = me, 0
             self.note()
-            self.taking.release()
         elif self.steps:
             self.note()
         return True
