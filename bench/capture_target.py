@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Runs a training script that prints once a step, as many steps at a time as standard input says.
 
-A line is a number of steps, or "profile" and one. The answer is one line of JSON: for each step and
-for getting the profiler's events, nanoseconds by the clock, of the training thread and of the process.
+A line is a number of steps, or "profile" and one. The answer is one line of JSON: for each step,
+for the profiler's stop() and for that and getting its events, nanoseconds by the clock, of the training thread and of the process.
 """
 import builtins
 import json
@@ -43,12 +43,13 @@ class Pace:
         self.began = now()
 
     def report(self):
-        stopping = now()
+        stopping, stop = now(), [0, 0, 0]
         if self.profiler is not None:
             self.profiler.stop()
+            stop = since(stopping)
             self.profiler.events()
             self.profiler = None
-        _print(json.dumps({"steps": self.times, "stop": since(stopping)}), flush=True)
+        _print(json.dumps({"steps": self.times, "stop": stop, "events": since(stopping)}), flush=True)
 
     def next(self):
         line = sys.stdin.readline()
