@@ -3,7 +3,8 @@
 """Runs a training script that prints once a step, as many steps at a time as standard input says.
 
 A line is a number of steps, or "profile" and one. The answer is one line of JSON: for each step,
-for the profiler's stop() and for that and getting its events, nanoseconds by the clock, of the training thread and of the process.
+for the profiler's stop(), and for that and getting its events, nanoseconds by the clock, of the
+training thread and of the process.
 """
 import builtins
 import json

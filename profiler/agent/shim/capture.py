@@ -103,7 +103,6 @@ class Capture:
         self.watch_modules = watch_modules
         self.failed = False
         self.trainer = Trainer(self.lose)
-        self.turn = _thread.RLock()  # of the thread that is watched, or of one that takes over
         self.quick = 0  # the thread whose ops are seen in C++
         self.context = None  # where it looks up the layer
         self.mode = None
@@ -248,7 +247,8 @@ class Capture:
 
     def step_elsewhere(self):
         """An Optimizer.step of a thread that is not watched."""
-        if not self.turn.acquire(False):
+        turn = self.trainer.turn
+        if not turn.acquire(False):
             return  # the one that is watched is in a hook of ours: no wonder that it does not train
         try:
             if self.failed or self.steps.state == FINISHED or self.gradients.depth:
@@ -256,7 +256,7 @@ class Capture:
             if self.trainer.stepped_elsewhere() and self.leave():
                 self.lose()
         finally:
-            self.turn.release()
+            turn.release()
 
     def lose(self):
         """Nobody trains where the training was watched: somebody else may."""

@@ -107,7 +107,7 @@ class Hooks:
             self.capture.retire()
         if not self.installed or not self.capture.concerns():
             return None
-        with self.capture.turn:
+        with self.capture.trainer.turn:
             if not self.capture.concerns():
                 return None
             try:
@@ -120,7 +120,7 @@ class Hooks:
         capture = self.capture
         if not self.installed or not capture.concerns():
             return None
-        with capture.turn:
+        with capture.trainer.turn:
             if not capture.concerns() or not capture.trainer.take():
                 return None
             handles = []

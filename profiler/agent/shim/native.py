@@ -19,7 +19,11 @@ class Classes(ctypes.Structure):
 
 def impl_offset():
     """Where an object of a tensor has the address of its impl: versions of the framework differ."""
-    tensor = torch.nn.Parameter(torch.empty(0), requires_grad=False)
+    library.hw_pause(1)
+    try:
+        tensor = torch.nn.Parameter(torch.empty(0), requires_grad=False)
+    finally:
+        library.hw_pause(0)
     for offset in range(object.__basicsize__, torch.Tensor.__basicsize__, 8):
         if ctypes.c_void_p.from_address(id(tensor) + offset).value == tensor._cdata:
             return offset
@@ -62,9 +66,7 @@ def load(contents):
         function = getattr(native, "hwn_" + name)
         function.restype = result
         function.argtypes = arguments
-    library.hw_pause(1)
     offset = impl_offset()
-    library.hw_pause(0)
     if offset is None or not native.hwn_open(library.hw_api(), contents):
         encode.send_gap("the quick capture", "its library is of another version")
         return None

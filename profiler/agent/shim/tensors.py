@@ -72,11 +72,16 @@ class Registry:
             self.categorize(weak(), category, layer)
         return before - len(self.owned)
 
-    def claim_gradients(self, _):
+    def claim_gradients(self, only_used):
+        """`only_used`: of parameters that this step has used; other threads may set those of others."""
         for weak, category, layer in self.owned.values():
             tensor = weak()
-            if category == PARAMETER and tensor is not None and tensor.is_leaf and \
-                    tensor.grad is not None:
+            if category != PARAMETER or tensor is None or not tensor.is_leaf:
+                continue
+            storage = self.lookup(tensor) if only_used else None
+            if only_used and (storage is None or storage.stored != self.epoch):
+                continue
+            if tensor.grad is not None:
                 self.categorize(tensor.grad, GRADIENT, layer)
 
     def next_seq(self):

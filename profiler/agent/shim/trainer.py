@@ -22,13 +22,14 @@ class Mark:
 class Trainer:
     """The first thread that does anything with gradients, for as long as it lives and trains.
 
-    One thread at a time may call it: Capture.turn.
+    `turn` is of the one that is watched, as long as it is in a hook of ours, or of one that takes over.
     """
 
     def __init__(self, lost):
         """`lost`: called when the thread has gone, on any thread."""
         self.ident = 0      # 0: nobody's yet
         self.lost = lost
+        self.turn = _thread.RLock()
         self.local = _thread._local()
         self.mark = None
         self.steps = 0      # Optimizer.steps of its own
@@ -80,8 +81,9 @@ class Trainer:
         return self.others
 
     def gone(self, mark):
-        if mark is self.mark:
-            self.lost()
+        with self.turn:
+            if mark is self.mark:
+                self.lost()
 
     def let_go(self):
         self.mark = None
