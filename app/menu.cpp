@@ -2,7 +2,7 @@
 #include "app/menu.h"
 
 #include "core/session/load_menu.h"
-#include "planners/monet_menu.h"
+#include "planners/monet/menu.h"
 
 namespace hw::app {
 

@@ -7,7 +7,7 @@
 #include "core/memory/plan_layout.h"
 #include "core/session/load_menu.h"
 #include "core/session/signatures.h"
-#include "planners/fit_arena.h"
+#include "planners/schedule/fit_arena.h"
 
 namespace hw::app {
 namespace {

@@ -15,7 +15,7 @@
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
-#include "planners/mimose.h"
+#include "planners/mimose/mimose.h"
 
 namespace hw::app {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "planners/cut_relaxation.h"
 #include "planners/planner.h"
+#include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"
 
 namespace {

@@ -10,7 +10,7 @@
 
 #include "bench/chain_network.h"
 #include "core/memory/evaluate.h"
-#include "planners/dtr_runtime.h"
+#include "planners/dtr/runtime.h"
 
 namespace {
 

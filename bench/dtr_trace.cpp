@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "bench/chain_network.h"
-#include "planners/dtr_runtime.h"
-#include "planners/schedule_trace.h"
+#include "planners/dtr/runtime.h"
+#include "planners/schedule/schedule_trace.h"
 
 namespace {
 

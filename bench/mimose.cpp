@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/import/import.h"
-#include "planners/mimose.h"
+#include "planners/mimose/mimose.h"
 
 namespace {
 

@@ -10,10 +10,10 @@
 
 #include "bench/chain_network.h"
 #include "bench/networks.h"
-#include "planners/checkmate_program.h"
-#include "planners/cut_relaxation.h"
-#include "planners/lookahead.h"
 #include "planners/planner.h"
+#include "planners/program/checkmate_program.h"
+#include "planners/program/cut_relaxation.h"
+#include "planners/search/lookahead.h"
 
 namespace {
 

@@ -7,15 +7,15 @@
 #include <array>
 #include <chrono>
 
-#include "planners/checkmate.h"
-#include "planners/chen.h"
-#include "planners/dtr.h"
-#include "planners/echo.h"
-#include "planners/highwater.h"
-#include "planners/mimose.h"
-#include "planners/monet.h"
-#include "planners/monet_menu.h"
+#include "planners/chen/chen.h"
+#include "planners/dtr/dtr.h"
+#include "planners/echo/echo.h"
+#include "planners/mimose/mimose.h"
+#include "planners/monet/menu.h"
+#include "planners/monet/monet.h"
 #include "planners/none.h"
+#include "planners/program/checkmate.h"
+#include "planners/search/highwater.h"
 
 namespace hw::planners {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/chen.h"
+#include "planners/chen/chen.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "bench/tape.h"
 #include "core/import/import.h"
 #include "core/session/session.h"
-#include "planners/chen_segments.h"
+#include "planners/chen/segments.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
 

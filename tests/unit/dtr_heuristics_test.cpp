@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // DTR's scores and the metadata behind them, on hand-made pools.
-#include "planners/dtr_heuristics.h"
+#include "planners/dtr/heuristics.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <random>
 #include <set>
 
-#include "planners/dtr_score.h"
-#include "planners/evicted_walk.h"
+#include "planners/dtr/evicted_walk.h"
+#include "planners/dtr/score.h"
 
 namespace hw::planners {
 namespace {

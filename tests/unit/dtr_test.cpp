@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/dtr.h"
+#include "planners/dtr/dtr.h"
 
 #include <cmath>
 #include <fstream>
@@ -8,7 +8,7 @@
 
 #include "core/import/import.h"
 #include "core/memory/schedule_blocks.h"
-#include "planners/schedule_trace.h"
+#include "planners/schedule/schedule_trace.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "planners/echo.h"
+#include "planners/echo/echo.h"
 
 #include <set>
 
 #include "core/import/import.h"
-#include "planners/echo_codecs.h"
-#include "planners/free_early.h"
+#include "planners/echo/codecs.h"
+#include "planners/schedule/free_early.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
 

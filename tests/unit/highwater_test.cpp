@@ -15,9 +15,9 @@
 #include <random>
 
 #include "bench/networks.h"
-#include "planners/checkmate_program.h"
-#include "planners/cut_relaxation.h"
 #include "planners/planner.h"
+#include "planners/program/checkmate_program.h"
+#include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"
 
 namespace hw::planners {

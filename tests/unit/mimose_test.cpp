@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "planners/mimose.h"
+#include "planners/mimose/mimose.h"
 
 #include <cmath>
 
 #include "core/memory/rebuild.h"
-#include "planners/mimose_layers.h"
+#include "planners/mimose/layers.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::planners {

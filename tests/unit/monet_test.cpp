@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "planners/monet.h"
+#include "planners/monet/monet.h"
 
 #include <cmath>
 
-#include "planners/cut_relaxation.h"
-#include "planners/monet_menu.h"
-#include "planners/monet_search.h"
+#include "planners/monet/menu.h"
+#include "planners/monet/search.h"
+#include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"
 #include "tests/unit/graph_builder.h"
 

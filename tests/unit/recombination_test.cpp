@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Recombination against the search of every choice of a table a stage.
-#include "planners/recombination.h"
+#include "planners/search/recombination.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "planners/schedule_trace.h"
+#include "planners/schedule/schedule_trace.h"
 
 namespace hw::viewer {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
-#include "planners/mimose_layers.h"
+#include "planners/mimose/layers.h"
 
 namespace hw::viewer {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/base/result.h"
 #include "core/graph/training_graph.h"
-#include "planners/mimose.h"
+#include "planners/mimose/mimose.h"
 
 namespace hw::viewer {
 

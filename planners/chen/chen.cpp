@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "planners/chen/chen.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "planners/chen/search.h"
+#include "planners/chen/segments.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+using namespace hw::planners::chen;
+
+// The plan of these cuts, or everything kept where its peak is above that.
+Proposal whateverTheBudget(const TrainingGraph& graph, const RebuildInfo& info,
+                           const ForwardPass& forward, const std::vector<Cut>& cuts) {
+    Schedule kept = keepEverything(graph, info, forward);
+    Schedule cut = segmentSchedule(graph, info, forward, cuts);
+    const Evaluation judged = evaluate(graph, cut);
+    const bool lower = judged.valid && judged.peak < evaluate(graph, kept).peak;
+    Proposal proposal;
+    proposal.status = PlanStatus::Ok;
+    proposal.schedule = lower ? std::move(cut) : std::move(kept);
+    return proposal;
+}
+
+}  // namespace
+
+Proposal ChenSqrt::plan(const TrainingGraph& graph, const PlanRequest&,
+                        const Progress& progress) const {
+    if (progress.cancelled()) return cancelledProposal();
+    const RebuildInfo info = rebuildInfo(graph);
+    const ForwardPass forward = forwardPass(graph, info);
+    const int parts =
+        std::max(1, static_cast<int>(std::lround(std::sqrt(forward.effectiveLength))));
+    return whateverTheBudget(graph, info, forward, equalCuts(forward, parts));
+}
+
+Proposal ChenRecursive::plan(const TrainingGraph& graph, const PlanRequest&,
+                             const Progress& progress) const {
+    if (progress.cancelled()) return cancelledProposal();
+    const RebuildInfo info = rebuildInfo(graph);
+    const ForwardPass forward = forwardPass(graph, info);
+    return whateverTheBudget(graph, info, forward, splitFurther(forward, {}, 0));
+}
+
+}  // namespace hw::planners

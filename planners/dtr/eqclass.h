@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <vector>
+
+#include "planners/dtr/heuristics.h"
+
+namespace hw::planners {
+
+/// h_DTR^eq (section 4.1): the evicted neighbourhood approximated by undirected classes of evicted
+/// storages, held in a union-find. An eviction joins the classes next to it. A rematerialization
+/// takes the storage's compute out of its class, which is not split: a cheap overestimate.
+class EqClassHeuristic final : public EvictionHeuristic {
+public:
+    EqClassHeuristic(DtrState& state, bool simulated);
+
+    void announced(core::StorageIndex s) override;
+    void materialized(const std::vector<core::StorageIndex>& made) override;
+    void evicted(core::StorageIndex s) override;
+    void banished(core::StorageIndex s) override;
+
+private:
+    struct Node {
+        int parent;
+        std::int64_t compute;  // of the class, where the node is a root
+        std::int64_t stamp;    // of the last score that counted the class
+    };
+
+    double score(core::StorageIndex s) override;
+    int add(std::int64_t compute);
+    int root(int node);
+    void merge(int from, int into);
+    void leave(core::StorageIndex s);
+
+    bool simulated_;
+    std::vector<Node> nodes_;
+    std::vector<int> classOf_;  // per storage; -1 while it is resident
+    std::int64_t stamp_ = 0;
+};
+
+}  // namespace hw::planners

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "planners/dtr/evicted_walk.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+
+namespace hw::planners {
+
+using namespace hw::core;
+
+namespace {
+
+constexpr std::size_t kTogether = 64;  // walks, one bit each
+
+template <typename Visit>
+void forEachBit(std::uint64_t bits, Visit visit) {
+    for (; bits != 0; bits &= bits - 1) visit(std::countr_zero(bits));
+}
+
+}  // namespace
+
+EvictedWalk::EvictedWalk(DtrState& state)
+    : state_(state),
+      resident_(state.storages.size()),
+      evicted_(state.storages.size(), true),
+      interior_(state.storages.size()),
+      frontier_(state.storages.size()),
+      queue_(state.storages.size() + 1),
+      pending_(state.storages.size()),
+      inside_(state.storages.size(), 0),
+      spread_(state.storages.size(), 0),
+      border_(state.storages.size(), 0) {}
+
+void EvictedWalk::rebuild(std::span<const StorageIndex> bases, Direction direction,
+                          std::vector<Region>& regions) {
+    constexpr std::size_t kWorthwhile = 3;
+    for (; bases.size() >= kWorthwhile; bases = bases.subspan(std::min(bases.size(), kTogether)))
+        rebuildTogether(bases.first(std::min(bases.size(), kTogether)), direction, regions);
+    for (const StorageIndex base : bases) rebuildOne(base, direction, regions[base]);
+}
+
+// Breadth first, 64 storages at a time.
+void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& region) {
+    std::int64_t compute = -state_.storages[base].compute, tensors = 0;
+    const LinkTable& joinedBy = links(direction);
+    std::size_t end = 0;
+    queue_[end++] = base;
+    for (std::size_t next = 0; next < end; ++next) {
+        compute += state_.storages[queue_[next]].compute;
+        tensors += joinedBy.tensors(queue_[next]);
+        for (const StorageSet::Word& word : joinedBy.words(queue_[next])) {
+            const std::int32_t index = word.index;
+            frontier_.add(index, word.bits & resident_[index]);
+            const std::uint64_t fresh = word.bits & evicted_[index] & ~interior_[index];
+            if (fresh == 0) continue;
+            interior_.add(index, fresh);
+            forEachBit(fresh, [&](int bit) { queue_[end++] = index * 64 + bit; });
+        }
+    }
+    region.compute = compute;
+    region.tensors = tensors - joinedBy.tensors(base);
+    state_.accesses += tensors;
+    frontier_.clear(base);
+    interior_.moveTo(region.interior);
+    frontier_.moveTo(region.frontier);
+}
+
+// All walks at once: a storage passes on the set of walks that reached it. Taken in captured order,
+// nearly every storage is passed once.
+void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
+                                  std::vector<Region>& regions) {
+    const LinkTable& joinedBy = links(direction);
+    for (std::size_t k = 0; k < bases.size(); ++k) {
+        Region& region = regions[bases[k]];
+        region.interior.clear();
+        region.frontier.clear();
+        state_.accesses += joinedBy.tensors(bases[k]);
+        spread(joinedBy.words(bases[k]), std::uint64_t{1} << k);
+    }
+    settle(direction);
+
+    std::array<Sums, kTogether> sums;
+    Sums run;
+    collect(
+        interior_, inside_,
+        [&](StorageIndex s) {
+            spread_[s] = 0;
+            run.compute += state_.storages[s].compute;
+            run.tensors += joinedBy.tensors(s);
+        },
+        [&](std::uint64_t walks, StorageSet::Word members) {
+            forEachBit(walks, [&](int k) {
+                regions[bases[k]].interior.append(members);
+                sums[k].compute += run.compute;
+                sums[k].tensors += run.tensors;
+            });
+            run = {};
+        });
+    collect(
+        frontier_, border_, [](StorageIndex) {},
+        [&](std::uint64_t walks, StorageSet::Word members) {
+            forEachBit(walks, [&](int k) { regions[bases[k]].frontier.append(members); });
+        });
+    for (std::size_t k = 0; k < bases.size(); ++k) {
+        regions[bases[k]].frontier.erase(bases[k]);
+        regions[bases[k]].compute = sums[k].compute;
+        regions[bases[k]].tensors = sums[k].tensors;
+        state_.accesses += sums[k].tensors;
+    }
+}
+
+void EvictedWalk::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
+    for (const StorageSet::Word& word : joined) {
+        const std::int32_t index = word.index;
+        const std::uint64_t border = word.bits & resident_[index];
+        const std::uint64_t inside = word.bits & evicted_[index];
+        frontier_.add(index, border);
+        forEachBit(border, [&](int bit) { border_[index * 64 + bit] |= walks; });
+        std::uint64_t reached = 0;
+        forEachBit(inside, [&](int bit) {
+            std::uint64_t& known = inside_[index * 64 + bit];
+            if ((walks & ~known) != 0) reached |= std::uint64_t{1} << bit;
+            known |= walks;
+        });
+        if (reached == 0) continue;
+        interior_.add(index, reached);
+        pending_.add(index, reached);
+    }
+}
+
+// Passes on until nothing new is reached. Views of older storages lead backwards: then once more.
+void EvictedWalk::settle(Direction direction) {
+    while (!pending_.untouched()) {
+        const auto [first, last] = pending_.takeRange();
+        if (direction == Descendants)
+            for (std::int32_t i = first; i <= std::max(last, pending_.last()); ++i)
+                settleWord(i, direction);
+        else
+            for (std::int32_t i = last; i >= std::min(first, pending_.first()); --i)
+                settleWord(i, direction);
+    }
+}
+
+void EvictedWalk::settleWord(std::int32_t index, Direction direction) {
+    while (pending_[index] != 0) {
+        const int bit = direction == Descendants ? std::countr_zero(pending_[index])
+                                                 : 63 - std::countl_zero(pending_[index]);
+        const StorageIndex s = index * 64 + bit;
+        pending_.clear(s);
+        const std::uint64_t fresh = inside_[s] & ~spread_[s];
+        spread_[s] |= fresh;
+        spread(links(direction).words(s), fresh);
+    }
+}
+
+// Calls add(s) for every member and, after each run of members that the same walks reached,
+// ended(walks, the run). Runs lie within one word; words come in increasing order. Empties both.
+template <typename Add, typename Ended>
+void EvictedWalk::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf, Add add,
+                          Ended ended) {
+    members.drain([&](std::int32_t index, std::uint64_t bits) {
+        StorageSet::Word run{index, 0};
+        std::uint64_t walks = 0;
+        forEachBit(bits, [&](int bit) {
+            const StorageIndex s = index * 64 + bit;
+            if (walksOf[s] != walks) {
+                ended(walks, run);
+                run.bits = 0;
+            }
+            walks = std::exchange(walksOf[s], 0);
+            run.bits |= std::uint64_t{1} << bit;
+            add(s);
+        });
+        ended(walks, run);
+    });
+}
+
+}  // namespace hw::planners

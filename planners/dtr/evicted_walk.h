@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Walks over evicted storages: what a storage leads to, or was made from, without a resident
+// storage between.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "planners/dtr/state.h"
+
+namespace hw::planners {
+
+enum Direction { Descendants, Ancestors };
+
+/// One direction of the evicted neighbourhood of a storage (DTR, section 4.1).
+struct Region {
+    StorageSet interior, frontier;  // evicted storages, and the resident ones at their border
+    std::int64_t compute = 0;       // ns, of the interior
+    std::int64_t tensors = 0;       // that join the interior to others: the accesses of a walk
+};
+
+class EvictedWalk {
+public:
+    /// Storages start as evicted: those that are not computed yet count so.
+    explicit EvictedWalk(DtrState& state);
+
+    void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
+    void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
+    void nowGone(core::StorageIndex s) { evicted_.clear(s), resident_.clear(s); }
+
+    const LinkTable& links(Direction direction) const {
+        return direction == Descendants ? state_.children : state_.parents;
+    }
+    bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
+
+    /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to
+    /// another counts as an access, for each base anew. Many bases cost little more than one: up to
+    /// 64 walk together.
+    void rebuild(std::span<const core::StorageIndex> bases, Direction direction,
+                 std::vector<Region>& regions);
+
+private:
+    /// Sums over the interior of one base of a joint walk.
+    struct Sums {
+        std::int64_t compute = 0, tensors = 0;
+    };
+
+    void rebuildOne(core::StorageIndex base, Direction direction, Region& region);
+    void rebuildTogether(std::span<const core::StorageIndex> bases, Direction direction,
+                         std::vector<Region>& regions);
+    void spread(std::span<const StorageSet::Word> joined, std::uint64_t walks);
+    void settle(Direction direction);
+    void settleWord(std::int32_t index, Direction direction);
+    template <typename Add, typename Ended>
+    void collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf, Add add, Ended ended);
+
+    DtrState& state_;
+    StorageBitmap resident_, evicted_;   // neither: gone
+    StorageBitmap interior_, frontier_;  // of the walk in progress
+    std::vector<core::StorageIndex> queue_;
+    // Joint walks: bit k is the walk from base k.
+    StorageBitmap pending_;                                // storages that new walks have reached
+    std::vector<std::uint64_t> inside_, spread_, border_;  // per storage
+};
+
+}  // namespace hw::planners

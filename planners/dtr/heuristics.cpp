@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "planners/dtr/heuristics.h"
+
+#include <limits>
+#include <random>
+
+#include "planners/dtr/eqclass.h"
+#include "planners/dtr/regions.h"
+#include "planners/dtr/score.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+class Local final : public EvictionHeuristic {
+    using EvictionHeuristic::EvictionHeuristic;
+    double score(StorageIndex s) override {
+        const DtrStorage& storage = state_.storages[s];
+        return dtrScore(storage.compute, storage.size, state_.clock - storage.lastAccess);
+    }
+};
+
+// 1 / staleness orders storages as their last access does.
+class Lru final : public EvictionHeuristic {
+    using EvictionHeuristic::EvictionHeuristic;
+    double score(StorageIndex s) override {
+        return static_cast<double>(state_.storages[s].lastAccess);
+    }
+};
+
+class Largest final : public EvictionHeuristic {
+    using EvictionHeuristic::EvictionHeuristic;
+    double score(StorageIndex s) override {
+        return 1.0 / static_cast<double>(state_.storages[s].size);  // infinite for an empty one
+    }
+};
+
+class Random final : public EvictionHeuristic {
+public:
+    Random(DtrState& state, std::uint64_t seed) : EvictionHeuristic(state), generator_(seed) {}
+
+    StorageIndex choose(const EvictionPool& pool) override {
+        if (pool.size() == 0) return pool.end();
+        ++state_.evals;
+        ++state_.accesses;
+        // A scaled draw instead of a standard distribution: the same on every platform.
+        const std::uint64_t draw = ((generator_() >> 32) * pool.size()) >> 32;
+        StorageIndex s = pool.first();
+        for (std::uint64_t i = 0; i < draw; ++i) s = pool.next(s);
+        return s;
+    }
+
+private:
+    double score(StorageIndex /*s*/) override { return 0; }
+    std::mt19937_64 generator_;
+};
+
+}  // namespace
+
+StorageIndex EvictionHeuristic::choose(const EvictionPool& pool) {
+    double best = std::numeric_limits<double>::infinity();
+    StorageIndex chosen = pool.end();
+    for (StorageIndex s = pool.first(); s != pool.end(); s = pool.next(s)) {
+        ++state_.evals;
+        ++state_.accesses;
+        const double cost = score(s);
+        if (cost <= best) best = cost, chosen = s;
+        if (cost == 0) break;
+    }
+    return chosen;
+}
+
+std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& state,
+                                                 const HeuristicOptions& options) {
+    switch (kind) {
+        case DtrHeuristic::Full:
+        case DtrHeuristic::Msps:
+        case DtrHeuristic::Neighbourhood:
+            return std::make_unique<RegionHeuristic>(state, kind, options.cacheRegions);
+        case DtrHeuristic::EqClass:
+            return std::make_unique<EqClassHeuristic>(state, options.simulated);
+        case DtrHeuristic::Local:
+            return std::make_unique<Local>(state);
+        case DtrHeuristic::Lru:
+            return std::make_unique<Lru>(state);
+        case DtrHeuristic::Largest:
+            return std::make_unique<Largest>(state);
+        case DtrHeuristic::Random:
+            return std::make_unique<Random>(state, options.seed);
+    }
+    return nullptr;
+}
+
+}  // namespace hw::planners

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// DTR's eviction heuristics: each keeps its own metadata, told by the runtime what happens.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "planners/dtr/dtr.h"
+#include "planners/dtr/state.h"
+
+namespace hw::planners {
+
+class EvictionHeuristic {
+public:
+    explicit EvictionHeuristic(DtrState& state) : state_(state) {}
+    virtual ~EvictionHeuristic() = default;
+    EvictionHeuristic(const EvictionHeuristic&) = delete;
+    EvictionHeuristic& operator=(const EvictionHeuristic&) = delete;
+
+    /// The program's next op makes or writes `s`, or views it: its compute has grown.
+    virtual void announced(core::StorageIndex /*s*/) {}
+    /// state.link(input, output) has just been called for that op.
+    virtual void linked(core::StorageIndex /*input*/, core::StorageIndex /*output*/) {}
+    /// An op has made these storages resident, for the first time or again.
+    virtual void materialized(const std::vector<core::StorageIndex>& /*made*/) {}
+    virtual void evicted(core::StorageIndex /*s*/) {}
+    /// `s` has been freed for good; its `gone` is set.
+    virtual void banished(core::StorageIndex /*s*/) {}
+
+    /// The storage to evict next, `pool.end()` when the pool is empty: the lowest score, the last
+    /// among equals; the search ends at a score of 0. Counts evaluations and accesses.
+    virtual core::StorageIndex choose(const EvictionPool& pool);
+
+protected:
+    virtual double score(core::StorageIndex s) = 0;
+
+    DtrState& state_;
+};
+
+struct HeuristicOptions {
+    /// The simulator gives a storage its class before it is first computed, and takes its compute
+    /// out of the class afterwards, where it never was: classes shrink, and what a long evicted
+    /// chain leads up to looks cheap. Recorded sessions do without.
+    bool simulated = false;
+    bool cacheRegions = true;  // full, msps: keep neighbourhoods between scores
+    std::uint64_t seed = 0;    // random
+};
+
+/// `state` must outlive the heuristic and already hold its storages.
+std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& state,
+                                                 const HeuristicOptions& options);
+
+}  // namespace hw::planners

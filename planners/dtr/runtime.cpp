@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: MIT
+#include "planners/dtr/runtime.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hw::planners {
+
+using namespace hw::core;
+
+namespace {
+
+DtrState initialState(const TrainingGraph& graph) {
+    DtrState state(graph.storages.size());
+    for (std::size_t s = 0; s < graph.storages.size(); ++s)
+        state.storages[s].size = graph.storages[s].bytes.count();
+    return state;
+}
+
+}  // namespace
+
+DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
+                       const Progress& progress, const DtrSettings& settings)
+    : graph_(graph),
+      request_(request),
+      progress_(progress),
+      settings_(settings),
+      simulated_(graph.framework == "simrd"),
+      info_(simulated_ ? RebuildInfo{} : rebuildInfo(graph)),
+      state_(initialState(graph)),
+      heuristic_(
+          makeHeuristic(settings.heuristic, state_, {simulated_, !settings.banish, request.seed})),
+      pool_(graph.storages.size()),
+      defined_(graph.tensors.size(), false),
+      rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
+    if (!simulated_) planConstantFrees();
+}
+
+Proposal DtrRuntime::run() {
+    Proposal proposal;
+    try {
+        play();
+        requireFinals();
+        proposal.status = PlanStatus::Ok;
+    } catch (Stop& stop) {
+        proposal.status = stop.status;
+        proposal.reason = std::move(stop.reason);
+    }
+    proposal.figures = {{"clock", state_.clock},
+                        {"evals", state_.evals},
+                        {"accesses", state_.accesses},
+                        {"peak", peak_}};
+    if (proposal.status == PlanStatus::Ok) proposal.schedule = std::move(schedule_);
+    return proposal;
+}
+
+// --- the program
+
+void DtrRuntime::play() {
+    for (const Event& event : graph_.events) {
+        switch (event.kind) {
+            case Event::Kind::Constant:
+                arrive(event.index);
+                break;
+            case Event::Kind::Compute:
+                computeFirst(event.index);
+                break;
+            case Event::Kind::Release:
+                release(event.index);
+                break;
+        }
+    }
+}
+
+void DtrRuntime::arrive(StorageIndex s) {
+    makeRoom(at(s).size, kNone);
+    memory_ += at(s).size;
+    notePeak(memory_);
+    for (const TensorIndex tensor : graph_.storages[s].tensors)
+        if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+    at(s).material = at(s).everMaterial = true;
+    pool_.add(s);
+    heuristic_->materialized({s});
+    pin(s);
+}
+
+void DtrRuntime::computeFirst(OpIndex index) {
+    now_ = index;
+    if (index % 64 == 0) {
+        checkCancelled();
+        progress_.report(static_cast<double>(index) / static_cast<double>(graph_.ops.size()),
+                         "running");
+    }
+    connect(index);
+    materialize(index, kNone, false);
+    for (const OpOutput& output : graph_.ops[index].outputs)
+        at(graph_.storageOf(output.tensor)).lastAccess = state_.clock;
+    if (!constantFrees_.empty())
+        for (const StorageIndex s : constantFrees_[index]) freeForGood(s);
+}
+
+void DtrRuntime::checkCancelled() {
+    if (progress_.cancelled()) throw Stop{PlanStatus::Cancelled, "cancelled"};
+}
+
+// Enters the op's edges into the graph built so far, before anything is evicted for it.
+void DtrRuntime::connect(OpIndex index) {
+    const Op& op = graph_.ops[index];
+    touched_.clear();
+    for (const OpOutput& output : op.outputs) touch(graph_.storageOf(output.tensor));
+    const auto outputStorages = static_cast<std::ptrdiff_t>(touched_.size());
+    for (const Write& write : op.writes) touch(write.storage);
+    for (const StorageIndex s : touched_) {
+        at(s).compute += op.time.count();
+        heuristic_->announced(s);
+    }
+    const auto link = [&](StorageIndex input, StorageIndex output) {
+        state_.link(input, output);
+        heuristic_->linked(input, output);
+    };
+    for (const Use& use : op.inputs) {
+        const StorageIndex input = graph_.storageOf(use.tensor);
+        for (const OpOutput& output : op.outputs) link(input, graph_.storageOf(output.tensor));
+        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) link(input, *s);
+    }
+}
+
+void DtrRuntime::touch(StorageIndex s) {
+    if (std::find(touched_.begin(), touched_.end(), s) == touched_.end()) touched_.push_back(s);
+}
+
+void DtrRuntime::release(StorageIndex s) {
+    DtrStorage& storage = at(s);
+    storage.dead = true;
+    if (graph_.storages[s].isConstant() && !simulated_ && constantNeeds_[s] <= now_)
+        freeForGood(s);
+    else if (settings_.banish)
+        tryBanish(s);
+    else if (!graph_.storages[s].isConstant()) {
+        unpin(s);
+        if (storage.material) evict(s);
+    }
+}
+
+void DtrRuntime::requireFinals() {
+    for (const TensorIndex tensor : graph_.finalTensors) {
+        const StorageIndex s = graph_.storageOf(tensor);
+        const Use use{tensor, static_cast<std::int32_t>(graph_.storages[s].writers.size())};
+        std::size_t cursor = 0;
+        while (const auto step = nextRebuild(use, cursor))
+            materialize(step->op, step->wanted, true);
+        pin(s);
+    }
+}
+
+// --- materialization
+
+void DtrRuntime::materialize(OpIndex index, TensorIndex wanted, bool again) {
+    begin(index, wanted, again);
+    while (depth_ > 0) advance();
+}
+
+// Locks first on what is there, so that rebuilding one input does not evict another.
+void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
+    if (depth_ == frames_.size()) frames_.emplace_back();
+    Frame& frame = frames_[depth_++];
+    frame.op = index, frame.wanted = wanted, frame.again = again;
+    frame.next = frame.cursor = 0;
+    frame.missing.clear();
+    const Op& op = graph_.ops[index];
+    for (const Use& use : op.inputs) {
+        DtrStorage& storage = at(graph_.storageOf(use.tensor));
+        // With banishing, only what the program still holds counts as used.
+        if (!settings_.banish || !storage.dead) storage.lastAccess = state_.clock;
+    }
+    for (const Use& use : op.inputs) {
+        if (satisfied(use))
+            lock(graph_.storageOf(use.tensor));
+        else
+            frame.missing.push_back(use);
+    }
+}
+
+// One step of the innermost op in progress: the next op that it needs, or itself.
+void DtrRuntime::advance() {
+    Frame& frame = frames_[depth_ - 1];
+    for (; frame.next < frame.missing.size(); ++frame.next, frame.cursor = 0) {
+        const Use& use = frame.missing[frame.next];
+        if (const auto step = nextRebuild(use, frame.cursor)) {
+            begin(step->op, step->wanted, true);  // may move the frames
+            return;
+        }
+        lock(graph_.storageOf(use.tensor));
+    }
+    finish(frame);
+    --depth_;
+}
+
+void DtrRuntime::finish(const Frame& frame) {
+    const Op& op = graph_.ops[frame.op];
+    std::int64_t outputs = 0;
+    for (const OpOutput& output : op.outputs)
+        if (output.makesStorage) outputs += at(graph_.storageOf(output.tensor)).size;
+    makeRoom(outputs + op.workspace.count(), frame.op);
+    execute(frame, outputs);
+    for (const Use& use : op.inputs) unlock(graph_.storageOf(use.tensor));
+    if (settings_.banish)
+        for (const Use& use : op.inputs) tryBanish(graph_.storageOf(use.tensor));
+    if (frame.again) rematTime_ += op.time.count();
+    if (static_cast<double>(rematTime_) > rematLimit_)
+        throw Stop{PlanStatus::Thrash,
+                   "rematerialization took longer than the thrash limit allows"};
+    if (++executed_ % 4096 == 0) checkCancelled();
+}
+
+void DtrRuntime::notePeak(std::int64_t memory) {
+    if (memory <= peak_) return;
+    peak_ = memory;
+    peakAction_ = schedule_.size();
+}
+
+void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
+    const Op& op = graph_.ops[frame.op];
+    state_.clock += op.time.count();
+    memory_ += outputBytes;
+    notePeak(memory_ + op.workspace.count());
+    const TensorIndex wanted =
+        frame.wanted == kNone && !op.outputs.empty() ? op.outputs.front().tensor : frame.wanted;
+    std::vector<std::int32_t> kept;
+    made_.clear();  // siblings in result order, the wanted one last
+    StorageIndex wantedMade = kNone;
+    for (std::size_t j = 0; j < op.outputs.size(); ++j) {
+        const auto [tensor, makes] = op.outputs[j];
+        const StorageIndex s = graph_.storageOf(tensor);
+        const bool unwanted = makes && frame.again && tensor != wanted && unwantedSibling(s);
+        if (defined_[tensor] || unwanted) {
+            if (makes) memory_ -= at(s).size;
+            continue;
+        }
+        if (!makes && !at(s).material) continue;
+        if (place(s)) {
+            if (tensor == wanted)
+                wantedMade = s;
+            else
+                made_.push_back(s);
+        }
+        defined_[tensor] = true;
+        if (frame.again && settings_.recordSchedule) kept.push_back(static_cast<std::int32_t>(j));
+    }
+    if (wantedMade != kNone) made_.push_back(wantedMade);
+    for (const Write& write : op.writes) ++at(write.storage).version;
+    for (const StorageIndex s : made_) {
+        pool_.add(s);
+        if (!simulated_ && !info_.rematerializable[s] && !at(s).dead) pin(s);
+    }
+    heuristic_->materialized(made_);
+    if (!settings_.recordSchedule) return;
+    schedule_.push_back(frame.again ? Action::recompute(frame.op, std::move(kept))
+                                    : Action::compute(frame.op));
+}
+
+// False when it is resident already.
+bool DtrRuntime::place(StorageIndex s) {
+    DtrStorage& storage = at(s);
+    if (storage.material) return false;
+    storage.material = storage.everMaterial = true;
+    storage.version = 0;
+    for (const TensorIndex other : graph_.storages[s].tensors)
+        if (graph_.tensors[other].creator == kNone) defined_[other] = true;
+    return true;
+}
+
+// The simulator brings every sibling back; in a recorded session the dead and the overwritten stay
+// away, and the banished do everywhere.
+bool DtrRuntime::unwantedSibling(StorageIndex s) const {
+    return at(s).gone || (!simulated_ && (at(s).dead || !graph_.storages[s].writers.empty()));
+}
+
+bool DtrRuntime::satisfied(const Use& use) const {
+    return defined_[use.tensor] && at(graph_.storageOf(use.tensor)).version == use.version;
+}
+
+// The next op on the way to `use`, nothing once it is there: creator and writers of the storage in
+// captured order, then the op that made the tensor. `cursor` starts at 0 and is kept between calls.
+std::optional<DtrRuntime::Step> DtrRuntime::nextRebuild(const Use& use, std::size_t& cursor) const {
+    constexpr std::size_t kLast = std::numeric_limits<std::size_t>::max();
+    if (satisfied(use)) return std::nullopt;
+    const StorageIndex s = graph_.storageOf(use.tensor);
+    const Storage& storage = graph_.storages[s];
+    if (!storage.writers.empty() && cursor != kLast) {
+        if (cursor == 0 && !at(s).material && storage.creator != kNone) {
+            cursor = 1;  // the creator is first in the chain
+            return Step{storage.creator, storage.tensors.front()};
+        }
+        if (const auto op = nextVersion(use, cursor)) return Step{*op, kNone};
+    }
+    const OpIndex creator = graph_.tensors[use.tensor].creator;
+    if (cursor == kLast || creator == kNone || defined_[use.tensor])
+        throw Stop{PlanStatus::Infeasible, "storage " + std::to_string(s) + " cannot be rebuilt"};
+    cursor = kLast;
+    return Step{creator, use.tensor};
+}
+
+// Writers in captured order, and the views that were taken before each write.
+std::optional<OpIndex> DtrRuntime::nextVersion(const Use& use, std::size_t& cursor) const {
+    const StorageIndex s = graph_.storageOf(use.tensor);
+    const auto& chain = info_.chain[s];
+    while (at(s).version < use.version && cursor < chain.size()) {
+        const OpIndex index = chain[cursor++];
+        if (index == graph_.storages[s].creator || index > now_) continue;
+        std::int32_t reads = kNone;
+        for (const Use& input : graph_.ops[index].inputs)
+            if (graph_.storageOf(input.tensor) == s) reads = input.version;
+        for (const Write& write : graph_.ops[index].writes)
+            if (write.storage == s) reads = write.versionBefore;
+        if (reads == at(s).version) return index;
+    }
+    return std::nullopt;
+}
+
+// --- memory
+
+void DtrRuntime::makeRoom(std::int64_t size, OpIndex forOp) {
+    while (memory_ + size > request_.budget.count()) {
+        const StorageIndex victim = heuristic_->choose(pool_);
+        if (victim == pool_.end())
+            throw Stop{PlanStatus::Infeasible,
+                       (forOp == kNone
+                            ? std::string("a constant")
+                            : "op " + std::to_string(forOp) + " (" + graph_.ops[forOp].name + ")") +
+                           " needs " + humanBytes(Bytes(size)) +
+                           " more than can be evicted at this point"};
+        evict(victim);
+    }
+}
+
+void DtrRuntime::evict(StorageIndex s) {
+    vacate(s);
+    heuristic_->evicted(s);
+}
+
+void DtrRuntime::vacate(StorageIndex s) {
+    at(s).material = false;
+    memory_ -= at(s).size;
+    pool_.remove(s);
+    for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
+    if (settings_.recordSchedule) schedule_.push_back(Action::free(s));
+}
+
+void DtrRuntime::lock(StorageIndex s) {
+    if (at(s).locks++ == 0) pool_.remove(s);
+}
+
+void DtrRuntime::unlock(StorageIndex s) {
+    if (--at(s).locks == 0) pool_.add(s);
+}
+
+void DtrRuntime::pin(StorageIndex s) {
+    if (at(s).pinned) return;
+    lock(s);
+    at(s).pinned = true;
+}
+
+void DtrRuntime::unpin(StorageIndex s) {
+    if (!at(s).pinned) return;
+    at(s).pinned = false;
+    unlock(s);
+}
+
+}  // namespace hw::planners

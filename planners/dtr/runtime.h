@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// DTR's runtime: plays the program of a graph under a budget and writes down what it did.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/memory/rebuild.h"
+#include "planners/dtr/heuristics.h"
+
+namespace hw::planners {
+
+struct DtrSettings {
+    DtrHeuristic heuristic = DtrHeuristic::EqClass;
+    bool banish = false;         // instead of eager eviction
+    bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
+};
+
+/// One run (see Dtr for the rules). Everything given must outlive it.
+class DtrRuntime {
+public:
+    DtrRuntime(const core::TrainingGraph& graph, const PlanRequest& request,
+               const Progress& progress, const DtrSettings& settings);
+
+    /// Plays the program once. Ok with its schedule, or why it stopped; figures either way.
+    Proposal run();
+
+    /// Entry of the schedule, of the run that has ended, during which memory was highest.
+    std::size_t peakAction() const { return peakAction_; }
+
+private:
+    struct Stop {
+        PlanStatus status;
+        std::string reason;
+    };
+    /// An op to run again, and the result that is wanted (kNone: its first).
+    struct Step {
+        core::OpIndex op;
+        core::TensorIndex wanted;
+    };
+    /// An op in progress: inputs are locked one by one, missing ones rebuilt first. An explicit
+    /// stack, for evicted chains are as long as the program.
+    struct Frame {
+        core::OpIndex op = core::kNone;
+        core::TensorIndex wanted = core::kNone;
+        bool again = false;
+        std::vector<core::Use> missing;
+        std::size_t next = 0;    // in missing
+        std::size_t cursor = 0;  // of nextRebuild() for missing[next]
+    };
+
+    // the program
+    void play();
+    void arrive(core::StorageIndex s);
+    void computeFirst(core::OpIndex index);
+    void connect(core::OpIndex index);
+    void touch(core::StorageIndex s);
+    void release(core::StorageIndex s);
+    void requireFinals();
+
+    // materialization
+    void materialize(core::OpIndex index, core::TensorIndex wanted, bool again);
+    void begin(core::OpIndex index, core::TensorIndex wanted, bool again);
+    void advance();
+    void finish(const Frame& frame);
+    void notePeak(std::int64_t memory);
+    void execute(const Frame& frame, std::int64_t outputBytes);
+    bool place(core::StorageIndex s);
+    bool satisfied(const core::Use& use) const;
+    std::optional<Step> nextRebuild(const core::Use& use, std::size_t& cursor) const;
+    std::optional<core::OpIndex> nextVersion(const core::Use& use, std::size_t& cursor) const;
+    bool unwantedSibling(core::StorageIndex s) const;
+
+    // memory
+    void makeRoom(std::int64_t size, core::OpIndex forOp);
+    void evict(core::StorageIndex s);
+    void vacate(core::StorageIndex s);
+    void lock(core::StorageIndex s);
+    void unlock(core::StorageIndex s);
+    void pin(core::StorageIndex s);
+    void unpin(core::StorageIndex s);
+
+    // freeing for good (dtr_banish.cpp)
+    void planConstantFrees();
+    void freeForGood(core::StorageIndex s);
+    void tryBanish(core::StorageIndex s);
+    bool banishable(core::StorageIndex s) const;
+    void banish(core::StorageIndex s);
+
+    void checkCancelled();
+    DtrStorage& at(core::StorageIndex s) { return state_.storages[s]; }
+    const DtrStorage& at(core::StorageIndex s) const { return state_.storages[s]; }
+
+    const core::TrainingGraph& graph_;
+    const PlanRequest& request_;
+    const Progress& progress_;
+    const DtrSettings settings_;
+    const bool simulated_;          // a log of the simulator: follow it to the letter
+    const core::RebuildInfo info_;  // of a recorded session
+    DtrState state_;
+    std::unique_ptr<EvictionHeuristic> heuristic_;
+    EvictionPool pool_;
+    std::vector<bool> defined_;  // per tensor
+    std::vector<Frame> frames_;  // the first depth_ are in use
+    std::size_t depth_ = 0;
+    std::vector<core::StorageIndex> touched_, made_, toBanish_;
+    std::vector<std::vector<core::StorageIndex>> constantFrees_;  // [op]: freed right after it
+    std::vector<core::OpIndex> constantNeeds_;
+    core::Schedule schedule_;
+    core::OpIndex now_ = core::kNone;  // last op of the program that has begun
+    std::int64_t memory_ = 0, peak_ = 0, rematTime_ = 0, executed_ = 0;
+    std::size_t peakAction_ = 0;
+    double rematLimit_;
+};
+
+}  // namespace hw::planners

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// What DTR's runtime and its heuristics share: the state of every storage, the graph that the
+// program has built so far, the clock and the counters.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/graph/training_graph.h"
+#include "planners/dtr/storage_set.h"
+
+namespace hw::planners {
+
+/// For each storage, the storages that ops join to it in one direction, itself and constants
+/// included, and how many tensors they are, each as often as an op joins it: the simulator counts
+/// accesses by them. All in one array, for walks read little else.
+class LinkTable {
+public:
+    explicit LinkTable(std::size_t storages) : entries_(storages) {}
+
+    void add(core::StorageIndex from, core::StorageIndex to) {
+        Entry& entry = entries_[from];
+        ++entry.tensors;
+        const std::uint64_t bit = std::uint64_t{1} << (to & 63);
+        for (std::uint32_t i = entry.count; i-- > 0;) {  // the newest last: most often there
+            StorageSet::Word& word = words_[entry.first + i];
+            if (word.index != to >> 6) continue;
+            word.bits |= bit;
+            return;
+        }
+        if (entry.count == entry.capacity) grow(entry);
+        words_[entry.first + entry.count++] = {to >> 6, bit};
+    }
+
+    std::int64_t tensors(core::StorageIndex s) const { return entries_[s].tensors; }
+    /// In no particular order, no index twice; valid until the next add().
+    std::span<const StorageSet::Word> words(core::StorageIndex s) const {
+        return {words_.data() + entries_[s].first, entries_[s].count};
+    }
+    template <typename Visit>
+    void forEach(core::StorageIndex s, Visit visit) const {
+        for (const StorageSet::Word& word : words(s))
+            for (std::uint64_t bits = word.bits; bits != 0; bits &= bits - 1)
+                visit(word.index * 64 + std::countr_zero(bits));
+    }
+
+private:
+    struct Entry {
+        std::uint32_t first = 0, count = 0, capacity = 0;  // in words_
+        std::int32_t tensors = 0;
+    };
+
+    void grow(Entry& entry) {
+        const auto first = static_cast<std::uint32_t>(words_.size());
+        entry.capacity = std::max(2U, 2 * entry.capacity);
+        words_.resize(words_.size() + entry.capacity);
+        std::copy_n(words_.begin() + entry.first, entry.count, words_.begin() + first);
+        entry.first = first;
+    }
+
+    std::vector<Entry> entries_;
+    std::vector<StorageSet::Word> words_;
+};
+
+struct DtrStorage {
+    std::int64_t compute = 0;     // ns of the ops that made the storage and its tensors so far
+    std::int64_t size = 0;        // bytes
+    std::int64_t lastAccess = 0;  // clock
+    std::int32_t locks = 0;
+    std::int32_t version = 0;
+    bool material = false;
+    bool everMaterial = false;
+    bool pinned = false;
+    bool dead = false;  // released by the program
+    bool gone = false;  // banished, or a constant freed for good: it never comes back
+};
+
+struct DtrState {
+    explicit DtrState(std::size_t count) : storages(count), children(count), parents(count) {}
+
+    /// An op makes or writes a tensor of `output` from one of `input`.
+    void link(core::StorageIndex input, core::StorageIndex output) {
+        children.add(input, output);
+        parents.add(output, input);
+    }
+
+    std::vector<DtrStorage> storages;
+    LinkTable children, parents;
+    std::int64_t clock = 1;  // ns
+    std::int64_t evals = 0, accesses = 0;
+};
+
+/// The evictable storages in the order in which they became so: a list inside two arrays.
+class EvictionPool {
+public:
+    explicit EvictionPool(std::size_t storages)
+        : next_(storages + 1), previous_(storages + 1), end_(static_cast<int>(storages)) {
+        next_[end_] = previous_[end_] = end_;
+    }
+    void add(core::StorageIndex s) {
+        const core::StorageIndex last = previous_[end_];
+        next_[last] = s, previous_[s] = last;
+        next_[s] = end_, previous_[end_] = s;
+        ++size_;
+    }
+    /// `s` must be in the pool.
+    void remove(core::StorageIndex s) {
+        next_[previous_[s]] = next_[s];
+        previous_[next_[s]] = previous_[s];
+        --size_;
+    }
+    core::StorageIndex first() const { return next_[end_]; }
+    core::StorageIndex next(core::StorageIndex s) const { return next_[s]; }
+    core::StorageIndex end() const { return end_; }
+    std::size_t size() const { return size_; }
+
+private:
+    std::vector<core::StorageIndex> next_, previous_;
+    core::StorageIndex end_;
+    std::size_t size_ = 0;
+};
+
+}  // namespace hw::planners

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "planners/search/candidates.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/memory/evaluate.h"
+
+namespace hw::planners {
+
+using namespace hw::core;
+
+void Candidates::offer(const StageJudge& judge) {
+    const std::lock_guard lock(mutex_);
+    all_.emplace_back(judge);
+}
+
+void Candidates::offer(std::vector<Candidate> found) {
+    const std::lock_guard lock(mutex_);
+    std::move(found.begin(), found.end(), std::back_inserter(all_));
+}
+
+bool Candidates::keep(const Schedule& schedule) {
+    const Evaluation judged = evaluate(graph_, schedule);
+    if (!judged.valid || judged.peak > budget_) return false;
+    if (judged.time < keptTime_) kept_ = schedule, keptTime_ = judged.time;
+    return true;
+}
+
+std::optional<Candidate> Candidates::best() const {
+    const std::lock_guard lock(mutex_);
+    const auto best = std::min_element(all_.begin(), all_.end());
+    return best == all_.end() ? std::nullopt : std::optional(*best);
+}
+
+void Candidates::prune(std::size_t most) {
+    std::stable_sort(all_.begin(), all_.end());
+    const auto same = [](const Candidate& a, const Candidate& b) { return a.table == b.table; };
+    all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
+    if (all_.size() > most)
+        all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(most), all_.end());
+}
+
+std::optional<Schedule> Candidates::schedule(StageJudge& judge) const {
+    const std::optional<Candidate> table = best();
+    const bool found = table && table->fits();
+    if (!kept_.empty() && (!found || keptTime_ < table->time)) return kept_;
+    if (!found) return std::nullopt;
+    judge.load(table->table);
+    return judge.schedule();
+}
+
+}  // namespace hw::planners
