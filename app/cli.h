@@ -11,7 +11,7 @@
 #include "core/base/units.h"
 #include "core/memory/caching_allocator.h"
 #include "core/session/session.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace hw::app {
 

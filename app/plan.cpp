@@ -7,7 +7,9 @@
 #include "core/memory/plan_layout.h"
 #include "core/session/load_menu.h"
 #include "core/session/signatures.h"
+#include "planners/registry.h"
 #include "planners/schedule/fit_arena.h"
+#include "planners/smallest_budget.h"
 
 namespace hw::app {
 namespace {

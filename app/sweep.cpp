@@ -4,6 +4,7 @@
 
 #include "app/cli.h"
 #include "app/menu.h"
+#include "planners/registry.h"
 #include "planners/sweep.h"
 
 namespace hw::app {

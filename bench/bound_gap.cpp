@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 #include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"
 

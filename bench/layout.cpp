@@ -9,7 +9,7 @@
 #include "core/import/allocation_csv.h"
 #include "core/import/import.h"
 #include "core/memory/plan_layout.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace {
 

@@ -9,6 +9,7 @@
 
 #include "core/import/import.h"
 #include "planners/mimose/mimose.h"
+#include "planners/plan_with.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include "bench/networks.h"
 #include "core/import/import.h"
 #include "core/session/load_menu.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace {
 

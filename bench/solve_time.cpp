@@ -10,7 +10,7 @@
 
 #include "bench/chain_network.h"
 #include "bench/networks.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/lookahead.h"

@@ -9,7 +9,7 @@
 
 #include "bench/networks.h"
 #include "bench/sharing.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace {
 

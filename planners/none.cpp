@@ -3,6 +3,17 @@
 
 namespace hw::planners {
 
+PlannerInfo None::info() {
+    return {.name = "none",
+            .description = "the baseline: captured order, nothing recomputed",
+            .colour = 0,
+            .baseline = true,
+            .quick = true,
+            .budgetFree = true,
+            .preselected = true,
+            .make = [] { return std::make_unique<None>(); }};
+}
+
 Proposal None::plan(const core::TrainingGraph& graph, const PlanRequest&, const Progress&) const {
     Proposal proposal;
     proposal.status = PlanStatus::Ok;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The interface that every planner implements, and the registry.
+// The interface that every planner implements, and what is known of one without running it.
 #pragma once
 
 #include <cstdint>
@@ -58,49 +58,27 @@ public:
                           const Progress& progress) const = 0;
 };
 
+/// Planners that belong together, which views draw alike.
+enum class PlannerFamily : std::uint8_t { Single, Chen, Dtr, Own };
+
+/// The entry of a planner in the registry. Traits that a planner does not state do not hold.
 struct PlannerInfo {
-    std::string name;                  // on the command line
-    std::string description;           // one line, with the source
-    std::vector<std::string> options;  // of PlanRequest: "encodings=on|off", the default first
+    std::string name = {};         // on the command line; "family:variant" among many variants
+    std::string description = {};  // one line, with the source
+    std::vector<std::string> options = {};  // "encodings=on|off", the default first
+    PlannerFamily family = PlannerFamily::Single;
+    int colour = 7;                 // of a palette of eight, apart from others of the family
+    bool baseline = false;          // the recorded order itself: what others are compared with
+    bool quick = false;             // milliseconds even for thousands of ops
+    bool budgetFree = false;        // one plan per graph, whatever the budget
+    bool provesInfeasible = false;  // its Infeasible means that no plan keeps the budget
+    bool warmStarts = false;        // begins with PlanRequest::warmStart
+    bool takesMenu = false;         // chooses among implementations of ops
+    bool plansSizes = false;        // plans every input size of a session at once too
+    bool preselected = false;       // shown before anything is chosen
+    std::function<std::unique_ptr<Planner>()> make = {};
+
+    bool takesOption(std::string_view option) const;
 };
-std::vector<PlannerInfo> plannerList();
-/// Usage error naming the planner's options and their values when one of `options` is none of
-/// them. Options are checked where people give them; planners ignore those of others.
-core::Status checkOptions(std::string_view planner,
-                          const std::map<std::string, std::string>& options);
-/// Usage error naming the known planners when there is none of that name.
-core::Result<std::unique_ptr<Planner>> makePlanner(std::string_view name);
-
-/// A proposal under the judge: what `plan`, `sweep` and the window show.
-struct Outcome {
-    std::string planner;
-    PlanStatus status = PlanStatus::Infeasible;
-    std::string reason;
-    core::Bytes budget;
-    core::Bytes peak;  // judge's; the runtime's own figure when there is no schedule
-    core::Nanoseconds time;
-    double overhead = 0;  // time / baseline time
-    std::int64_t recomputedOps = 0;
-    std::optional<core::Nanoseconds> lowerBound;
-    std::optional<double> gap;   // (time - lower bound) / baseline time
-    double solveSeconds = 0;     // wall time of planning
-    double solveCpuSeconds = 0;  // processor time of the calling thread in it
-    std::map<std::string, std::int64_t> figures;
-    std::optional<core::Plan> plan;  // when status is Ok
-};
-
-/// Runs the planner, judges its schedule and fills the plan. A schedule that breaks the budget or
-/// that the judge refuses never comes back as Ok. A plan that chose implementations is judged on
-/// the graph under its choice, its overhead is over the captured baseline, and its option `menu`
-/// holds what it chose. Errors: Usage for an unknown planner, BadInput for a malformed menu.
-core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGraph& graph,
-                               const PlanRequest& request, const Progress& progress = {});
-
-/// Smallest budget at which `planner` finds a plan, searched by bisection between the graph's floor
-/// and its baseline peak within half of the request's time limit; none when even the baseline peak
-/// has no plan.
-std::optional<core::Bytes> smallestBudget(std::string_view planner,
-                                          const core::TrainingGraph& graph, PlanRequest request,
-                                          const Progress& progress = {});
 
 }  // namespace hw::planners

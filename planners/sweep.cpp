@@ -6,10 +6,17 @@
 #include <mutex>
 #include <thread>
 
+#include "planners/registry.h"
+
 namespace hw::planners {
 namespace {
 
 using namespace hw::core;
+
+bool warmStarts(const std::string& planner) {
+    const PlannerInfo* info = findPlanner(planner);
+    return info != nullptr && info->warmStarts;
+}
 
 class Sweep {
 public:
@@ -24,7 +31,7 @@ public:
     Result<std::vector<Outcome>> run() {
         std::vector<std::size_t> single, frontier;
         for (std::size_t i = 0; i < points_.size(); ++i)
-            (points_[i].planner == "highwater" ? frontier : single).push_back(i);
+            (warmStarts(points_[i].planner) ? frontier : single).push_back(i);
         inParallel(single);
         alongBudgets(frontier);
         if (error_) return *error_;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace hw::planners {
 
@@ -16,11 +16,11 @@ struct SweepPoint {
 };
 
 /// Plans every point, in parallel where planners use one thread; outcomes in the order of the
-/// points. `highwater` runs alone, from the smallest budget up, each plan beginning with the one
-/// before it: its time never rises with the budget. `solveSeconds` of what is planned in parallel
-/// is the processor time of its thread. `keepPlans` false drops the plans themselves.
-/// `progress.report` is called from one thread at a time. Errors: those of planWith, and none is
-/// lost: the first one ends the sweep.
+/// points. A planner that warm-starts runs alone, from the smallest budget up, each plan
+/// beginning with the one before it: its time never rises with the budget. `solveSeconds` of what
+/// is planned in parallel is the processor time of its thread. `keepPlans` false drops the plans
+/// themselves. `progress.report` is called from one thread at a time. Errors: those of planWith,
+/// and none is lost: the first one ends the sweep.
 core::Result<std::vector<Outcome>> planSweep(const core::TrainingGraph& graph,
                                              const std::vector<SweepPoint>& points, bool keepPlans,
                                              const Progress& progress = {});

@@ -12,6 +12,7 @@
 #include <iostream>
 #include <memory>
 
+#include "planners/registry.h"
 #include "viewer/export/picture.h"
 #include "viewer/export/report.h"
 #include "viewer/panels/main_window.h"

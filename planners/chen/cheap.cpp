@@ -99,6 +99,16 @@ Rebuilds rebuildTimes(const TrainingGraph& graph, const RebuildInfo& info,
 
 }  // namespace
 
+PlannerInfo ChenCheap::info() {
+    return {.name = "chen-cheap",
+            .description = "Chen et al. 2016, section 4.2: drops the results of cheap ops",
+            .options = {"all=0|1"},
+            .family = PlannerFamily::Chen,
+            .colour = 1,
+            .quick = true,
+            .make = [] { return std::make_unique<ChenCheap>(); }};
+}
+
 Proposal ChenCheap::plan(const TrainingGraph& graph, const PlanRequest& request,
                          const Progress& progress) const {
     constexpr int kGrid = 32;  // shares of the cheap bytes that are dropped

@@ -29,6 +29,26 @@ Proposal whateverTheBudget(const TrainingGraph& graph, const RebuildInfo& info,
 
 }  // namespace
 
+PlannerInfo ChenSqrt::info() {
+    return {.name = "chen-sqrt",
+            .description = "Chen et al. 2016, section 4.3: sqrt(n) segments, whatever the budget",
+            .family = PlannerFamily::Chen,
+            .colour = 2,
+            .quick = true,
+            .budgetFree = true,
+            .make = [] { return std::make_unique<ChenSqrt>(); }};
+}
+
+PlannerInfo ChenRecursive::info() {
+    return {.name = "chen-recursive",
+            .description = "Chen et al. 2016, section 4.4: segments of segments, least memory",
+            .family = PlannerFamily::Chen,
+            .colour = 5,
+            .quick = true,
+            .budgetFree = true,
+            .make = [] { return std::make_unique<ChenRecursive>(); }};
+}
+
 Proposal ChenSqrt::plan(const TrainingGraph& graph, const PlanRequest&,
                         const Progress& progress) const {
     if (progress.cancelled()) return cancelledProposal();

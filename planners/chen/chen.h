@@ -19,6 +19,7 @@ namespace hw::planners {
 /// of keeping everything, everything is kept: never worse than the baseline.
 class ChenSqrt : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };
@@ -29,6 +30,7 @@ public:
 /// the budget. Of the recursion and of keeping everything, what has the lower peak is the plan.
 class ChenRecursive : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };
@@ -47,6 +49,7 @@ public:
 /// it bounds what follows the first search over B. The time limit bounds all of it.
 class ChenGreedy : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };
@@ -65,6 +68,7 @@ public:
 /// Option `all=1`: all cheap results go, whatever the budget, as in the paper.
 class ChenCheap : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

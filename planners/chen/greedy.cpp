@@ -152,6 +152,16 @@ private:
 
 }  // namespace
 
+PlannerInfo ChenGreedy::info() {
+    return {.name = "chen-greedy",
+            .description = "Chen et al. 2016, Algorithm 3 with the search over the segment size",
+            .family = PlannerFamily::Chen,
+            .colour = 6,
+            .quick = true,
+            .preselected = true,
+            .make = [] { return std::make_unique<ChenGreedy>(); }};
+}
+
 Proposal ChenGreedy::plan(const TrainingGraph& graph, const PlanRequest& request,
                           const Progress& progress) const {
     return GreedySearch(graph, request, progress).run();

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "planners/dtr/dtr.h"
 
+#include <algorithm>
+#include <array>
+
 #include "planners/dtr/runtime.h"
 #include "planners/schedule/free_early.h"
 
@@ -12,7 +15,39 @@ bool has(const PlanRequest& request, const char* option, const char* value) {
     return given != request.options.end() && given->second == value;
 }
 
+struct Variant {
+    DtrHeuristic heuristic;
+    const char* name;
+    const char* description;  // after the source
+    int colour;
+};
+constexpr std::array kVariants{
+    Variant{DtrHeuristic::Full, "dtr:full", "the evicted neighbourhood, size and staleness", 2},
+    Variant{DtrHeuristic::EqClass, "dtr:eqclass",
+            "classes of evicted neighbours, size and staleness", 4},
+    Variant{DtrHeuristic::Local, "dtr:local", "own compute, size and staleness", 3},
+    Variant{DtrHeuristic::Lru, "dtr:lru", "least recently used first", 6},
+    Variant{DtrHeuristic::Largest, "dtr:largest", "largest first", 5},
+    Variant{DtrHeuristic::Msps, "dtr:msps", "compute of the evicted ancestors by size", 1},
+    Variant{DtrHeuristic::Random, "dtr:random", "at random, from the seed", 0},
+};
+
 }  // namespace
+
+PlannerInfo Dtr::info(Heuristic heuristic) {
+    const auto* const variant =
+        std::find_if(kVariants.begin(), kVariants.end(),
+                     [&](const Variant& known) { return known.heuristic == heuristic; });
+    if (variant == kVariants.end()) return {};
+    return {.name = variant->name,
+            .description = std::string("DTR (ICLR 2021): ") + variant->description,
+            .options = {"dealloc=eager|banish", "frees=early|late"},
+            .family = PlannerFamily::Dtr,
+            .colour = variant->colour,
+            .quick = true,
+            .preselected = heuristic == DtrHeuristic::EqClass,
+            .make = [heuristic] { return std::make_unique<Dtr>(heuristic); }};
+}
 
 Proposal Dtr::plan(const core::TrainingGraph& graph, const PlanRequest& request,
                    const Progress& progress) const {

@@ -54,6 +54,8 @@ class Dtr : public Planner {
 public:
     using Heuristic = DtrHeuristic;
     explicit Dtr(Heuristic heuristic) : heuristic_(heuristic) {}
+    /// Of a heuristic that is a planner of its own.
+    static PlannerInfo info(Heuristic heuristic);
 
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;

@@ -83,6 +83,16 @@ Judged expandAndTrim(const TrainingGraph& graph, const RebuildInfo& info,
 
 }  // namespace
 
+PlannerInfo Echo::info() {
+    return {.name = "echo",
+            .description = "Echo (ISCA 2020), recomputation behind cheap ops and one-bit encodings",
+            .options = {"encodings=on|off"},
+            .colour = 3,
+            .budgetFree = true,
+            .preselected = true,
+            .make = [] { return std::make_unique<Echo>(); }};
+}
+
 Proposal Echo::plan(const TrainingGraph& graph, const PlanRequest& request,
                     const Progress& progress) const {
     const auto encodings = request.options.find("encodings");

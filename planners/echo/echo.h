@@ -22,6 +22,7 @@ namespace hw::planners {
 /// `encodings` = `off`.
 class Echo : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

@@ -21,6 +21,14 @@ RecomputeSet storagesOf(const TrainingGraph& graph, const std::vector<MimoseLaye
 
 }  // namespace
 
+PlannerInfo Mimose::info() {
+    return {.name = "mimose",
+            .description = "Mimose (2022), whole layers dropped by the bucketed greedy scheduler",
+            .colour = 5,
+            .plansSizes = true,
+            .make = [] { return std::make_unique<Mimose>(); }};
+}
+
 Proposal Mimose::plan(const TrainingGraph& graph, const PlanRequest& request,
                       const Progress& progress) const {
     const RebuildInfo info = rebuildInfo(graph);

@@ -19,6 +19,7 @@ namespace hw::planners {
 /// Plans for input sizes that were never recorded come from InputAwarePlanner.
 class Mimose : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

@@ -144,6 +144,15 @@ private:
 
 }  // namespace
 
+PlannerInfo Monet::info() {
+    return {.name = "monet",
+            .description =
+                "MONeT (ICLR 2021): recomputation and implementations of ops, chosen jointly",
+            .colour = 6,
+            .takesMenu = true,
+            .make = [] { return std::make_unique<Monet>(); }};
+}
+
 Proposal Monet::plan(const TrainingGraph& graph, const PlanRequest& request,
                      const Progress& progress) const {
     Proposal refused;

@@ -33,6 +33,7 @@ namespace hw::planners {
 /// for the same seed. A time limit (default 10 s) is divided among the searches.
 class Monet : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

@@ -264,6 +264,13 @@ private:
 
 }  // namespace
 
+PlannerInfo Checkmate::info() {
+    return {.name = "checkmate",
+            .description = "Checkmate (MLSys 2020), the optimal integer program or its LP rounding",
+            .colour = 2,
+            .make = [] { return std::make_unique<Checkmate>(); }};
+}
+
 Proposal Checkmate::plan(const TrainingGraph& graph, const PlanRequest& request,
                          const Progress& progress) const {
     return Attempt(graph, request, progress).run();

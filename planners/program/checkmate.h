@@ -28,6 +28,7 @@ namespace hw::planners {
 /// same for the same seed. Without the solver (HiGHS) there is no plan.
 class Checkmate : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

@@ -4,7 +4,7 @@
 
 #include "core/memory/layout.h"
 #include "core/memory/signature.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 namespace hw::planners {
 

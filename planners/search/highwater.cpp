@@ -379,6 +379,17 @@ private:
 
 }  // namespace
 
+PlannerInfo HighwaterPlanner::info() {
+    return {.name = "highwater",
+            .description = "ours: near-optimal within seconds, with a proven lower bound",
+            .options = {"search=full|first"},
+            .family = PlannerFamily::Own,
+            .provesInfeasible = true,
+            .warmStarts = true,
+            .preselected = true,
+            .make = [] { return std::make_unique<HighwaterPlanner>(); }};
+}
+
 Proposal HighwaterPlanner::plan(const TrainingGraph& graph, const PlanRequest& request,
                                 const Progress& progress) const {
     return Search(graph, request, progress).run();

@@ -22,6 +22,7 @@ namespace hw::planners {
 /// first greedy plan that fits: tens of milliseconds for thousands of ops, and no bound.
 class HighwaterPlanner : public Planner {
 public:
+    static PlannerInfo info();
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;
 };

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "planners/plan_with.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/trace_panel.h"

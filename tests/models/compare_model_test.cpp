@@ -10,6 +10,8 @@
 
 #include "core/import/import.h"
 #include "core/session/session.h"
+#include "planners/plan_with.h"
+#include "planners/registry.h"
 #include "tests/models/test_graphs.h"
 
 namespace hw::viewer {

@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 
 #include "core/plan/plan.h"
+#include "planners/plan_with.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/recorded_curve.h"
 

@@ -7,7 +7,8 @@
 #include <set>
 
 #include "core/memory/evaluate.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
+#include "planners/registry.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/document.h"
 #include "viewer/models/lanes.h"

@@ -9,6 +9,7 @@
 #include "core/import/import.h"
 #include "core/session/session.h"
 #include "planners/chen/segments.h"
+#include "planners/plan_with.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
 

@@ -8,6 +8,8 @@
 
 #include "core/import/import.h"
 #include "core/memory/schedule_blocks.h"
+#include "planners/plan_with.h"
+#include "planners/registry.h"
 #include "planners/schedule/schedule_trace.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"

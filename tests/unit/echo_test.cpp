@@ -5,6 +5,7 @@
 
 #include "core/import/import.h"
 #include "planners/echo/codecs.h"
+#include "planners/plan_with.h"
 #include "planners/schedule/free_early.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"

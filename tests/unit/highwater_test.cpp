@@ -15,7 +15,7 @@
 #include <random>
 
 #include "bench/networks.h"
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"

@@ -5,6 +5,7 @@
 
 #include "core/memory/rebuild.h"
 #include "planners/mimose/layers.h"
+#include "planners/plan_with.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::planners {

@@ -5,6 +5,7 @@
 
 #include "planners/monet/menu.h"
 #include "planners/monet/search.h"
+#include "planners/plan_with.h"
 #include "planners/program/cut_relaxation.h"
 #include "tests/unit/exhaustive_search.h"
 #include "tests/unit/graph_builder.h"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "planners/planner.h"
+#include "planners/plan_with.h"
 
 #include <cmath>
 
+#include "planners/registry.h"
+#include "planners/smallest_budget.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::planners {

@@ -2,6 +2,7 @@
 // Plans that are made for a document, by the planners and under the judge.
 #include <utility>
 
+#include "planners/plan_with.h"
 #include "viewer/models/document.h"
 
 namespace hw::viewer {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "planners/registry.h"
+
 namespace hw::viewer {
 
 namespace {

@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 #include <QWidgetAction>
 
+#include "planners/registry.h"
 #include "viewer/plots/planner_style.h"
 
 namespace hw::viewer {

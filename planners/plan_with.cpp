@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "planners/plan_with.h"
+
+#include <time.h>
+
+#include <chrono>
+
+#include "planners/monet/menu.h"
+#include "planners/registry.h"
+
+namespace hw::planners {
+namespace {
+
+using namespace hw::core;
+
+Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
+              const Outcome& outcome, Schedule schedule) {
+    Plan plan;
+    plan.fingerprint = graph.fingerprint();
+    plan.ops = static_cast<std::int64_t>(graph.ops.size());
+    plan.storages = static_cast<std::int64_t>(graph.storages.size());
+    plan.planner = planner;
+    plan.options = request.options;
+    plan.seed = request.seed;
+    plan.budget = request.budget;
+    plan.predictedPeak = outcome.peak;
+    plan.predictedTime = outcome.time;
+    plan.overhead = outcome.overhead;
+    plan.lowerBound = outcome.lowerBound;
+    plan.schedule = std::move(schedule);
+    plan.costs = graph.costs;
+    return plan;
+}
+
+Result<Evaluation> judge(const TrainingGraph& graph, const Menu& menu, const Proposal& proposal) {
+    if (proposal.implementations.empty()) return evaluate(graph, proposal.schedule);
+    const auto chosen = applyImplementations(graph, menu, proposal.implementations);
+    if (!chosen) return chosen.error();
+    return evaluate(*chosen, proposal.schedule);
+}
+
+// A plan carries what it chose of a menu, so that it can be judged without the file.
+void keepChoice(Plan& plan, const Menu& menu, ImplementationChoice choice) {
+    plan.options.erase("menu");
+    if (!choice.empty()) plan.options["menu"] = writeMenu(onlyChosen(menu, choice));
+    plan.implementations = std::move(choice);
+}
+
+double threadCpuSeconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+}  // namespace
+
+Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
+                         const PlanRequest& request, const Progress& progress) {
+    auto planner = makePlanner(name);
+    if (!planner) return planner.error();
+    const auto menu = requestedMenu(request.options, graph);
+    if (!menu) return menu.error();
+    const auto begin = std::chrono::steady_clock::now();
+    const double cpuBegin = threadCpuSeconds();
+    Proposal proposal = (*planner)->plan(graph, request, progress);
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
+
+    Outcome outcome;
+    outcome.planner = name;
+    outcome.status = proposal.status;
+    outcome.reason = std::move(proposal.reason);
+    outcome.budget = request.budget;
+    outcome.lowerBound = proposal.lowerBound;
+    outcome.solveSeconds = elapsed.count();
+    outcome.solveCpuSeconds = threadCpuSeconds() - cpuBegin;
+    outcome.figures = std::move(proposal.figures);
+    const Nanoseconds baseline = graph.totalTime();
+    if (outcome.status != PlanStatus::Ok) {
+        // A simulated runtime that stopped reports how far it came.
+        if (const auto peak = outcome.figures.find("peak"); peak != outcome.figures.end())
+            outcome.peak = Bytes(peak->second);
+        if (const auto clock = outcome.figures.find("clock"); clock != outcome.figures.end())
+            outcome.time = Nanoseconds(clock->second - 1);
+        outcome.overhead = ratio(outcome.time, baseline);
+        return outcome;
+    }
+    const auto evaluation = judge(graph, *menu, proposal);
+    if (!evaluation) return evaluation.error();
+    const Evaluation& judged = *evaluation;
+    if (!judged.valid)
+        return Error{ErrorCode::Internal,
+                     "planner '" + std::string(name) + "' made an invalid schedule: entry " +
+                         std::to_string(judged.action) + ": " + judged.why,
+                     "this is a fault of Highwater: please report it with the session"};
+    outcome.peak = judged.peak;
+    outcome.time = judged.time;
+    outcome.overhead = ratio(judged.time, baseline);
+    outcome.recomputedOps = judged.recomputedOps;
+    if (outcome.lowerBound) outcome.gap = ratio(judged.time - *outcome.lowerBound, baseline);
+    if (judged.peak > request.budget) {
+        outcome.status = PlanStatus::Infeasible;
+        outcome.reason = "its plan needs " + humanBytes(judged.peak) + ", the budget is " +
+                         humanBytes(request.budget);
+        return outcome;
+    }
+    outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));
+    keepChoice(*outcome.plan, *menu, std::move(proposal.implementations));
+    return outcome;
+}
+
+}  // namespace hw::planners
