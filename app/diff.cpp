@@ -109,7 +109,7 @@ Result<Json> diffPlans(const Arguments& arguments, const Plan& a, const Plan& b)
     Differences found;
     found.add("fingerprint", a.fingerprint, b.fingerprint);
     found.add("planner", a.planner, b.planner);
-    found.add("options", Json(a.options), Json(b.options));
+    found.add("options", Json(fileOptions(a)), Json(fileOptions(b)));
     found.add("costs", std::string(costSetName(a.costs)), std::string(costSetName(b.costs)));
     found.add("budget_bytes", a.budget.count(), b.budget.count());
     found.add("peak_bytes", a.predictedPeak.count(), b.predictedPeak.count());

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/menu.h"
 
+#include "core/plan/implementations.h"
 #include "core/session/load_menu.h"
 #include "planners/monet/menu.h"
 
 namespace hw::app {
 
 using namespace hw::core;
+
+namespace {
+
+Result<Menu> menuOf(const MenuArguments& arguments, LoadedStep& step) {
+    return arguments.file.empty() ? loadMenu(step.session, step.graph)
+                                  : readMenuFile(arguments.file, step.graph);
+}
+
+}  // namespace
 
 void addMenu(CLI::App& command, MenuArguments& arguments) {
     command.add_option("--menu", arguments.file,
@@ -20,19 +30,13 @@ void addUse(CLI::App& command, MenuArguments& arguments) {
                        "in-place, separated by commas, or none (default: all)");
 }
 
-Status setMenuOptions(const MenuArguments& arguments, LoadedStep& step,
-                      std::map<std::string, std::string>& options) {
+Status requestMenu(const MenuArguments& arguments, LoadedStep& step,
+                   planners::PlanRequest& request) {
     if (const auto kinds = planners::parseKinds(arguments.use); !kinds) return kinds.error();
-    if (!arguments.use.empty()) options["use"] = arguments.use;
-    if (!arguments.file.empty()) {
-        const auto menu = readMenuFile(arguments.file, step.graph);
-        if (!menu) return menu.error();
-        options["menu"] = arguments.file;
-        return {};
-    }
-    const auto menu = loadMenu(step.session, step.graph);
+    if (!arguments.use.empty()) request.options["use"] = arguments.use;
+    auto menu = menuOf(arguments, step);
     if (!menu) return menu.error();
-    if (!menu->empty()) options["menu"] = writeMenu(*menu);
+    request.menu = std::move(*menu);
     return {};
 }
 
@@ -40,8 +44,7 @@ Result<TrainingGraph> judgedGraph(const Plan& plan, LoadedStep& step,
                                   const MenuArguments& arguments) {
     if (plan.implementations.empty() && arguments.file.empty())
         return graphUnder(plan, step.graph, {});
-    const auto menu = arguments.file.empty() ? loadMenu(step.session, step.graph)
-                                             : readMenuFile(arguments.file, step.graph);
+    const auto menu = menuOf(arguments, step);
     if (!menu) return menu.error();
     return graphUnder(plan, step.graph, *menu);
 }

@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/menu.h"
 #include "core/memory/plan_layout.h"
+#include "core/plan/implementations.h"
 #include "core/session/load_menu.h"
 #include "core/session/signatures.h"
 #include "planners/registry.h"
@@ -17,7 +18,7 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, planner = "dtr:eqclass", budget, output, costs, dealloc;
+    std::string file, planner = planners::defaultPlanner().name, budget, output, costs, dealloc;
     std::vector<std::string> options;  // name=value
     std::optional<double> ratio, timeLimit;
     std::optional<std::int64_t> step, workLimit;
@@ -72,13 +73,9 @@ void keepInSession(const std::string& file, const planners::Outcome& outcome, st
 
 // With the allocations of the implementations that the plan chose, as far as they are known.
 Result<AddressLayout> layoutUnder(const Plan& plan, LoadedStep& step) {
-    const auto known = loadMenu(step.session, step.graph);
-    if (!known) return known.error();
-    const auto chosen = chosenEntries(plan, step.graph, *known);
-    if (!chosen) return chosen.error();
-    const auto signatures = loadSignaturesUnder(step.session, step.graph, *chosen);
+    const auto signatures = loadSignaturesUnder(step.session, step.graph, plan.chosen);
     if (!signatures) return signatures.error();
-    const auto graph = graphUnder(plan, step.graph, *known);
+    const auto graph = applyImplementations(step.graph, plan.chosen, plan.implementations);
     if (!graph) return graph.error();
     return layOut(*graph, plan.schedule, {}, &*signatures);
 }
@@ -110,12 +107,15 @@ int run(const Arguments& arguments, const Common& common) {
                      "for example --ratio 0.6, or --budget 4GiB"});
     if (const auto known = planners::makePlanner(arguments.planner); !known)
         return fail(known.error());
-    if (!arguments.dealloc.empty() && !arguments.planner.starts_with("dtr:"))
+    const planners::PlannerInfo& planner = *planners::findPlanner(arguments.planner);
+    if (!arguments.dealloc.empty() && !planner.takesOption("dealloc"))
         return fail({ErrorCode::Usage, "--dealloc is an option of the dtr planners",
                      "leave it out, or choose one of them with --planner"});
-    if (!(arguments.menu.file + arguments.menu.use).empty() && arguments.planner != "monet")
-        return fail({ErrorCode::Usage, "--menu and --use are options of monet",
-                     "leave them out, or add --planner monet"});
+    if (!(arguments.menu.file + arguments.menu.use).empty() && !planner.takesMenu) {
+        const std::string choosing = planners::plannersWith(&planners::PlannerInfo::takesMenu);
+        return fail({ErrorCode::Usage, "--menu and --use are options of " + choosing,
+                     "leave them out, or add --planner " + choosing});
+    }
     auto options = optionsOf(arguments);
     if (!options) return fail(options.error());
     std::optional<CostSet> costs;
@@ -136,12 +136,13 @@ int run(const Arguments& arguments, const Common& common) {
     request.seed = arguments.seed;
     request.thrashLimit = arguments.thrashLimit;
     request.options = std::move(*options);
-    if (arguments.planner == "monet") {
+    if (planner.takesMenu) {
         if (arguments.fit == "arena")
-            return fail({ErrorCode::Usage,
-                         "--fit arena takes the workspaces as captured, monet chooses them",
-                         "plan monet with --layout, which tells the arena"});
-        if (const Status set = setMenuOptions(arguments.menu, *step, request.options); !set)
+            return fail(
+                {ErrorCode::Usage,
+                 "--fit arena takes the workspaces as captured, " + planner.name + " chooses them",
+                 "plan " + planner.name + " with --layout, which tells the arena"});
+        if (const Status set = requestMenu(arguments.menu, *step, request); !set)
             return fail(set.error());
     }
     const auto signatures = loadSignatures(step->session, step->graph);
@@ -189,8 +190,8 @@ void addPlan(CLI::App& app, Common& common) {
         planners += " " + info.name;
         for (const std::string& option : info.options)
             if (known.find(option) == std::string::npos)  // one for all that share it
-                known += (known.empty() ? "" : ", ") + option +
-                         (info.name.starts_with("dtr:") ? " (dtr)" : " (" + info.name + ")");
+                known += (known.empty() ? "" : ", ") + option + " (" +
+                         info.name.substr(0, info.name.find(':')) + ")";
     }
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--planner", arguments->planner, planners);

@@ -8,6 +8,7 @@
 #include "app/run_sizes.h"
 #include "core/import/import.h"
 #include "core/session/database.h"
+#include "planners/registry.h"
 
 namespace hw::app {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, plan, device = "cpu", implementations, planner;
+    std::string file, plan, device = "cpu", implementations;
     std::optional<std::int64_t> step, steps, repeat;
     SizesArguments sizes;
 };
@@ -42,18 +43,24 @@ Result<std::string> findExecutor(Session& session) {
                  "install libtorch (scripts/setup) and build again"};
 }
 
+std::string sizePlanners() {
+    return planners::plannersWith(&planners::PlannerInfo::plansSizes);
+}
+
 // Planning belongs to `plan`, but for what one plan cannot say.
 Status checkSizes(const Arguments& arguments) {
     const bool budget = !arguments.sizes.budget.empty() || arguments.sizes.ratio.has_value();
-    if (arguments.planner.empty()) {
+    const std::string& planner = arguments.sizes.planner;
+    if (planner.empty()) {
         if (!budget) return {};
-        return Error{ErrorCode::Usage, "--budget and --ratio ask for --planner mimose",
+        return Error{ErrorCode::Usage, "--budget and --ratio ask for --planner " + sizePlanners(),
                      "plan one step with `highwater plan`, and give its plan"};
     }
-    if (arguments.planner != "mimose")
-        return Error{ErrorCode::Usage,
-                     "'" + arguments.planner + "' plans one step, run plans by input size only",
-                     "--planner mimose, or plan with `highwater plan` and give its plan"};
+    const planners::PlannerInfo* info = planners::findPlanner(planner);
+    if (info == nullptr || !info->plansSizes)
+        return Error{
+            ErrorCode::Usage, "'" + planner + "' plans one step, run plans by input size only",
+            "--planner " + sizePlanners() + ", or plan with `highwater plan` and give its plan"};
     if (arguments.sizes.budget.empty() == !arguments.sizes.ratio.has_value())
         return Error{ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
                      "for example --budget 4GiB; a ratio is of the highest recorded peak"};
@@ -62,9 +69,10 @@ Status checkSizes(const Arguments& arguments) {
                      "0.5 is half of the highest recorded peak"};
     if (!arguments.plan.empty() || arguments.step || arguments.steps ||
         !arguments.implementations.empty())
-        return Error{ErrorCode::Usage,
-                     "--planner mimose runs one step of each input size under a plan of its own",
-                     "leave out the plan, --step, --steps and --implementations"};
+        return Error{
+            ErrorCode::Usage,
+            "--planner " + planner + " runs one step of each input size under a plan of its own",
+            "leave out the plan, --step, --steps and --implementations"};
     return {};
 }
 
@@ -74,7 +82,7 @@ int run(const Arguments& arguments, const Common& common) {
     if (!session) return fail(session.error());
     const auto executor = findExecutor(*session);
     if (!executor) return fail(executor.error());
-    if (!arguments.planner.empty()) {
+    if (!arguments.sizes.planner.empty()) {
         std::vector<std::string> options{"--device", arguments.device};
         if (arguments.repeat)
             options.insert(options.end(), {"--repeat", std::to_string(*arguments.repeat)});
@@ -112,14 +120,17 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("--repeat", arguments->repeat, "Passes that are timed (default: 3)");
     command->add_option("--device", arguments->device, "cpu or cuda");
     command->add_option("--implementations", arguments->implementations,
-                        "Measure other implementations of ops, as a menu for the planner monet: "
-                        "exact (those with the same results to the bit) or all");
-    command->add_option("--planner", arguments->planner,
-                        "mimose: one step of each recorded input size, each under its own plan");
+                        "Measure other implementations of ops, as a menu for the planner " +
+                            planners::plannersWith(&planners::PlannerInfo::takesMenu) +
+                            ": "
+                            "exact (those with the same results to the bit) or all");
+    command->add_option(
+        "--planner", arguments->sizes.planner,
+        sizePlanners() + ": one step of each recorded input size, each under its own plan");
     command->add_option("--budget", arguments->sizes.budget,
-                        "Of --planner mimose: highest peak, as 4GiB, 500MB or bytes");
+                        "Of --planner: highest peak, as 4GiB, 500MB or bytes");
     command->add_option("--ratio", arguments->sizes.ratio,
-                        "Of --planner mimose: highest peak as a share of the highest recorded one");
+                        "Of --planner: highest peak as a share of the highest recorded one");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

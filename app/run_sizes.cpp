@@ -9,87 +9,50 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <set>
 
 #include "core/base/file.h"
 #include "core/import/import.h"
-#include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
-#include "planners/mimose/mimose.h"
+#include "planners/mimose/sizes.h"
 
 namespace hw::app {
 namespace {
 
 using namespace hw::core;
 
-struct Recorded {
-    std::int64_t step;
-    planners::StepProfile profile;
-};
-
 // One input size: what was planned for it, and what came of it.
 struct Row {
     std::int64_t step = 0;
     double size = 0;
-    Bytes peak, estimated, planned;
+    Bytes peak;
     double overhead = 0;
-    std::optional<planners::LayerChoice> dropped;  // none: no choice of layers keeps the budget
-    Json run;                                      // the executor's object
+    planners::SizePlan plan;
+    Json run;  // the executor's object
 
-    bool within(Bytes budget) const { return dropped && planned <= budget; }
     double measuredOverhead() const {
         return run.at("time_ns").get<double>() / run.at("baseline_time_ns").get<double>();
     }
 };
 
-Result<std::vector<Recorded>> profiles(Session& session) {
-    const auto steps = session.steps();
-    if (!steps) return steps.error();
-    std::vector<Recorded> recorded;
-    for (const StepRow& row : *steps) {
-        const auto graph = loadGraph(session, row.id);
-        if (!graph) return graph.error();
-        recorded.push_back({row.id, planners::profileStep(*graph)});
-    }
-    return recorded;
-}
-
-Result<Bytes> budgetOf(const SizesArguments& arguments, const std::vector<Recorded>& recorded) {
+Result<Bytes> budgetOf(const SizesArguments& arguments,
+                       const std::vector<planners::ProfiledStep>& recorded) {
     if (!arguments.budget.empty()) return parseBytes(arguments.budget);
-    Bytes highest;
-    for (const Recorded& one : recorded) highest = std::max(highest, one.profile.peak);
-    return Bytes(
-        static_cast<std::int64_t>(static_cast<double>(highest.count()) * *arguments.ratio));
+    return Bytes(static_cast<std::int64_t>(
+        static_cast<double>(planners::highestPeak(recorded).count()) * *arguments.ratio));
 }
 
 // The plan of one step, as a file; empty where no choice of layers fits.
 Result<std::string> planStep(Session& session, Row& row, planners::InputAwarePlanner& planner,
                              Bytes budget, const std::filesystem::path& folder) {
-    row.estimated = planner.estimator().peakAt(row.size);
-    row.dropped = planner.choose(row.size);
-    if (!row.dropped) return std::string();
     const auto graph = loadGraph(session, row.step);
     if (!graph) return graph.error();
-    Plan plan;
-    plan.schedule = row.dropped->empty() ? baselineSchedule(*graph)
-                                         : planners::dropLayers(*graph, *row.dropped);
-    const Evaluation judged = evaluate(*graph, plan.schedule);
-    if (!judged.valid)
-        return Error{ErrorCode::Internal,
-                     "mimose made an invalid schedule for step " + std::to_string(row.step) + ": " +
-                         judged.why,
-                     "this is a fault of Highwater: please report it with the session"};
-    row.planned = plan.predictedPeak = judged.peak;
-    plan.predictedTime = judged.time;
-    row.overhead = plan.overhead = ratio(judged.time, graph->totalTime());
-    plan.fingerprint = graph->fingerprint();
-    plan.ops = static_cast<std::int64_t>(graph->ops.size());
-    plan.storages = static_cast<std::int64_t>(graph->storages.size());
-    plan.planner = "mimose";
-    plan.budget = budget;
-    plan.costs = graph->costs;
+    row.plan = planners::planSize(*graph, row.size, planner);
+    if (!row.plan.dropped) return std::string();
+    const auto plan = planners::writtenPlan(row.plan, *graph, budget);
+    if (!plan) return plan.error();
+    row.overhead = plan->overhead;
     const std::string path = (folder / (std::to_string(row.step) + ".plan.json")).string();
-    if (const Status written = writePlanFile(plan, path); !written) return written.error();
+    if (const Status written = writePlanFile(*plan, path); !written) return written.error();
     return path;
 }
 
@@ -125,13 +88,13 @@ Result<std::pair<std::string, int>> outputOf(const std::vector<std::string>& com
 Json rowJson(const Row& row, const planners::InputAwarePlanner& planner, Bytes budget) {
     Json json{{"step", row.step},
               {"input_bytes", static_cast<std::int64_t>(row.size)},
-              {"status", row.dropped ? "ok" : "infeasible"},
-              {"within_budget", row.within(budget)},
+              {"status", row.plan.dropped ? "ok" : "infeasible"},
+              {"within_budget", row.plan.within(budget)},
               {"baseline_peak_bytes", row.peak.count()},
-              {"estimated_peak_bytes", row.estimated.count()}};
-    if (!row.dropped) return json;
+              {"estimated_peak_bytes", row.plan.estimatedPeak.count()}};
+    if (!row.plan.dropped) return json;
     json["layers_dropped"] = Json::array();
-    for (const int layer : *row.dropped)
+    for (const int layer : *row.plan.dropped)
         json["layers_dropped"].push_back(
             planner.estimator().layers()[static_cast<std::size_t>(layer)]);
     json["overhead"] = row.overhead;
@@ -143,43 +106,45 @@ Json rowJson(const Row& row, const planners::InputAwarePlanner& planner, Bytes b
     return json;
 }
 
-void printTable(const std::vector<Row>& rows, std::int64_t plans, Bytes budget) {
-    std::printf("mimose within %s: %lld plans for %zu input sizes\n\n", humanBytes(budget).c_str(),
-                static_cast<long long>(plans), rows.size());
+void printTable(const std::string& planner, const std::vector<Row>& rows, std::int64_t plans,
+                Bytes budget) {
+    std::printf("%s within %s: %lld plans for %zu input sizes\n\n", planner.c_str(),
+                humanBytes(budget).c_str(), static_cast<long long>(plans), rows.size());
     std::printf("%10s %5s %8s %10s %10s %10s %10s %8s %9s %9s %9s\n", "inputs", "step", "dropped",
                 "unplanned", "estimated", "predicted", "measured", "extra", "measured", "compared",
                 "different");
     for (const Row& row : rows) {
         const auto input = humanBytes(Bytes(static_cast<std::int64_t>(row.size)));
         std::printf("%10s %5lld ", input.c_str(), static_cast<long long>(row.step));
-        if (!row.dropped) {
+        if (!row.plan.dropped) {
             std::printf("%8s %10s %10s no choice of layers fits\n", "-",
-                        humanBytes(row.peak).c_str(), humanBytes(row.estimated).c_str());
+                        humanBytes(row.peak).c_str(), humanBytes(row.plan.estimatedPeak).c_str());
             continue;
         }
         std::printf(
-            "%8zu %10s %10s %10s %10s %8s %9s %9lld %9lld%s\n", row.dropped->size(),
-            humanBytes(row.peak).c_str(), humanBytes(row.estimated).c_str(),
+            "%8zu %10s %10s %10s %10s %8s %9s %9lld %9lld%s\n", row.plan.dropped->size(),
+            humanBytes(row.peak).c_str(), humanBytes(row.plan.estimatedPeak).c_str(),
             humanBytes(Bytes(row.run.at("predicted_peak_bytes").get<std::int64_t>())).c_str(),
             humanBytes(Bytes(row.run.at("measured_peak_bytes").get<std::int64_t>())).c_str(),
             percent(row.overhead).c_str(), percent(row.measuredOverhead()).c_str(),
             row.run.at("outputs_compared").get<long long>(),
             row.run.at("outputs_different").get<long long>(),
-            row.within(budget) ? "" : "  above the budget");
+            row.plan.within(budget) ? "" : "  above the budget");
     }
 }
 
-int verdict(const std::vector<Row>& rows, Bytes budget) {
+int verdict(const std::string& planner, const std::vector<Row>& rows, Bytes budget) {
     const auto differs = [](const Row& row) {
-        return row.dropped && row.run.at("outputs_different").get<std::int64_t>() > 0;
+        return row.plan.dropped && row.run.at("outputs_different").get<std::int64_t>() > 0;
     };
     if (std::any_of(rows.begin(), rows.end(), differs))
         return fail({ErrorCode::Verification, "results differ from the unplanned run",
                      "the table says at which input sizes"});
-    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row.within(budget); }))
+    if (std::all_of(rows.begin(), rows.end(),
+                    [&](const Row& row) { return row.plan.within(budget); }))
         return 0;
     return fail({ErrorCode::NoPlan,
-                 "mimose has no plan within " + humanBytes(budget) + " for every input size",
+                 planner + " has no plan within " + humanBytes(budget) + " for every input size",
                  "raise the budget; the table says at which sizes"});
 }
 
@@ -189,13 +154,11 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
              const std::vector<std::string>& options, const Common& common) {
     auto session = openAny(file);
     if (!session) return fail(session.error());
-    const auto recorded = profiles(*session);
+    const auto recorded = planners::profileSteps(*session);
     if (!recorded) return fail(recorded.error());
     const auto budget = budgetOf(arguments, *recorded);
     if (!budget) return fail(budget.error());
-    std::vector<planners::StepProfile> known;
-    for (const Recorded& one : *recorded) known.push_back(one.profile);
-    auto estimator = planners::MimoseEstimator::fit(known);
+    auto estimator = planners::fitSizes(*recorded);
     if (!estimator) return fail(estimator.error());
     planners::InputAwarePlanner planner(std::move(*estimator), *budget);
     const ScratchFolder scratch;
@@ -203,9 +166,7 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
         return fail({ErrorCode::Internal, "cannot make a folder for plans", "check TMPDIR"});
 
     std::vector<Row> rows;
-    std::set<double> seen;
-    for (const Recorded& one : *recorded) {  // as the sizes came in the training
-        if (!seen.insert(one.profile.size).second) continue;
+    for (const planners::ProfiledStep& one : planners::firstOfEachSize(*recorded)) {
         Row row;
         row.step = one.step;
         row.size = one.profile.size;
@@ -226,18 +187,18 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
     std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.size < b.size; });
     const std::int64_t plans =  // every other size shares one, or has none
         planner.cache().misses() -
-        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.dropped; });
+        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.plan.dropped; });
     if (common.json) {
-        Json json{{"planner", "mimose"},
+        Json json{{"planner", arguments.planner},
                   {"budget_bytes", budget->count()},
                   {"plans", plans},
                   {"rows", Json::array()}};
         for (const Row& row : rows) json["rows"].push_back(rowJson(row, planner, *budget));
         printJson(json);
     } else {
-        printTable(rows, plans, *budget);
+        printTable(arguments.planner, rows, plans, *budget);
     }
-    return verdict(rows, *budget);
+    return verdict(arguments.planner, rows, *budget);
 }
 
 }  // namespace hw::app

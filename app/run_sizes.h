@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `run --planner mimose`: a session with several input sizes, each under the plan that it gets.
+// `run --planner`: a session with several input sizes, each under the plan that it gets.
 #pragma once
 
 #include <optional>
@@ -11,6 +11,7 @@
 namespace hw::app {
 
 struct SizesArguments {
+    std::string planner;          // one that plans sizes; empty: the plan is given
     std::string budget;           // of --budget; empty: by ratio
     std::optional<double> ratio;  // of the highest recorded peak
 };

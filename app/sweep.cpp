@@ -28,22 +28,22 @@ struct Row {
 };
 
 Result<std::vector<Row>> sweep(const Arguments& arguments, LoadedStep& step) {
-    std::map<std::string, std::string> menuOptions;
-    if (const Status set = setMenuOptions(arguments.menu, step, menuOptions); !set)
-        return set.error();
+    planners::PlanRequest choosing;
+    if (const Status set = requestMenu(arguments.menu, step, choosing); !set) return set.error();
     std::vector<planners::SweepPoint> points;
-    for (const std::string& planner : arguments.planners)
+    for (const std::string& planner : arguments.planners) {
+        const planners::PlannerInfo& info = *planners::findPlanner(planner);
         for (const double ratio : arguments.ratios) {
-            planners::PlanRequest request;
+            planners::PlanRequest request = info.takesMenu ? choosing : planners::PlanRequest{};
             request.budget = Bytes(
                 static_cast<std::int64_t>(static_cast<double>(step.baseline.peak.count()) * ratio));
             request.thrashLimit = arguments.thrashLimit;
             request.timeLimitSeconds = arguments.timeLimit;
-            if (!arguments.dealloc.empty() && planner.starts_with("dtr:"))
+            if (!arguments.dealloc.empty() && info.takesOption("dealloc"))
                 request.options["dealloc"] = arguments.dealloc;
-            if (planner == "monet") request.options = menuOptions;
             points.push_back({planner, std::move(request)});
         }
+    }
     auto outcomes = planners::planSweep(step.graph, points, false, terminalProgress());
     clearProgress();
     if (!outcomes) return outcomes.error();

@@ -96,10 +96,7 @@ Epoch underMimose(const std::vector<RecordedStep>& steps, const MimoseEstimator&
             continue;
         }
         Schedule schedule;
-        epoch.planning += took + microseconds([&] {
-                              schedule = choice->empty() ? baselineSchedule(step.graph)
-                                                         : dropLayers(step.graph, *choice);
-                          });
+        epoch.planning += took + microseconds([&] { schedule = dropLayers(step.graph, *choice); });
         const Evaluation result = evaluate(step.graph, schedule);
         epoch.add(step, budget, result.valid, result.peak, result.time);
     }

@@ -44,14 +44,17 @@ Result<Subject> subjectOf(const std::string& what) {
 }
 
 void row(const std::string& planner, const std::string& name, const TrainingGraph& graph,
-         const std::string& menu, const char* use, double ratioOfPeak, std::int64_t work) {
+         const Menu& menu, const char* use, double ratioOfPeak, std::int64_t work) {
     planners::PlanRequest request;
     const Bytes peak = evaluate(graph, baselineSchedule(graph)).peak;
     request.budget =
         Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * ratioOfPeak));
     request.workLimit = work;
     const bool choosing = planner == "monet";
-    if (choosing) request.options = {{"menu", menu}, {"use", use}};
+    if (choosing) {
+        request.menu = menu;
+        request.options = {{"use", use}};
+    }
     const auto outcome = planners::planWith(planner, graph, request);
     if (!outcome) {
         std::fprintf(stderr, "%s\n", outcome.error().what.c_str());
@@ -85,16 +88,15 @@ int main(int argc, char** argv) {
     const TrainingGraph* graph = &subject->graph;
     const bool measured = !subject->measured.empty();
     const Menu choices = measured ? subject->measured : bench::madeUpMenu(*graph);
-    const std::string menu = writeMenu(choices);
     std::fprintf(stderr, "%s: %zu ops; %zu implementations; %s\n", argv[1], graph->ops.size(),
                  choices.implementations.size(),
                  measured ? "measured on this session" : bench::kMadeUpFigures);
     std::printf("graph,use,ratio,status,overhead,bound,chosen,seconds\n");
     for (int i = 3; i < argc; ++i) {
-        row("highwater", argv[1], *graph, menu, "", std::atof(argv[i]), std::atoll(argv[2]));
+        row("highwater", argv[1], *graph, choices, "", std::atof(argv[i]), std::atoll(argv[2]));
         for (const char* use :
              {"none", "algorithms", "output-activated", "intermediate", "in-place", ""})
-            row("monet", argv[1], *graph, menu, use, std::atof(argv[i]), std::atoll(argv[2]));
+            row("monet", argv[1], *graph, choices, use, std::atof(argv[i]), std::atoll(argv[2]));
     }
     return 0;
 }

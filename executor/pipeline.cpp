@@ -112,7 +112,7 @@ private:
     Status judge() {
         baseline_ = core::baselineSchedule(step_->graph);
         schedule_ = plan_ ? plan_->schedule : baseline_;
-        report_.planner = plan_ ? plan_->planner : "none";
+        report_.planner = plan_ ? plan_->planner : core::kBaselinePlanner;
         const core::Evaluation evaluation = core::evaluate(plannedGraph(), schedule_);
         if (!evaluation.valid)
             return Error{ErrorCode::Verification,

@@ -46,7 +46,7 @@ struct OpFigures {
 };
 
 struct Report {
-    std::string planner;        // "none" without a plan
+    std::string planner;        // core::kBaselinePlanner without a plan
     std::string device;         // "cpu" or "cuda"
     core::Bytes predictedPeak;  // the judge's
     core::Bytes measuredPeak;   // highest live bytes that the allocator saw under the plan

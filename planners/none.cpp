@@ -4,7 +4,7 @@
 namespace hw::planners {
 
 PlannerInfo None::info() {
-    return {.name = "none",
+    return {.name = core::kBaselinePlanner,
             .description = "the baseline: captured order, nothing recomputed",
             .colour = 0,
             .baseline = true,

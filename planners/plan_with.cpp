@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "planners/monet/menu.h"
+#include "core/plan/implementations.h"
 #include "planners/registry.h"
 
 namespace hw::planners {
@@ -15,10 +15,7 @@ using namespace hw::core;
 
 Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRequest& request,
               const Outcome& outcome, Schedule schedule) {
-    Plan plan;
-    plan.fingerprint = graph.fingerprint();
-    plan.ops = static_cast<std::int64_t>(graph.ops.size());
-    plan.storages = static_cast<std::int64_t>(graph.storages.size());
+    Plan plan = emptyPlan(graph);
     plan.planner = planner;
     plan.options = request.options;
     plan.seed = request.seed;
@@ -28,7 +25,6 @@ Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRe
     plan.overhead = outcome.overhead;
     plan.lowerBound = outcome.lowerBound;
     plan.schedule = std::move(schedule);
-    plan.costs = graph.costs;
     return plan;
 }
 
@@ -37,13 +33,6 @@ Result<Evaluation> judge(const TrainingGraph& graph, const Menu& menu, const Pro
     const auto chosen = applyImplementations(graph, menu, proposal.implementations);
     if (!chosen) return chosen.error();
     return evaluate(*chosen, proposal.schedule);
-}
-
-// A plan carries what it chose of a menu, so that it can be judged without the file.
-void keepChoice(Plan& plan, const Menu& menu, ImplementationChoice choice) {
-    plan.options.erase("menu");
-    if (!choice.empty()) plan.options["menu"] = writeMenu(onlyChosen(menu, choice));
-    plan.implementations = std::move(choice);
 }
 
 double threadCpuSeconds() {
@@ -58,8 +47,7 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
                          const PlanRequest& request, const Progress& progress) {
     auto planner = makePlanner(name);
     if (!planner) return planner.error();
-    const auto menu = requestedMenu(request.options, graph);
-    if (!menu) return menu.error();
+    if (const Status usable = checkMenu(request.menu, graph); !usable) return usable.error();
     const auto begin = std::chrono::steady_clock::now();
     const double cpuBegin = threadCpuSeconds();
     Proposal proposal = (*planner)->plan(graph, request, progress);
@@ -84,7 +72,7 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
         outcome.overhead = ratio(outcome.time, baseline);
         return outcome;
     }
-    const auto evaluation = judge(graph, *menu, proposal);
+    const auto evaluation = judge(graph, request.menu, proposal);
     if (!evaluation) return evaluation.error();
     const Evaluation& judged = *evaluation;
     if (!judged.valid)
@@ -104,7 +92,8 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
         return outcome;
     }
     outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));
-    keepChoice(*outcome.plan, *menu, std::move(proposal.implementations));
+    outcome.plan->chosen = onlyChosen(request.menu, proposal.implementations);
+    outcome.plan->implementations = std::move(proposal.implementations);
     return outcome;
 }
 

@@ -33,8 +33,8 @@ struct Outcome {
 
 /// Runs the planner, judges its schedule and fills the plan. A schedule that breaks the budget or
 /// that the judge refuses never comes back as Ok. A plan that chose implementations is judged on
-/// the graph under its choice, its overhead is over the captured baseline, and its option `menu`
-/// holds what it chose. Errors: Usage for an unknown planner, BadInput for a malformed menu.
+/// the graph under its choice, its overhead is over the captured baseline, and it carries what it
+/// chose. Errors: Usage for an unknown planner, BadInput for a menu of another graph.
 core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGraph& graph,
                                const PlanRequest& request, const Progress& progress = {});
 

@@ -14,6 +14,7 @@
 #include "core/base/result.h"
 #include "core/graph/training_graph.h"
 #include "core/memory/evaluate.h"
+#include "core/plan/menu.h"
 #include "core/plan/plan.h"
 
 namespace hw::planners {
@@ -26,6 +27,7 @@ struct PlanRequest {
     double thrashLimit = 2.0;  // DTR: stop above baseline time x this
     std::map<std::string, std::string> options;
     std::optional<core::Schedule> warmStart;  // a plan of the same graph to begin with
+    core::Menu menu;                          // implementations of the graph's ops to choose from
 };
 
 /// Called from the planning thread. `cancelled` is asked often; `report` gets fractions in 0..1.
@@ -47,8 +49,8 @@ struct Proposal {
     std::optional<core::Nanoseconds> lowerBound;
     std::map<std::string, std::int64_t>
         figures;  // of a simulated runtime: clock, evals, accesses, peak
-    /// Of the option `menu`: the schedule is one of the graph under this choice.
-    std::map<core::OpIndex, std::string> implementations = {};
+    /// From the request's menu: the schedule is one of the graph under this choice.
+    core::ImplementationChoice implementations = {};
 };
 
 class Planner {
@@ -73,7 +75,7 @@ struct PlannerInfo {
     bool budgetFree = false;        // one plan per graph, whatever the budget
     bool provesInfeasible = false;  // its Infeasible means that no plan keeps the budget
     bool warmStarts = false;        // begins with PlanRequest::warmStart
-    bool takesMenu = false;         // chooses among implementations of ops
+    bool takesMenu = false;         // chooses from PlanRequest::menu
     bool plansSizes = false;        // plans every input size of a session at once too
     bool preselected = false;       // shown before anything is chosen
     std::function<std::unique_ptr<Planner>()> make = {};

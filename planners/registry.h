@@ -19,7 +19,7 @@ const std::vector<PlannerInfo>& plannerList();
 const PlannerInfo* findPlanner(std::string_view name);
 /// Usage error naming the known planners when there is none of that name.
 core::Result<std::unique_ptr<Planner>> makePlanner(std::string_view name);
-/// Usage error naming the planner's options and their values when one of `options` is none of
+/// Usage error naming the planner's options and their values when one of `options` is not among
 /// them. Options are checked where people give them; planners ignore those of others.
 core::Status checkOptions(std::string_view planner,
                           const std::map<std::string, std::string>& options);

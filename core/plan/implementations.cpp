@@ -76,16 +76,16 @@ private:
     }
 
     bool setFigures(const Implementation& one) {
-        const auto claim = [&](OpIndex op, const auto& time, const auto& workspace) {
+        const auto setOnce = [&](OpIndex op, const auto& time, const auto& workspace) {
             if (!time && !workspace) return true;
             if (!figured_.insert(op).second) return false;
             if (time) graph_.ops[op].time = *time;
             if (workspace) graph_.ops[op].workspace = *workspace;
             return true;
         };
-        if (!claim(one.op, one.time, one.workspace) ||
+        if (!setOnce(one.op, one.time, one.workspace) ||
             (one.backward != kNone &&
-             !claim(one.backward, one.backwardTime, one.backwardWorkspace)))
+             !setOnce(one.backward, one.backwardTime, one.backwardWorkspace)))
             return fail("sets figures that another one sets too");
         return true;
     }
@@ -206,26 +206,6 @@ std::string namesOf(const Menu& menu, OpIndex op) {
 
 }  // namespace
 
-std::string_view implementationKindName(ImplementationKind kind) {
-    switch (kind) {
-        case ImplementationKind::Algorithm:
-            return "algorithm";
-        case ImplementationKind::OutputActivated:
-            return "output-activated";
-        case ImplementationKind::IntermediateActivated:
-            return "intermediate-activated";
-        case ImplementationKind::InPlace:
-            return "in-place";
-    }
-    return "algorithm";
-}
-
-const Implementation* Menu::find(OpIndex op, std::string_view name) const {
-    for (const Implementation& one : implementations)
-        if (one.op == op && one.name == name) return &one;
-    return nullptr;
-}
-
 std::string implementationFault(const TrainingGraph& graph, const Implementation& one) {
     const Op& op = graph.ops[one.op];
     const bool reads =
@@ -261,21 +241,12 @@ Result<TrainingGraph> applyImplementations(const TrainingGraph& graph, const Men
 }
 
 Result<Menu> chosenEntries(const Plan& plan, const TrainingGraph& graph, const Menu& menu) {
-    Menu known;
-    for (const Implementation& one : menu.implementations)
-        if (const auto at = plan.implementations.find(one.op);
-            at != plan.implementations.end() && at->second == one.name)
-            known.implementations.push_back(one);
-    if (const auto own = plan.options.find("menu");
-        own != plan.options.end() && known.implementations.size() < plan.implementations.size()) {
-        auto carried = parseMenu(own->second, graph);
-        if (!carried) return carried.error();
-        for (Implementation& one : carried->implementations)
-            if (const auto at = plan.implementations.find(one.op);
-                at != plan.implementations.end() && at->second == one.name &&
-                known.find(one.op, one.name) == nullptr)
-                known.implementations.push_back(std::move(one));
-    }
+    Menu known = onlyChosen(menu, plan.implementations);
+    if (known.implementations.size() == plan.implementations.size()) return known;
+    if (const Status fits = checkMenu(plan.chosen, graph); !fits) return fits.error();
+    for (Implementation& one : onlyChosen(plan.chosen, plan.implementations).implementations)
+        if (known.find(one.op, one.name) == nullptr)
+            known.implementations.push_back(std::move(one));
     return known;
 }
 

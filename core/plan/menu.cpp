@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The menu's JSON form, described in implementations.h.
+// The menu's JSON form, described in menu.h.
+#include "core/plan/menu.h"
+
+#include <cstdint>
 #include <fstream>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -14,15 +18,16 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMenuVersion = 1;
+constexpr const char* kHint = "docs/menu.md describes the form of a menu";
 
 // Reads one entry; throws what is wrong with it.
 class EntryReader {
 public:
-    EntryReader(const json& entry, const TrainingGraph& graph) : entry_(entry), graph_(graph) {}
+    explicit EntryReader(const json& entry) : entry_(entry) {}
 
     Implementation read() {
         if (!entry_.is_object()) throw std::invalid_argument("it is no object");
-        one_.op = index("op", graph_.ops.size());
+        one_.op = index("op");
         one_.name = text("name");
         readKind();
         if (const auto value = figure("time_ns")) one_.time = Nanoseconds(*value);
@@ -32,8 +37,6 @@ public:
         else
             readDataflow();
         refuseOthers();
-        if (const std::string fault = implementationFault(graph_, one_); !fault.empty())
-            throw std::invalid_argument("'" + one_.name + "' " + fault);
         return one_;
     }
 
@@ -57,19 +60,19 @@ private:
 
     void readDataflow() {
         const bool inPlace = one_.kind == ImplementationKind::InPlace;
-        if (inPlace) one_.takes = index("takes", graph_.storages.size());
+        if (inPlace) one_.takes = index("takes");
         if (one_.kind == ImplementationKind::IntermediateActivated)
             one_.bytes = Bytes(required("bytes"));
         else if (const auto value = figure("output"))
             one_.output = static_cast<std::int32_t>(std::min<std::int64_t>(*value, INT32_MAX));
         if (inPlace && !entry_.contains("backward")) return;
-        one_.backward = index("backward", graph_.ops.size());
+        one_.backward = index("backward");
         if (one_.backward <= one_.op)
             throw std::invalid_argument("'backward' does not come after 'op'");
         if (inPlace && !entry_.contains("instead_of"))
             one_.insteadOf = one_.takes;
         else
-            one_.insteadOf = index("instead_of", graph_.storages.size());
+            one_.insteadOf = index("instead_of");
         if (const auto value = figure("backward_time_ns")) one_.backwardTime = Nanoseconds(*value);
         if (const auto value = figure("backward_workspace_bytes"))
             one_.backwardWorkspace = Bytes(*value);
@@ -101,23 +104,23 @@ private:
         if (!value) throw std::invalid_argument("'" + std::string(key) + "' is missing");
         return *value;
     }
-    std::int32_t index(const char* key, std::size_t count) {
+    std::int32_t index(const char* key) {
         const std::int64_t value = required(key);
-        if (value >= static_cast<std::int64_t>(count))
+        if (value > INT32_MAX)
             throw std::invalid_argument("'" + std::string(key) + "' is " + std::to_string(value) +
-                                        ", the graph has " + std::to_string(count));
+                                        ", more than a graph can have");
         return static_cast<std::int32_t>(value);
     }
 
     const json& entry_;
-    const TrainingGraph& graph_;
     Implementation one_;
     std::set<std::string> known_;
 };
 
-Menu parseDocument(const json& document, const TrainingGraph& graph) {
+// `fingerprint` tells that of the graph; it is asked only where the menu states one.
+Menu parseDocument(const json& document, const std::function<std::string()>& fingerprint) {
     if (const auto of = document.find("graph");
-        of != document.end() && of->get<std::string>() != graph.fingerprint())
+        of != document.end() && of->get<std::string>() != fingerprint())
         throw std::invalid_argument("it was made for another graph");
     Menu menu;
     std::set<std::pair<OpIndex, std::string>> names;
@@ -125,7 +128,7 @@ Menu parseDocument(const json& document, const TrainingGraph& graph) {
     if (!entries.is_array()) throw std::invalid_argument("'implementations' is no list");
     for (std::size_t i = 0; i < entries.size(); ++i) {
         try {
-            Implementation one = EntryReader(entries[i], graph).read();
+            Implementation one = EntryReader(entries[i]).read();
             if (!names.emplace(one.op, one.name).second)
                 throw std::invalid_argument("op " + std::to_string(one.op) + " has '" + one.name +
                                             "' already");
@@ -154,23 +157,92 @@ json entryJson(const Implementation& one) {
     return entry;
 }
 
-}  // namespace
+Error malformed(const std::string& what) {
+    return badInput("the menu is malformed: " + what, kHint);
+}
 
-Result<Menu> parseMenu(const std::string& text, const TrainingGraph& graph) {
-    const std::string hint = "docs/menu.md describes the form of a menu";
+Result<Menu> parseForm(const std::string& text, const std::function<std::string()>& fingerprint) {
     try {
         const json document = json::parse(text);
         if (!document.is_object() || document.value("format", "") != "highwater-menu")
-            return badInput("this is no Highwater menu of implementations", hint);
+            return badInput("this is no Highwater menu of implementations", kHint);
         if (const int version = integerAt(document, "version", 0); version != kMenuVersion)
             return badInput(
                 "the menu has version " + std::to_string(version) +
                     ", this program reads version " + std::to_string(kMenuVersion),
                 version > kMenuVersion ? "use a newer Highwater" : "make the menu again");
-        return parseDocument(document, graph);
+        return parseDocument(document, fingerprint);
     } catch (const std::exception& error) {
-        return badInput(std::string("the menu is malformed: ") + error.what(), hint);
+        return malformed(error.what());
     }
+}
+
+// What makes the entry impossible on the graph; empty when nothing does.
+std::string entryFault(const Implementation& one, const TrainingGraph& graph) {
+    if (one.op < 0 || (one.kind == ImplementationKind::InPlace && one.takes < 0) ||
+        (one.backward != kNone && one.insteadOf < 0))
+        return "'" + one.name + "' does not say of what";
+    const auto beyond = [](const char* key, std::int32_t index, std::size_t count) -> std::string {
+        if (index < static_cast<std::int64_t>(count)) return {};
+        return "'" + std::string(key) + "' is " + std::to_string(index) + ", the graph has " +
+               std::to_string(count);
+    };
+    for (const auto& [key, index] : {std::pair("op", one.op), std::pair("backward", one.backward)})
+        if (std::string fault = beyond(key, index, graph.ops.size()); !fault.empty()) return fault;
+    for (const auto& [key, index] :
+         {std::pair("takes", one.takes), std::pair("instead_of", one.insteadOf)})
+        if (std::string fault = beyond(key, index, graph.storages.size()); !fault.empty())
+            return fault;
+    const std::string fault = implementationFault(graph, one);
+    return fault.empty() ? "" : "'" + one.name + "' " + fault;
+}
+
+}  // namespace
+
+std::string_view implementationKindName(ImplementationKind kind) {
+    switch (kind) {
+        case ImplementationKind::Algorithm:
+            return "algorithm";
+        case ImplementationKind::OutputActivated:
+            return "output-activated";
+        case ImplementationKind::IntermediateActivated:
+            return "intermediate-activated";
+        case ImplementationKind::InPlace:
+            return "in-place";
+    }
+    return "algorithm";
+}
+
+const Implementation* Menu::find(OpIndex op, std::string_view name) const {
+    for (const Implementation& one : implementations)
+        if (one.op == op && one.name == name) return &one;
+    return nullptr;
+}
+
+Menu onlyChosen(const Menu& menu, const ImplementationChoice& choice) {
+    Menu kept;
+    for (const Implementation& one : menu.implementations)
+        if (const auto at = choice.find(one.op); at != choice.end() && at->second == one.name)
+            kept.implementations.push_back(one);
+    return kept;
+}
+
+Result<Menu> parseMenu(const std::string& text, const TrainingGraph& graph) {
+    auto menu = parseForm(text, [&] { return graph.fingerprint(); });
+    if (!menu) return menu.error();
+    if (const Status fits = checkMenu(*menu, graph); !fits) return fits.error();
+    return menu;
+}
+
+Result<Menu> parseMenu(const std::string& text, const std::string& fingerprint) {
+    return parseForm(text, [&] { return fingerprint; });
+}
+
+Status checkMenu(const Menu& menu, const TrainingGraph& graph) {
+    for (std::size_t i = 0; i < menu.implementations.size(); ++i)
+        if (const std::string fault = entryFault(menu.implementations[i], graph); !fault.empty())
+            return malformed("entry " + std::to_string(i) + ": " + fault);
+    return {};
 }
 
 Result<Menu> readMenuFile(const std::string& path, const TrainingGraph& graph) {

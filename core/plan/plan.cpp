@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kPlanVersion = 1;
+constexpr const char* kMenuOption = "menu";
 
 json actionJson(const Action& action) {
     switch (action.kind) {
@@ -79,6 +80,17 @@ AddressLayout parseLayout(const json& item) {
     return layout;
 }
 
+// A plan's file carries the entries of a menu that it chose as an option, so that it can be judged
+// without that menu.
+void takeChosen(Plan& plan) {
+    const auto carried = plan.options.find(kMenuOption);
+    if (carried == plan.options.end() || plan.implementations.empty()) return;
+    const auto menu = parseMenu(carried->second, plan.fingerprint);
+    if (!menu) throw std::invalid_argument("its option 'menu': " + menu.error().what);
+    plan.chosen = onlyChosen(*menu, plan.implementations);
+    plan.options.erase(carried);
+}
+
 Plan parseDocument(const json& document) {
     Plan plan;
     const json& graph = document.at("graph");
@@ -107,6 +119,7 @@ Plan parseDocument(const json& document) {
     }
     for (const auto& [op, name] : document.at("implementations").items())
         plan.implementations[integerOf<std::int32_t>(op)] = name.get<std::string>();
+    takeChosen(plan);
     const auto costs = document.at("costs").get<std::string>();
     if (costs != "captured" && costs != "measured")
         throw std::invalid_argument("costs must be 'captured' or 'measured', not '" + costs + "'");
@@ -117,6 +130,21 @@ Plan parseDocument(const json& document) {
 }
 
 }  // namespace
+
+Plan emptyPlan(const TrainingGraph& graph) {
+    Plan plan;
+    plan.fingerprint = graph.fingerprint();
+    plan.ops = static_cast<std::int64_t>(graph.ops.size());
+    plan.storages = static_cast<std::int64_t>(graph.storages.size());
+    plan.costs = graph.costs;
+    return plan;
+}
+
+std::map<std::string, std::string> fileOptions(const Plan& plan) {
+    auto options = plan.options;
+    if (!plan.chosen.empty()) options[kMenuOption] = writeMenu(plan.chosen);
+    return options;
+}
 
 std::string writePlan(const Plan& plan) {
     json implementations = json::object();
@@ -133,7 +161,7 @@ std::string writePlan(const Plan& plan) {
     out << "{\"format\": \"highwater-plan\", \"version\": " << kPlanVersion << ",\n"
         << " \"graph\": " << graph.dump() << ",\n"
         << " \"planner\": " << json(plan.planner).dump()
-        << ", \"options\": " << json(plan.options).dump() << ", \"seed\": " << plan.seed
+        << ", \"options\": " << json(fileOptions(plan)).dump() << ", \"seed\": " << plan.seed
         << ", \"budget_bytes\": " << plan.budget.count() << ",\n"
         << " \"predicted\": " << predicted.dump() << ",\n"
         << " \"schedule\": [";

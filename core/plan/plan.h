@@ -12,6 +12,7 @@
 #include "core/base/result.h"
 #include "core/base/units.h"
 #include "core/graph/training_graph.h"
+#include "core/plan/menu.h"
 
 namespace hw::core {
 
@@ -40,6 +41,9 @@ struct AddressLayout {
     std::vector<std::vector<Bytes>> offsets;  // [action][k-th allocation of its op]
 };
 
+/// The planner of plans that leave the recorded order as it is.
+inline constexpr const char* kBaselinePlanner = "none";
+
 struct Plan {
     std::string fingerprint;
     std::int64_t ops = 0;
@@ -53,10 +57,17 @@ struct Plan {
     double overhead = 1.0;  // predicted time / baseline time
     std::optional<Nanoseconds> lowerBound;
     Schedule schedule;
-    std::map<OpIndex, std::string> implementations;
+    ImplementationChoice implementations;
+    Menu chosen;  // what `implementations` names; in the file it is the text of the option `menu`
     CostSet costs = CostSet::Captured;
     std::optional<AddressLayout> layout;
 };
+
+/// A plan of `graph` that says nothing yet: its fingerprint, its sizes and its costs.
+Plan emptyPlan(const TrainingGraph& graph);
+
+/// The plan's options as its file holds them.
+std::map<std::string, std::string> fileOptions(const Plan& plan);
 
 /// The plan as the text of a `*.plan.json` file (format highwater-plan, version 1), one action a
 /// line.

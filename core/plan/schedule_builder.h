@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Builds valid schedules for planners that decide what to drop: it computes ops in captured order,
-// rebuilds what was dropped when it is needed again, and frees what nobody needs any more.
+// rebuilds what was dropped when it is needed again, and frees what is no longer needed.
 #pragma once
 
 #include <cstdint>

@@ -86,6 +86,7 @@ std::optional<LayerChoice> InputAwarePlanner::choose(double size) {
 }
 
 Schedule dropLayers(const TrainingGraph& graph, const LayerChoice& choice) {
+    if (choice.empty()) return baselineSchedule(graph);
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward(graph, info);
     return forward.recompute(storagesOf(graph, mimoseLayers(graph, info, forward), choice));

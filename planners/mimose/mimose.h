@@ -46,7 +46,8 @@ private:
     PlanCache cache_;
 };
 
-/// The schedule of a captured step that drops these of mimoseLayers(graph), by index.
+/// The schedule of a captured step that drops these of mimoseLayers(graph), by index; the baseline
+/// where it drops none.
 core::Schedule dropLayers(const core::TrainingGraph& graph, const LayerChoice& choice);
 
 }  // namespace hw::planners

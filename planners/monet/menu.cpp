@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -92,26 +93,10 @@ Result<ImplementationKinds> parseKinds(std::string_view use) {
     return kinds;
 }
 
-Result<Menu> requestedMenu(const std::map<std::string, std::string>& options,
-                           const TrainingGraph& graph) {
-    const auto menu = options.find("menu");
-    if (menu == options.end() || menu->second.empty()) return Menu{};
-    if (menu->second.starts_with('{')) return parseMenu(menu->second, graph);
-    return readMenuFile(menu->second, graph);
-}
-
 Menu onlyKinds(const Menu& menu, const ImplementationKinds& kinds) {
     Menu kept;
     for (const Implementation& one : menu.implementations)
         if (kinds.contains(one.kind)) kept.implementations.push_back(one);
-    return kept;
-}
-
-Menu onlyChosen(const Menu& menu, const ImplementationChoice& choice) {
-    Menu kept;
-    for (const Implementation& one : menu.implementations)
-        if (const auto at = choice.find(one.op); at != choice.end() && at->second == one.name)
-            kept.implementations.push_back(one);
     return kept;
 }
 

@@ -2,14 +2,13 @@
 // What the planner `monet` may choose from.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "core/memory/evaluate.h"
 #include "core/memory/stage_model.h"
-#include "core/plan/implementations.h"
+#include "core/plan/menu.h"
 
 namespace hw::planners {
 
@@ -19,14 +18,7 @@ using ImplementationKinds = std::set<core::ImplementationKind>;
 /// commas; all of them when empty; "none" alone. Errors: Usage.
 core::Result<ImplementationKinds> parseKinds(std::string_view use);
 
-/// The menu that a request's option `menu` stands for: the text of one, or the path of a file.
-/// Empty without the option. Errors: as parseMenu().
-core::Result<core::Menu> requestedMenu(const std::map<std::string, std::string>& options,
-                                       const core::TrainingGraph& graph);
-
 core::Menu onlyKinds(const core::Menu& menu, const ImplementationKinds& kinds);
-/// The entries that `choice` names.
-core::Menu onlyChosen(const core::Menu& menu, const core::ImplementationChoice& choice);
 
 /// The best of every op at once, for lower bounds: the least time and workspace that an
 /// implementation of it has, no read that one of them does without, no bytes for a form that one

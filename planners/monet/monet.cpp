@@ -162,13 +162,8 @@ Proposal Monet::plan(const TrainingGraph& graph, const PlanRequest& request,
         refused.reason = kinds.error().what;
         return refused;
     }
-    const auto menu = requestedMenu(request.options, graph);
-    if (!menu) {
-        refused.reason = menu.error().what;
-        return refused;
-    }
-    if (menu->empty()) return HighwaterPlanner().plan(graph, request, progress);
-    return Planning(graph, request, progress, onlyKinds(*menu, *kinds)).run();
+    if (request.menu.empty()) return HighwaterPlanner().plan(graph, request, progress);
+    return Planning(graph, request, progress, onlyKinds(request.menu, *kinds)).run();
 }
 
 }  // namespace hw::planners

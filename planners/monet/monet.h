@@ -8,9 +8,8 @@ namespace hw::planners {
 /// Shah, Wu, Mohan, Chidambaram, Krähenbühl, "Memory Optimization for Deep Networks" (MONeT, ICLR
 /// 2021): what to recompute (section 4.1 and 4.2) and which implementation each op uses (4.3:
 /// convolution algorithms, output-activated and intermediate-activated ops) are chosen together.
-/// The choices come from the option `menu` (a file or its text, core/plan/implementations.h); the
-/// option `use` restricts them (parseKinds()). Without a menu there is
-/// only checkpointing, which is left to HighwaterPlanner.
+/// The choices come from the request's menu; the option `use` restricts them (parseKinds()).
+/// Without a menu there is only checkpointing, which is left to HighwaterPlanner.
 ///
 /// Departures:
 /// - The paper solves one integer program with the variables of every stage and implementation, for

@@ -49,6 +49,7 @@ bool FirstPlans::offer(Distance distance) {
 bool FirstPlans::offer(const Planner& planner) {
     PlanRequest request = request_;
     request.options.clear();
+    request.menu = {};
     request.workLimit.reset();
     if (request.timeLimitSeconds) request.timeLimitSeconds = std::max(0.1, left_());
     const Proposal proposal = planner.plan(*model_.graph, request, {progress_.cancelled});

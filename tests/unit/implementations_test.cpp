@@ -330,10 +330,13 @@ TEST(GraphUnder, LooksInTheMenuThenInThePlan) {
     const auto nowhere = graphUnder(plan, relu.graph, {});
     ASSERT_FALSE(nowhere);
     EXPECT_EQ(nowhere.error().code, ErrorCode::BadInput);
-    plan.options["menu"] = document(
+    plan.chosen = menuOf(
+        relu.graph,
         R"({"op": 2, "name": "fft", "kind": "algorithm", "time_ns": 1, "workspace_bytes": 0})");
     EXPECT_EQ(graphUnder(plan, relu.graph, {})->ops[2].time, Nanoseconds(1));
     EXPECT_EQ(graphUnder(plan, relu.graph, menu)->ops[2].time, Nanoseconds(3));
+    plan.chosen.implementations.front().op = static_cast<OpIndex>(relu.graph.ops.size());
+    EXPECT_FALSE(graphUnder(plan, relu.graph, {}));  // of no op of the graph
     plan.fingerprint = "sha256:0";
     EXPECT_FALSE(graphUnder(plan, relu.graph, menu));
 }

@@ -5,6 +5,7 @@
 
 #include "core/memory/rebuild.h"
 #include "planners/mimose/layers.h"
+#include "planners/mimose/sizes.h"
 #include "planners/plan_with.h"
 #include "tests/unit/graph_builder.h"
 
@@ -249,6 +250,50 @@ TEST(InputAwarePlanner, KeepsTheBudgetForEverySize) {
     EXPECT_EQ(planner.choose(118), planner.choose(120));
     EXPECT_EQ(planner.cache().misses(), 5);
     EXPECT_EQ(planner.cache().hits(), 2);
+}
+
+TEST(Sizes, AreEachPlannedOnceAndJudged) {
+    std::vector<ProfiledStep> steps;
+    for (const std::int64_t length : {90, 20, 35, 20, 50, 120})
+        steps.push_back({static_cast<std::int64_t>(steps.size()), profileStep(encoder(8, length))});
+    const std::vector<ProfiledStep> first = firstOfEachSize(steps);
+    std::vector<std::int64_t> ids;
+    for (const ProfiledStep& one : first) ids.push_back(one.step);
+    EXPECT_EQ(ids, (std::vector<std::int64_t>{0, 1, 2, 4, 5}));
+    const TrainingGraph largest = encoder(8, 120);
+    const Bytes peak = evaluate(largest, baselineSchedule(largest)).peak;
+    EXPECT_EQ(highestPeak(steps), peak);
+
+    const auto plan = [&](Bytes budget, const TrainingGraph& graph, double size) {
+        InputAwarePlanner planner(*fitSizes(steps), budget);
+        return planSize(graph, size, planner);
+    };
+    const Bytes half(peak.count() / 2);
+    const SizePlan large = plan(half, largest, 120);
+    ASSERT_TRUE(large.dropped);
+    EXPECT_FALSE(large.dropped->empty());
+    EXPECT_TRUE(large.within(half));
+    EXPECT_FALSE(large.within(large.judged.peak - Bytes(1)));
+    const auto written = writtenPlan(large, largest, half);
+    ASSERT_TRUE(written) << written.error().what;
+    EXPECT_EQ(written->planner, "mimose");
+    EXPECT_TRUE(requireSameGraph(*written, largest));
+    const Evaluation again = evaluate(largest, written->schedule);
+    EXPECT_EQ(again.peak, written->predictedPeak);
+    EXPECT_EQ(again.time, written->predictedTime);
+    EXPECT_GT(written->overhead, 1.0);
+
+    const SizePlan small = plan(half, encoder(8, 20), 20);
+    ASSERT_TRUE(small.dropped);
+    EXPECT_TRUE(small.dropped->empty());
+    EXPECT_EQ(small.judged.time, encoder(8, 20).totalTime());
+    const SizePlan nowhere = plan(Bytes(1), largest, 120);
+    EXPECT_FALSE(nowhere.dropped);
+    EXPECT_FALSE(nowhere.within(half));
+    EXPECT_GT(nowhere.estimatedPeak, Bytes(0));
+    SizePlan broken = large;
+    broken.judged.valid = false;
+    EXPECT_EQ(writtenPlan(broken, largest, half).error().code, ErrorCode::Internal);
 }
 
 }  // namespace

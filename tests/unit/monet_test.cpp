@@ -19,7 +19,7 @@ PlanRequest requestFor(const Menu& menu, Bytes budget, const std::string& use = 
     PlanRequest request;
     request.budget = budget;
     request.workLimit = 5;
-    request.options["menu"] = writeMenu(menu);
+    request.menu = menu;
     if (!use.empty()) request.options["use"] = use;
     return request;
 }
@@ -225,7 +225,8 @@ TEST(Monet, PlansCarryWhatTheyChose) {
     EXPECT_EQ(again.peak, outcome.peak);
     EXPECT_EQ(again.time, outcome.time);
     EXPECT_LE(again.peak, outcome.budget);
-    EXPECT_EQ(parseMenu(plan->options.at("menu"), graph)->implementations.size(),
+    EXPECT_EQ(plan->chosen.implementations.size(), plan->implementations.size());
+    EXPECT_EQ(parseMenu(fileOptions(*plan).at("menu"), graph)->implementations.size(),
               plan->implementations.size());
 }
 
@@ -242,11 +243,11 @@ TEST(Monet, RefusesMalformedMenusAndUnknownKinds) {
     const TrainingGraph graph = blocks(2);
     PlanRequest request;
     request.budget = share(graph, 1.0);
-    request.options["menu"] = R"({"format": "highwater-menu", "version": 1})";
+    request.menu.implementations = {algorithm(static_cast<OpIndex>(graph.ops.size()), "fft", 1, 0)};
     const auto malformed = planWith("monet", graph, request);
     ASSERT_FALSE(malformed);
     EXPECT_EQ(malformed.error().code, ErrorCode::BadInput);
-    request.options["menu"] = "/nowhere/menu.json";
+    request.menu.implementations = {algorithm(kNone, "fft", 1, 0)};
     EXPECT_FALSE(planWith("monet", graph, request));
     const auto kinds = parseKinds("algorithms,magic");
     ASSERT_FALSE(kinds);

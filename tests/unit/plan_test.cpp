@@ -41,6 +41,61 @@ TEST(PlanFile, ComesBackAsItWasWritten) {
     EXPECT_EQ(read->layout->offsets[0][1], Bytes(128));
 }
 
+// A file as versions before Plan::chosen wrote it, and as it still is: the menu of what was chosen
+// is the text of an option.
+std::string withMenu(const std::string& implementations, const std::string& menu) {
+    return R"({"format": "highwater-plan", "version": 1,
+ "graph": {"fingerprint":"sha256:12","ops":2,"storages":3},
+ "planner": "monet", "options": {"menu":")" +
+           menu + R"(","use":"algorithms"}, "seed": 0, "budget_bytes": 1000,
+ "predicted": {"lower_bound_ns":null,"overhead":1.0,"peak_bytes":900,"time_ns":77},
+ "schedule": [
+  ["c",0],
+  ["c",1]],
+ "implementations": )" +
+           implementations + R"(,
+ "costs": "captured",
+ "layout": null}
+)";
+}
+
+const char* const kMenu =
+    R"({\"format\":\"highwater-menu\",\"implementations\":[{\"kind\":\"algorithm\",\"name\":\"fft\",\"op\":1,\"time_ns\":3,\"workspace_bytes\":40}],\"version\":1})";
+
+TEST(PlanFile, CarriesWhatWasChosenOfAMenuInItsOptions) {
+    const std::string text = withMenu(R"({"1":"fft"})", kMenu);
+    const auto plan = parsePlan(text);
+    ASSERT_TRUE(plan) << plan.error().what;
+    ASSERT_EQ(plan->chosen.implementations.size(), 1U);
+    const Implementation& one = plan->chosen.implementations.front();
+    EXPECT_EQ(one.op, 1);
+    EXPECT_EQ(one.name, "fft");
+    EXPECT_EQ(one.time, Nanoseconds(3));
+    EXPECT_EQ(one.workspace, Bytes(40));
+    EXPECT_EQ(plan->options, (std::map<std::string, std::string>{{"use", "algorithms"}}));
+    EXPECT_EQ(writePlan(*plan), text);
+}
+
+TEST(PlanFile, LeavesAnOptionAloneThatNoImplementationNeeds) {
+    const std::string text = withMenu("{}", "/some/file.json");
+    const auto plan = parsePlan(text);
+    ASSERT_TRUE(plan) << plan.error().what;
+    EXPECT_TRUE(plan->chosen.empty());
+    EXPECT_EQ(writePlan(*plan), text);
+}
+
+TEST(PlanFile, RefusesAMalformedMenuOfItsOwn) {
+    for (
+        const std::string menu :
+        {"{", R"({\"format\":\"highwater-menu\",\"version\":1,\"implementations\":[{\"op\":1}]})",
+         R"({\"format\":\"highwater-menu\",\"version\":1,\"implementations\":[],\"graph\":\"x\"})"}) {
+        const auto plan = parsePlan(withMenu(R"({"1":"fft"})", menu));
+        ASSERT_FALSE(plan) << menu;
+        EXPECT_EQ(plan.error().code, ErrorCode::BadInput);
+        EXPECT_NE(plan.error().what.find("option 'menu'"), std::string::npos) << plan.error().what;
+    }
+}
+
 TEST(PlanFile, HasOneActionALine) {
     const std::string text = writePlan(example());
     EXPECT_NE(text.find("\n  [\"r\",0,[0,2]],\n"), std::string::npos) << text;

@@ -2,6 +2,7 @@
 #include "planners/plan_with.h"
 
 #include <cmath>
+#include <set>
 
 #include "planners/registry.h"
 #include "planners/smallest_budget.h"
@@ -57,6 +58,69 @@ TEST(Registry, KnowsTheOptionsOfEveryPlanner) {
     EXPECT_NE(wrong.error().hint.find("encodings=on|off"), std::string::npos);
     EXPECT_FALSE(checkOptions("none", Options{{"all", "1"}}));
     EXPECT_FALSE(checkOptions("magic", {}));
+}
+
+TEST(Registry, TellsPlannersApart) {
+    std::set<std::string> names;
+    std::set<std::pair<PlannerFamily, int>> looks;
+    for (const PlannerInfo& info : plannerList()) {
+        EXPECT_TRUE(names.insert(info.name).second) << info.name;
+        EXPECT_TRUE(looks.emplace(info.family, info.colour).second) << info.name;
+        EXPECT_FALSE(info.description.empty()) << info.name;
+        EXPECT_EQ(findPlanner(info.name), &info);
+    }
+    EXPECT_EQ(findPlanner("magic"), nullptr);
+}
+
+TEST(Registry, SaysWhatPlannersCanDo) {
+    const auto having = [](bool PlannerInfo::*trait) {
+        std::set<std::string> names;
+        for (const PlannerInfo& info : plannerList())
+            if (info.*trait) names.insert(info.name);
+        return names;
+    };
+    EXPECT_EQ(having(&PlannerInfo::baseline), std::set<std::string>{kBaselinePlanner});
+    EXPECT_TRUE(having(&PlannerInfo::takesMenu).contains("monet"));
+    EXPECT_FALSE(having(&PlannerInfo::takesMenu).contains("highwater"));
+    EXPECT_TRUE(having(&PlannerInfo::plansSizes).contains("mimose"));
+    EXPECT_TRUE(having(&PlannerInfo::warmStarts).contains("highwater"));
+    EXPECT_TRUE(having(&PlannerInfo::provesInfeasible).contains("highwater"));
+    EXPECT_FALSE(having(&PlannerInfo::provesInfeasible).contains("dtr:eqclass"));
+    for (const char* name : {"none", "chen-sqrt", "chen-recursive", "echo"})
+        EXPECT_TRUE(having(&PlannerInfo::budgetFree).contains(name)) << name;
+    for (const char* name : {"none", "chen-greedy", "echo", "dtr:eqclass", "highwater"})
+        EXPECT_TRUE(having(&PlannerInfo::preselected).contains(name)) << name;
+    for (const char* name : {"echo", "checkmate", "monet", "mimose", "highwater"})
+        EXPECT_FALSE(having(&PlannerInfo::quick).contains(name)) << name;
+    for (const PlannerInfo& info : plannerList()) {
+        const bool dtr = info.family == PlannerFamily::Dtr;
+        if (dtr || info.family == PlannerFamily::Chen) {
+            EXPECT_TRUE(info.quick) << info.name;
+        }
+        EXPECT_EQ(info.takesOption("dealloc"), dtr) << info.name;
+    }
+    EXPECT_EQ(plannersWith(&PlannerInfo::baseline), kBaselinePlanner);
+    EXPECT_NE(plannersWith(&PlannerInfo::preselected).find("none, chen-greedy, "),
+              std::string::npos);
+    EXPECT_TRUE(defaultPlanner().quick);
+    EXPECT_TRUE(ownPlanner().takesOption("search"));
+    EXPECT_FALSE(ownPlanner().takesOption("sea"));
+}
+
+TEST(Registry, BudgetFreePlannersHaveOnePlanWhateverTheBudget) {
+    const TrainingGraph graph = test::chain(40, 1000);
+    for (const PlannerInfo& info : plannerList()) {
+        if (!info.budgetFree) continue;
+        const auto planAt = [&](std::int64_t budget) {
+            PlanRequest request;
+            request.budget = Bytes(budget);
+            Plan plan;
+            plan.schedule = info.make()->plan(graph, request, {}).schedule;
+            EXPECT_FALSE(plan.schedule.empty()) << info.name;
+            return writePlan(plan);
+        };
+        EXPECT_EQ(planAt(1), planAt(1'000'000)) << info.name;
+    }
 }
 
 TEST(None, IsTheBaselineOrNothing) {

@@ -52,7 +52,7 @@ QByteArray svgOf(QWidget& widget, int height) {
 QByteArray timelinePicture(Workspace& workspace) {
     const DocumentPointer& document = workspace.document();
     const PlanPointer& plan = workspace.activePlan();
-    const bool planned = plan && plan->ok() && plan->planner != QLatin1String("none");
+    const bool planned = isPlanned(plan);
     QWidget frame;
     auto* legend = new Legend;
     auto* plot = new TimelinePlot;

@@ -75,10 +75,6 @@ std::vector<std::pair<core::Category, core::Bytes>> categoriesAtPeak(const Docum
     return found;
 }
 
-bool isReal(const PlanPointer& plan) {
-    return plan && plan->ok() && plan->planner != QLatin1String("none");
-}
-
 QString planSentence(const Workspace& workspace, const PlanPointer& chosen) {
     const Document& document = *workspace.document();
     const PlanEntry& plan = *chosen;
@@ -123,7 +119,7 @@ QString leadOf(const Workspace& workspace) {
                                        .arg(categoryText(held.front().first),
                                             document.size.text(held.front().second),
                                             share(held.front().second, document.peak()));
-    if (isReal(plan)) text += QLatin1Char(' ') + planSentence(workspace, plan);
+    if (isPlanned(plan)) text += QLatin1Char(' ') + planSentence(workspace, plan);
     return text;
 }
 
@@ -346,14 +342,14 @@ Report reportContent(Workspace& workspace) {
     report.lead = leadOf(workspace);
     report.figures.push_back({tr("peak"), document.size.text(document.peak())});
     report.figures.push_back({tr("step time"), document.time.text(document.judged.time)});
-    if (isReal(plan)) {
+    if (isPlanned(plan)) {
         report.figures.push_back({tr("peak under the plan"), document.size.text(plan->peak)});
         report.figures.push_back({tr("cost in step time"), overheadText(plan->overhead)});
     }
     report.sections.push_back(timelineSection());
     report.sections.push_back(holdersSection(document));
     report.sections.push_back(costSection(workspace));
-    if (isReal(plan)) report.sections.push_back(planSection(workspace, plan));
+    if (isPlanned(plan)) report.sections.push_back(planSection(workspace, plan));
     report.sections.push_back(notesSection(document, facts));
     report.footer =
         tr("Made by Highwater from %1 on %2")

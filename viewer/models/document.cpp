@@ -115,7 +115,7 @@ core::Status loadStoredPlans(core::Session& session, Document& document) {
         const auto run = latest.find(row.id);
         if (run != latest.end())
             attachRun(*entry, *run->second, document.graph.ops.size());
-        else if (row.plan.planner == "none" && unplanned)
+        else if (entry->baseline() && unplanned)
             attachRun(*entry, *unplanned, document.graph.ops.size());
         // The same plan stored twice is one row; the one that was run says more.
         const auto twin =

@@ -23,7 +23,7 @@
 
 namespace hw::viewer {
 
-/// One op in the latest run of a plan that does it otherwise than the recorded step.
+/// One op in the latest run of a plan that does not run it as recorded.
 struct MeasuredOp {
     core::Nanoseconds time;   // of its first computation
     core::Nanoseconds again;  // of all its recomputations
@@ -50,15 +50,20 @@ struct PlanEntry {
     core::Schedule schedule;
     core::Plan header;  // the whole plan but its schedule, for writing it out
     StepCurve curve;    // of the recorded step's storages: what implementations add counts, unnamed
-    // Where it runs ops otherwise than recorded: those implementations, and the graph under them.
+    // Where it does not run ops as recorded: those implementations, and the graph under them.
     core::Menu chosen;
     std::shared_ptr<const core::TrainingGraph> under;
 
     bool ok() const { return status == planners::PlanStatus::Ok; }
+    bool baseline() const { return planner == QLatin1String(core::kBaselinePlanner); }
 };
 /// Equal in everything that the judge says of them.
 bool samePlan(const PlanEntry& a, const PlanEntry& b);
 using PlanPointer = std::shared_ptr<const PlanEntry>;
+/// There is a schedule, and it is not the recorded order itself.
+inline bool isPlanned(const PlanPointer& plan) {
+    return plan && plan->ok() && !plan->baseline();
+}
 
 /// What is recorded of a storage's own tensor; empty where it is not.
 struct TensorInfo {
@@ -130,7 +135,7 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
                                       core::Bytes budget, double seconds,
                                       const planners::Progress& progress = {});
 
-/// The first plan that our planner comes upon: tens of milliseconds for thousands of ops, no bound,
+/// The first plan that our planner finds: tens of milliseconds for thousands of ops, no bound,
 /// and no promise of being cheap. An entry that says why where it finds none.
 core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget,
                                     const planners::Progress& progress = {});

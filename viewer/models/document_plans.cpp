@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "planners/plan_with.h"
+#include "planners/registry.h"
 #include "viewer/models/document.h"
 
 namespace hw::viewer {
@@ -15,8 +16,8 @@ core::Result<PlanPointer> planBy(const Document& document, const std::string& pl
         return core::badInput("'" + document.path + "' has no ops to plan",
                               "record the step with 'highwater record'");
     planners::PlanRequest asked = request;
-    if (planner == "monet" && !document.menu.empty())
-        asked.options["menu"] = core::writeMenu(document.menu);
+    if (const planners::PlannerInfo* info = planners::findPlanner(planner); info && info->takesMenu)
+        asked.menu = document.menu;
     core::Result<planners::Outcome> outcome =
         planners::planWith(planner, document.graph, asked, progress);
     if (!outcome) return outcome.error();
@@ -57,7 +58,7 @@ core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget
     request.budget = budget;
     request.timeLimitSeconds = kAtMost;
     request.options["search"] = "first";
-    return planBy(document, "highwater", request, progress);
+    return planBy(document, planners::ownPlanner().name, request, progress);
 }
 
 core::Result<PlanPointer> ownPlan(const Document& document, const std::string& planner,

@@ -5,8 +5,7 @@
 #include <algorithm>
 
 #include "core/import/import.h"
-#include "core/memory/evaluate.h"
-#include "planners/mimose/layers.h"
+#include "planners/mimose/sizes.h"
 
 namespace hw::viewer {
 namespace {
@@ -24,16 +23,13 @@ SizeRow rowOf(const SizeSamples::Step& step, planners::InputAwarePlanner& planne
     row.bytes = step.profile.size;
     row.recordedPeak = step.profile.peak;
     row.recordedTime = step.time;
-    row.estimatedPeak = planner.estimator().peakAt(step.profile.size);
-    const auto choice = planner.choose(step.profile.size);
-    if (!choice) return row;
-    row.droppedLayers = static_cast<int>(choice->size());
-    const core::Evaluation judged =
-        core::evaluate(step.graph, choice->empty() ? core::baselineSchedule(step.graph)
-                                                   : planners::dropLayers(step.graph, *choice));
-    row.planned = judged.valid;
-    row.plannedPeak = judged.peak;
-    row.plannedTime = judged.time;
+    const planners::SizePlan sized = planners::planSize(step.graph, step.profile.size, planner);
+    row.estimatedPeak = sized.estimatedPeak;
+    if (!sized.dropped) return row;
+    row.droppedLayers = static_cast<int>(sized.dropped->size());
+    row.planned = sized.judged.valid;
+    row.plannedPeak = sized.judged.peak;
+    row.plannedTime = sized.judged.time;
     return row;
 }
 

@@ -13,8 +13,10 @@ namespace {
 
 // One of each kind: the reference, Chen et al., DTR, Echo, ours.
 QStringList usualPlanners() {
-    return {QStringLiteral("none"), QStringLiteral("chen-greedy"), QStringLiteral("dtr:eqclass"),
-            QStringLiteral("echo"), QStringLiteral("highwater")};
+    QStringList names;
+    for (const planners::PlannerInfo& info : planners::plannerList())
+        if (info.preselected) names << toQString(info.name);
+    return names;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "planners/registry.h"
 #include "viewer/models/workspace.h"
 
 namespace hw::viewer {
@@ -16,6 +17,12 @@ namespace {
 // As it is shown: a tenth of a percent is no reason to prefer one plan to another.
 long shownOverhead(const PlanEntry& plan) {
     return std::lround(plan.overhead * 1000);
+}
+
+bool provesInfeasible(const PlanEntry& plan) {
+    if (plan.status != planners::PlanStatus::Infeasible) return false;
+    const planners::PlannerInfo* info = planners::findPlanner(plan.planner.toStdString());
+    return info != nullptr && info->provesInfeasible;
 }
 
 }  // namespace
@@ -45,9 +52,7 @@ Answer Workspace::answer(core::Bytes budget) const {
     };
     for (const auto& [key, plan] : plans_) {
         consider(plan);
-        // Of our planner, and of no other, it is a proof.
-        if (plan && key.first == QLatin1String("highwater") && plan->budget >= budget &&
-            plan->status == planners::PlanStatus::Infeasible)
+        if (plan && provesInfeasible(*plan) && plan->budget >= budget)
             return {Answer::Kind::Infeasible, plan};
     }
     for (const PlanPointer& plan : tries_) consider(plan);
@@ -55,7 +60,7 @@ Answer Workspace::answer(core::Bytes budget) const {
 }
 
 // Of the last place that was asked for. DTR answers in tens of milliseconds where it has a plan;
-// our first one comes upon plans below that, but takes seconds where it comes upon none.
+// our first one finds plans below that, but takes seconds where it finds nothing.
 void Workspace::tryQuickly(core::Bytes budget) {
     if (budget < document_->floor || !document_->plannable || following_ || trying_ == budget)
         return;
@@ -74,7 +79,7 @@ void Workspace::tryQuickly(core::Bytes budget) {
     };
     submit([budget](const Document& document, const planners::Progress& progress) {
         constexpr double kAtMost = 1;  // seconds
-        return computePlan(document, "dtr:eqclass", budget, kAtMost, progress);
+        return computePlan(document, planners::defaultPlanner().name, budget, kAtMost, progress);
     });
     if (budget > hopeless_)
         submit([budget](const Document& document, const planners::Progress& progress) {
@@ -87,8 +92,9 @@ void Workspace::tryQuickly(core::Bytes budget) {
 // those in between; where there is none, there is none below either.
 void Workspace::climbLadder() {
     if (!document_->plannable || following_ || std::exchange(climbed_, true)) return;
-    for (const char* planner : {"chen-sqrt", "chen-recursive", "echo"})
-        ladder_.submit([this, planner, document = document_](
+    for (const planners::PlannerInfo& info : planners::plannerList()) {
+        if (!info.budgetFree || info.baseline) continue;
+        ladder_.submit([this, planner = info.name, document = document_](
                            const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
             planners::Progress progress;
             progress.cancelled = cancelled;
@@ -97,6 +103,7 @@ void Workspace::climbLadder() {
                 if (plan) keepTry(*plan);
             };
         });
+    }
     const double floor = ratio(document_->floor, document_->peak());
     const auto hopeless = std::make_shared<double>(0);  // of the ladder's thread
     for (const double share : {0.6, 0.3, 0.8, 0.45, 0.9, 0.7, 0.15, 0.2, 0.08, 0.04})
@@ -116,7 +123,7 @@ void Workspace::climbLadder() {
 // Also that there was none.
 void Workspace::keepTry(const PlanPointer& plan) {
     if (!plan->ok()) {
-        if (plan->planner == QLatin1String("highwater") &&
+        if (plan->planner == toQString(planners::ownPlanner().name) &&
             plan->status != planners::PlanStatus::Cancelled)
             hopeless_ = std::max(hopeless_, plan->budget);
         return;

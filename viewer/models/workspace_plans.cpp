@@ -5,16 +5,16 @@
 #include <memory>
 #include <utility>
 
+#include "planners/registry.h"
 #include "viewer/models/workspace.h"
 
 namespace hw::viewer {
 
 namespace {
 
-// Those whose plan takes milliseconds even for thousands of ops.
 bool isQuick(const QString& planner) {
-    return planner == QLatin1String("none") || planner.startsWith(QLatin1String("chen-")) ||
-           planner.startsWith(QLatin1String("dtr:"));
+    const planners::PlannerInfo* info = planners::findPlanner(planner.toStdString());
+    return info != nullptr && info->quick;
 }
 
 }  // namespace
@@ -193,7 +193,7 @@ std::vector<Workspace::Row> Workspace::rows() const {
 std::optional<core::Nanoseconds> Workspace::provenBound(core::Bytes budget) const {
     std::optional<core::Nanoseconds> best;
     const auto consider = [&](const PlanPointer& plan) {
-        const bool proof = plan && plan->lowerBound && plan->planner != QLatin1String("none");
+        const bool proof = plan && plan->lowerBound && !plan->baseline();
         if (proof && plan->budget >= budget && plan->header.implementations.empty())
             best = std::max(best.value_or(core::Nanoseconds(0)), *plan->lowerBound);
     };

@@ -55,8 +55,7 @@ MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, tr("Address map")) {
 
 MapPanel::Request MapPanel::request() const {
     Request made{workspace().document(), workspace().activePlan(), recorded_->isChecked()};
-    if (made.plan && (!made.plan->ok() || made.plan->planner == QLatin1String("none")))
-        made.plan = nullptr;
+    if (!isPlanned(made.plan)) made.plan = nullptr;
     if (made.document && !made.document->plannable) made.recorded = true;
     if (made.recorded) made.plan = nullptr;
     return made;

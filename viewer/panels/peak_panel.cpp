@@ -109,8 +109,7 @@ void PeakPanel::showSets() {
                     liveAt(document->graph, curve, peakWithin(curve, workspace().range())),
                     whole ? tr("recorded peak") : tr("highest in the selected time"));
     const PlanPointer& plan = workspace().activePlan();
-    const bool any = plan && plan->ok() && plan->planner != QLatin1String("none") &&
-                     !plan->curve.moments.empty();
+    const bool any = isPlanned(plan) && !plan->curve.moments.empty();
     if (any)
         planned_->show(
             document, liveAt(document->graph, plan->curve, plan->curve.peakMoment),

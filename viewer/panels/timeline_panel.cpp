@@ -36,7 +36,7 @@ void TimelinePanel::reload() {
 void TimelinePanel::updatePlan() {
     const PlanPointer& plan = workspace().activePlan();
     // The baseline's own curve over itself says nothing.
-    const bool shown = plan && plan->ok() && plan->planner != QLatin1String("none");
+    const bool shown = isPlanned(plan);
     plot_->setPlan(shown ? plan : nullptr);
     if (workspace().document() && budgetShown_)
         plot_->setBudget(workspace().budget());
@@ -55,7 +55,7 @@ std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPoi
     std::vector<Legend::Item> items;
     for (const core::Category category : plot.categories())
         items.push_back({theme().category(category), categoryText(category)});
-    if (plan && plan->ok() && plan->planner != QLatin1String("none") && document)
+    if (isPlanned(plan) && document)
         items.push_back(
             {theme().planLine(),
              TimelinePanel::tr("plan: %1 at %2")

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "planners/registry.h"
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/planner_style.h"
 #include "viewer/plots/theme.h"
@@ -79,7 +80,7 @@ void FrontierPlot::reload() {
     curves_.clear();
     double highest = kLowestPercent;
     QStringList planners = workspace_.document() ? workspace_.selectedPlanners() : QStringList();
-    if (const QString ours = QStringLiteral("highwater"); planners.removeOne(ours))
+    if (const QString ours = toQString(planners::ownPlanner().name); planners.removeOne(ours))
         planners << ours;  // on top
     for (const QString& planner : planners)
         if (Curve curve{planner, workspace_.frontier(planner)}; !curve.points.empty())
@@ -112,7 +113,7 @@ void FrontierPlot::addBound() {
     bound_.clear();
     for (const Curve& curve : curves_)
         for (const PlanPointer& plan : curve.points) {
-            if (!plan->lowerBound || curve.planner == QLatin1String("none")) continue;
+            if (!plan->lowerBound || plan->baseline()) continue;
             if (const auto bound = workspace_.provenBound(plan->budget))
                 bound_[ratio(plan->budget, workspace_.document()->peak()) * 100] =
                     std::max(0.0, ratio(*bound, workspace_.document()->judged.time) - 1) * 100;

@@ -4,22 +4,17 @@
 #include <QPainter>
 #include <QPixmap>
 #include <array>
-#include <map>
 
+#include "planners/registry.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
 
+using planners::PlannerFamily;
+
 constexpr int kSwatchWidth = 38, kSwatchHeight = 12;
 constexpr double kWidth = 1.8, kOurs = 2.8;
-
-enum class Family { Solid, Dashed, Dotted };
-
-struct Look {
-    Family family;
-    std::size_t colour;  // of the palette
-};
 
 // After the palette of Okabe and Ito, in tones for either background.
 QColor paletteColour(std::size_t index) {
@@ -30,46 +25,24 @@ QColor paletteColour(std::size_t index) {
     return QColor(theme().light ? bright[index % bright.size()] : dark[index % dark.size()]);
 }
 
-Look lookOf(const QString& planner) {
-    static const std::map<QString, Look> looks{
-        {QStringLiteral("none"), {Family::Solid, 0}},
-        {QStringLiteral("echo"), {Family::Solid, 3}},
-        {QStringLiteral("mimose"), {Family::Solid, 5}},
-        {QStringLiteral("checkmate"), {Family::Solid, 2}},
-        {QStringLiteral("monet"), {Family::Solid, 6}},
-        {QStringLiteral("chen-sqrt"), {Family::Dashed, 2}},
-        {QStringLiteral("chen-greedy"), {Family::Dashed, 6}},
-        {QStringLiteral("chen-cheap"), {Family::Dashed, 1}},
-        {QStringLiteral("chen-recursive"), {Family::Dashed, 5}},
-        {QStringLiteral("dtr:full"), {Family::Dotted, 2}},
-        {QStringLiteral("dtr:eqclass"), {Family::Dotted, 4}},
-        {QStringLiteral("dtr:local"), {Family::Dotted, 3}},
-        {QStringLiteral("dtr:lru"), {Family::Dotted, 6}},
-        {QStringLiteral("dtr:largest"), {Family::Dotted, 5}},
-        {QStringLiteral("dtr:msps"), {Family::Dotted, 1}},
-        {QStringLiteral("dtr:random"), {Family::Dotted, 0}},
-    };
-    if (const auto found = looks.find(planner); found != looks.end()) return found->second;
-    const Family family = planner.startsWith(QLatin1String("chen-"))  ? Family::Dashed
-                          : planner.startsWith(QLatin1String("dtr:")) ? Family::Dotted
-                                                                      : Family::Solid;
-    return {family, 7};
-}
-
 }  // namespace
 
 PlannerStyle plannerStyle(const QString& planner) {
-    const bool ours = planner == QLatin1String("highwater");
-    const Look look = lookOf(planner);
-    const QColor colour = ours ? theme().accent : paletteColour(look.colour);
+    // A plan's file may name a planner of another program.
+    static const planners::PlannerInfo unknown;
+    const planners::PlannerInfo* known = planners::findPlanner(planner.toStdString());
+    const planners::PlannerInfo& info = known != nullptr ? *known : unknown;
+    const bool ours = info.family == PlannerFamily::Own;
+    const QColor colour =
+        ours ? theme().accent : paletteColour(static_cast<std::size_t>(info.colour));
     QPen pen(colour, ours ? kOurs : kWidth);
     auto shape = ours ? QCPScatterStyle::ssDisc : QCPScatterStyle::ssDiamond;
     double size = ours ? 7 : 8;
-    if (look.family == Family::Dashed) {
+    if (info.family == PlannerFamily::Chen) {
         pen.setDashPattern({5, 2.5});
         shape = QCPScatterStyle::ssSquare;
         size = 6;
-    } else if (look.family == Family::Dotted) {
+    } else if (info.family == PlannerFamily::Dtr) {
         pen.setDashPattern({0.1, 2.2});
         pen.setCapStyle(Qt::RoundCap);
         pen.setWidthF(2.2);

@@ -36,7 +36,7 @@ TracePlot::TracePlot(QWidget* parent) : PlanePlot(kTop, kClosest, parent) {
 void TracePlot::show(const DocumentPointer& document, const PlanPointer& plan) {
     const bool another = document != document_;
     document_ = document && !document->curve.moments.empty() ? document : nullptr;
-    plan_ = plan && plan->ok() && plan->planner != QLatin1String("none") ? plan : nullptr;
+    plan_ = isPlanned(plan) ? plan : nullptr;
     if (!document_)
         trace_ = {};
     else if (plan_)

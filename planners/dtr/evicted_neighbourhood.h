@@ -19,10 +19,10 @@ struct Region {
     std::int64_t tensors = 0;       // that join the interior to others: the accesses of a walk
 };
 
-class EvictedWalk {
+class EvictedNeighbourhood {
 public:
     /// Storages start as evicted: those that are not computed yet count so.
-    explicit EvictedWalk(DtrState& state);
+    explicit EvictedNeighbourhood(DtrState& state);
 
     void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
@@ -34,7 +34,7 @@ public:
     bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
 
     /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to
-    /// another counts as an access, for each base anew. Many bases cost little more than one: up to
+    /// another counts as an access, once for each base. Many bases cost little more than one: up to
     /// 64 walk together.
     void rebuild(std::span<const core::StorageIndex> bases, Direction direction,
                  std::vector<Region>& regions);
