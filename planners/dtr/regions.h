@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planners/dtr/evicted_neighbourhood.h"
+#include "planners/dtr/evicted_neighborhood.h"
 #include "planners/dtr/heuristics.h"
 
 namespace hw::planners {
@@ -44,7 +44,7 @@ private:
 
     DtrHeuristic kind_;
     bool cache_;
-    EvictedNeighbourhood walk_;
+    EvictedNeighborhood walk_;
     std::vector<Region> regions_[2];      // [direction][storage]
     std::vector<std::int64_t> exact_[2];  // [direction][storage]: the epoch in which it is exact
     std::int64_t epoch_[2] = {1, 1};

@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "planners/dtr/evicted_neighbourhood.h"
+#include "planners/dtr/evicted_neighborhood.h"
 #include "planners/dtr/score.h"
 
 namespace hw::planners {
@@ -60,12 +60,12 @@ std::set<StorageIndex> membersOf(const StorageSet& set) {
 }
 
 // Joint walks must give what single ones give, accesses too; links backwards make cycles.
-TEST(EvictedNeighbourhood, TogetherIsOneByOne) {
+TEST(EvictedNeighborhood, TogetherIsOneByOne) {
     std::mt19937 random(2);
     constexpr int kStorages = 400;
     for (int round = 0; round < 60; ++round) {
         DtrState state(kStorages);
-        EvictedNeighbourhood walk(state);
+        EvictedNeighborhood walk(state);
         std::vector<StorageIndex> bases;
         for (StorageIndex s = 0; s < kStorages; ++s) {
             state.storages[s].compute = static_cast<std::int64_t>(random() % 1000);

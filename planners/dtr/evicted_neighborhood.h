@@ -19,10 +19,10 @@ struct Region {
     std::int64_t tensors = 0;       // that join the interior to others: the accesses of a walk
 };
 
-class EvictedNeighbourhood {
+class EvictedNeighborhood {
 public:
     /// Storages start as evicted: those that are not computed yet count so.
-    explicit EvictedNeighbourhood(DtrState& state);
+    explicit EvictedNeighborhood(DtrState& state);
 
     void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/dtr/evicted_neighbourhood.h"
+#include "planners/dtr/evicted_neighborhood.h"
 
 #include <array>
 #include <bit>
@@ -20,7 +20,7 @@ void forEachBit(std::uint64_t bits, Visit visit) {
 
 }  // namespace
 
-EvictedNeighbourhood::EvictedNeighbourhood(DtrState& state)
+EvictedNeighborhood::EvictedNeighborhood(DtrState& state)
     : state_(state),
       resident_(state.storages.size()),
       evicted_(state.storages.size(), true),
@@ -32,7 +32,7 @@ EvictedNeighbourhood::EvictedNeighbourhood(DtrState& state)
       spread_(state.storages.size(), 0),
       border_(state.storages.size(), 0) {}
 
-void EvictedNeighbourhood::rebuild(std::span<const StorageIndex> bases, Direction direction,
+void EvictedNeighborhood::rebuild(std::span<const StorageIndex> bases, Direction direction,
                                    std::vector<Region>& regions) {
     constexpr std::size_t kWorthwhile = 3;
     for (; bases.size() >= kWorthwhile; bases = bases.subspan(std::min(bases.size(), kTogether)))
@@ -41,7 +41,7 @@ void EvictedNeighbourhood::rebuild(std::span<const StorageIndex> bases, Directio
 }
 
 // Breadth first, 64 storages at a time.
-void EvictedNeighbourhood::rebuildOne(StorageIndex base, Direction direction, Region& region) {
+void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Region& region) {
     std::int64_t compute = -state_.storages[base].compute, tensors = 0;
     const LinkTable& joinedBy = links(direction);
     std::size_t end = 0;
@@ -68,7 +68,7 @@ void EvictedNeighbourhood::rebuildOne(StorageIndex base, Direction direction, Re
 
 // All walks at once: a storage passes on the set of walks that reached it. Taken in captured order,
 // nearly every storage is passed once.
-void EvictedNeighbourhood::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
+void EvictedNeighborhood::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
                                            std::vector<Region>& regions) {
     const LinkTable& joinedBy = links(direction);
     for (std::size_t k = 0; k < bases.size(); ++k) {
@@ -110,7 +110,7 @@ void EvictedNeighbourhood::rebuildTogether(std::span<const StorageIndex> bases, 
     }
 }
 
-void EvictedNeighbourhood::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
+void EvictedNeighborhood::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
     for (const StorageSet::Word& word : joined) {
         const std::int32_t index = word.index;
         const std::uint64_t border = word.bits & resident_[index];
@@ -130,7 +130,7 @@ void EvictedNeighbourhood::spread(std::span<const StorageSet::Word> joined, std:
 }
 
 // Passes on until nothing new is reached. Views of older storages lead backwards: then once more.
-void EvictedNeighbourhood::settle(Direction direction) {
+void EvictedNeighborhood::settle(Direction direction) {
     while (!pending_.untouched()) {
         const auto [first, last] = pending_.takeRange();
         if (direction == Descendants)
@@ -142,7 +142,7 @@ void EvictedNeighbourhood::settle(Direction direction) {
     }
 }
 
-void EvictedNeighbourhood::settleWord(std::int32_t index, Direction direction) {
+void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
     while (pending_[index] != 0) {
         const int bit = direction == Descendants ? std::countr_zero(pending_[index])
                                                  : 63 - std::countl_zero(pending_[index]);
@@ -157,7 +157,7 @@ void EvictedNeighbourhood::settleWord(std::int32_t index, Direction direction) {
 // Calls add(s) for every member and, after each run of members that the same walks reached,
 // ended(walks, the run). Runs lie within one word; words come in increasing order. Empties both.
 template <typename Add, typename Ended>
-void EvictedNeighbourhood::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf,
+void EvictedNeighborhood::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf,
                                    Add add, Ended ended) {
     members.drain([&](std::int32_t index, std::uint64_t bits) {
         StorageSet::Word run{index, 0};
