@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the planner `highwater` has come by: retention matrices to go on from, and schedules that
+// What the planner `highwater` has found: retention matrices to go on from, and schedules that
 // fit.
 #pragma once
 

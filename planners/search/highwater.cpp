@@ -198,15 +198,15 @@ private:
         candidates_.offer(std::move(found.plans));
     }
 
-    /// What one thread of a round comes by.
+    /// What one thread of a round finds.
     struct Found {
         std::vector<Candidate> plans;
         std::vector<RetentionMatrix>
             snapshots;  // of the annealing on its way, within the budget or not
     };
 
-    // One piece of work on every thread, each with a judge of its own that begins with one of the
-    // best so far: deterministic as long as the pieces are.
+    // One task on every thread, each with a judge of its own that begins with one of the
+    // best so far: deterministic as long as the tasks are.
     template <class Work>
     void round(Work work) {
         if (stopped() || solved()) return;
@@ -284,7 +284,7 @@ private:
         note(annealing, found);
     }
 
-    // Takes what the annealing came by as a plan, and the judge to it.
+    // Takes what the annealing found as a plan, and the judge to it.
     static void note(Annealing& annealing, Found& found) {
         StageJudge& judge = annealing.judge();
         if (!annealing.best().empty()) judge.load(annealing.best());

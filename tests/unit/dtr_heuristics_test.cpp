@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "planners/dtr/evicted_walk.h"
+#include "planners/dtr/evicted_neighborhood.h"
 #include "planners/dtr/score.h"
 
 namespace hw::planners {

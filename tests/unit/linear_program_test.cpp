@@ -134,12 +134,12 @@ TEST_F(LinearProgramTest, BranchAndBoundIsCancelled) {
     EXPECT_EQ(asked, 6) << "not left at once";
 }
 
-// The planners' own programs, on a network of some thousand ops.
+// The planners' own programs, on a network of some hundred ops.
 class LargePrograms : public LinearProgramTest {
 protected:
     static TrainingGraph makeGraph() {
         bench::LstmNetwork network;
-        network.steps = 40, network.layers = 2, network.units = 64, network.classes = 50;
+        network.steps = 12, network.layers = 2, network.units = 64, network.classes = 50;
         return generate(network);
     }
     /// Answers true from the n-th question on.
