@@ -33,7 +33,7 @@ EvictedNeighborhood::EvictedNeighborhood(DtrState& state)
       border_(state.storages.size(), 0) {}
 
 void EvictedNeighborhood::rebuild(std::span<const StorageIndex> bases, Direction direction,
-                                   std::vector<Region>& regions) {
+                                  std::vector<Region>& regions) {
     constexpr std::size_t kWorthwhile = 3;
     for (; bases.size() >= kWorthwhile; bases = bases.subspan(std::min(bases.size(), kTogether)))
         rebuildTogether(bases.first(std::min(bases.size(), kTogether)), direction, regions);
@@ -69,7 +69,7 @@ void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Reg
 // All walks at once: a storage passes on the set of walks that reached it. Taken in captured order,
 // nearly every storage is passed once.
 void EvictedNeighborhood::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
-                                           std::vector<Region>& regions) {
+                                          std::vector<Region>& regions) {
     const LinkTable& joinedBy = links(direction);
     for (std::size_t k = 0; k < bases.size(); ++k) {
         Region& region = regions[bases[k]];
@@ -158,7 +158,7 @@ void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
 // ended(walks, the run). Runs lie within one word; words come in increasing order. Empties both.
 template <typename Add, typename Ended>
 void EvictedNeighborhood::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf,
-                                   Add add, Ended ended) {
+                                  Add add, Ended ended) {
     members.drain([&](std::int32_t index, std::uint64_t bits) {
         StorageSet::Word run{index, 0};
         std::uint64_t walks = 0;

@@ -65,7 +65,7 @@ TEST(EvictedNeighborhood, TogetherIsOneByOne) {
     constexpr int kStorages = 400;
     for (int round = 0; round < 60; ++round) {
         DtrState state(kStorages);
-        EvictedNeighborhood walk(state);
+        EvictedNeighborhood neighborhood(state);
         std::vector<StorageIndex> bases;
         for (StorageIndex s = 0; s < kStorages; ++s) {
             state.storages[s].compute = static_cast<std::int64_t>(random() % 1000);
@@ -75,15 +75,16 @@ TEST(EvictedNeighborhood, TogetherIsOneByOne) {
                 if (random() % 20 == 0) state.link(s, input);
             }
             if (random() % 4 != 0) continue;
-            walk.nowResident(s);
+            neighborhood.nowResident(s);
             bases.push_back(s);
         }
         for (const Direction direction : {Descendants, Ancestors}) {
             std::vector<Region> single(kStorages), joint(kStorages);
             state.accesses = 0;
-            for (const StorageIndex base : bases) walk.rebuild({&base, 1}, direction, single);
+            for (const StorageIndex base : bases)
+                neighborhood.rebuild({&base, 1}, direction, single);
             const std::int64_t accesses = std::exchange(state.accesses, 0);
-            walk.rebuild(bases, direction, joint);
+            neighborhood.rebuild(bases, direction, joint);
             EXPECT_EQ(state.accesses, accesses);
             for (const StorageIndex base : bases) {
                 EXPECT_EQ(membersOf(joint[base].interior), membersOf(single[base].interior));
