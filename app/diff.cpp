@@ -92,7 +92,7 @@ Result<Json> diffSessions(const Arguments& arguments) {
 std::set<OpIndex> recomputed(const Plan& plan) {
     std::set<OpIndex> ops;
     for (const Action& action : plan.schedule)
-        if (action.kind == ActionKind::Recompute) ops.insert(action.target);
+        if (action.recomputes()) ops.insert(action.target);
     return ops;
 }
 

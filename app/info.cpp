@@ -5,11 +5,11 @@
 
 #include "app/cli.h"
 #include "core/import/import.h"
-#include "core/memory/caching_allocator.h"
 #include "core/memory/evaluate.h"
 #include "core/session/database.h"
 #include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
+#include "core/session/replay_events.h"
 
 namespace hw::app {
 namespace {
@@ -30,7 +30,7 @@ std::map<std::string, Bytes> categoriesAtPeak(const LoadedStep& step) {
         const Storage& storage = step.graph.storages[s];
         bytes[std::string(categoryName(storage.category))] += storage.bytes;
     }
-    if (schedule[at].kind == ActionKind::Compute)
+    if (schedule[at].runsOp())
         if (const Bytes workspace = step.graph.ops[schedule[at].target].workspace;
             workspace > Bytes(0))
             bytes["workspace"] += workspace;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What DTR keeps while it trains a linear network: residencies by step, as in the memory traces of
+// What DTR keeps while it trains a linear network: lifetimes by step, as in the memory traces of
 // the paper (ICLR 2021, appendix).
 // usage: bench_dtr_trace [CSV [LAYERS]]
 #include <cmath>
@@ -36,7 +36,7 @@ std::int64_t budgetOf(const Panel& panel, int layers) {
 void write(std::FILE* csv, const Panel& panel, std::int64_t budget,
            const core::TrainingGraph& graph, const planners::ScheduleTrace& trace) {
     const auto layers = static_cast<core::StorageIndex>(graph.storages.size() / 2);
-    for (const planners::Residency& stretch : trace.residencies) {
+    for (const planners::Lifetime& stretch : trace.lifetimes) {
         const bool gradient = stretch.storage >= layers;
         std::fprintf(csv, "%s,%lld,%s,%d,%lld,%lld,%d\n", panel.name,
                      static_cast<long long>(budget), gradient ? "gradient" : "activation",
@@ -68,12 +68,12 @@ int main(int argc, char** argv) {
         const auto proposal = planners::DtrRuntime(graph, request, {}, settings).run();
         const auto trace = planners::traceOf(graph, proposal.schedule);
         long long again = 0;
-        for (const planners::Residency& stretch : trace.residencies) again += stretch.recomputed;
+        for (const planners::Lifetime& stretch : trace.lifetimes) again += stretch.recomputed;
         std::printf("%-10s %5lld %-11s %7zu %10lld %12zu %14lld\n", panel.name,
                     static_cast<long long>(request.budget.count()),
                     std::string(planners::planStatusName(proposal.status)).c_str(),
                     trace.steps.size(), static_cast<long long>(trace.steps.size()) - 2LL * layers,
-                    trace.residencies.size(), again);
+                    trace.lifetimes.size(), again);
         if (csv != nullptr) write(csv, panel, request.budget.count(), graph, trace);
     }
     if (csv != nullptr) std::fclose(csv);

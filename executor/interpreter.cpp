@@ -41,7 +41,7 @@ Status Interpreter::State::prepare() {
         else
             notes.push_back("generator " + std::to_string(recorded.id) + " was recorded on " +
                             recorded.device + ": it starts from the default seed here");
-    arrivals = constantArrivals(graph);
+    constants = core::capturedOrder(graph).constants;
     return {};
 }
 
@@ -51,7 +51,7 @@ Status Interpreter::State::reset(const core::Schedule& schedule) {
     storages.assign(graph.storages.size(), {});
     runAgain.assign(graph.ops.size(), false);
     for (const Action& action : schedule)
-        if (action.kind == ActionKind::Recompute) runAgain[action.target] = true;
+        if (action.recomputes()) runAgain[action.target] = true;
     savedGenerators.assign(graph.ops.size(), {});
     std::size_t g = 0;
     for (auto& [id, generator] : generators) {
@@ -60,9 +60,9 @@ Status Interpreter::State::reset(const core::Schedule& schedule) {
         if (Status ok = torch::setState(generator, state); !ok) return ok;
         ++g;
     }
-    arrived = 0;
+    constantsPlaced = 0;
     fixedDone = 0;
-    arrivalTime = {};
+    constantsTime = {};
     result.times.resize(graph.ops.size());
     result.again.resize(graph.ops.size());
     if (options.profile) {
@@ -92,7 +92,7 @@ Status Interpreter::State::perform(std::size_t at, const Action& action) {
     if (Status ok = runOp(at, action); !ok) return ok;
     if (action.kind == ActionKind::Compute && !graph.ops[action.target].viewOnly()) {
         ++fixedDone;
-        return arrive();
+        return placeConstants();
     }
     return {};
 }
@@ -110,12 +110,12 @@ core::Result<RunResult> Interpreter::State::run(
     const std::function<void(const FinalState&)>& atEnd) {
     options = wanted;
     if (Status ok = reset(schedule); !ok) return ok.error();
-    Status ok = arrive();
-    arrivalTime = {};
+    Status ok = placeConstants();
+    constantsTime = {};
     const auto begin = Clock::now();
     for (std::size_t i = 0; ok && i < schedule.size(); ++i) ok = perform(i, schedule[i]);
     torch::synchronize();
-    result.time = since(begin) - arrivalTime;
+    result.time = since(begin) - constantsTime;
     result.peak = tracker.peak();
     result.arenaTop = tracker.arenaTop();
     result.fallbacks = tracker.fallbacks();

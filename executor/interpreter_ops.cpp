@@ -91,16 +91,11 @@ Status Interpreter::State::checkSizes(OpIndex index) const {
 // recomputation the wanted ones that are not there already.
 Status Interpreter::State::adopt(OpIndex index, const Action& action) {
     const core::Op& op = graph.ops[index];
-    const auto wanted = [&](std::size_t j) {
-        return action.kind == ActionKind::Compute ||
-               std::find(action.outputs.begin(), action.outputs.end(),
-                         static_cast<std::int32_t>(j)) != action.outputs.end();
-    };
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
         const TensorIndex t = op.outputs[j].tensor;
         const StorageIndex s = graph.storageOf(t);
         if (op.outputs[j].makesStorage) {
-            if (resident(s) || !wanted(j)) continue;
+            if (resident(s) || !action.wants(j)) continue;
             for (const core::Use& use : op.inputs)
                 if (resident(graph.storageOf(use.tensor)) &&
                     storages[graph.storageOf(use.tensor)].is_alias_of(outputs[j].storage()))
@@ -108,10 +103,10 @@ Status Interpreter::State::adopt(OpIndex index, const Action& action) {
                                         "returned a view where the capture saw a new storage");
             storages[s] = outputs[j].storage();
             tensors[t] = outputs[j];
-        } else if (resident(s) && wanted(j)) {
+        } else if (resident(s) && action.wants(j)) {
             if (storages[s].is_alias_of(outputs[j].storage())) {
                 tensors[t] = outputs[j];
-            } else if (action.kind == ActionKind::Compute) {
+            } else if (!action.recomputes()) {
                 return disagreement(index, "returned a new storage where the capture saw a view");
             } else {  // a view of a duplicate: the resident sibling has the same bytes
                 tensors[t] =
@@ -163,7 +158,7 @@ void Interpreter::State::profile(OpIndex index, const OpSignature& signature, By
 Status Interpreter::State::runOp(std::size_t at, const Action& action) {
     const OpIndex index = action.target;
     const CallableOp& op = ops[index];
-    const bool again = action.kind == ActionKind::Recompute;
+    const bool again = action.recomputes();
     if (op.skipped) return {};
     if (op.fromRecord) {
         for (const core::OpOutput& output : graph.ops[index].outputs) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/captured_order.h"
 #include "executor/arguments.h"
 #include "executor/codec.h"
 #include "executor/interpreter.h"
@@ -17,7 +18,6 @@ namespace hw::executor {
 
 using core::Action;
 using core::ActionKind;
-using core::Arrival;
 using core::Bytes;
 using core::Error;
 using core::ErrorCode;
@@ -48,7 +48,7 @@ struct Interpreter::State {
                                 const std::function<void(const FinalState&)>& atEnd);
 
     Status reset(const core::Schedule& schedule);
-    Status arrive();
+    Status placeConstants();
     void fill(StorageIndex s, std::span<std::byte> bytes);
     Status perform(std::size_t at, const Action& action);
     Status runOp(std::size_t at, const Action& action);
@@ -76,7 +76,7 @@ struct Interpreter::State {
     std::vector<std::string> notes;
     Generators generators;
     std::vector<CallableOp> ops;
-    std::vector<Arrival> arrivals;
+    std::vector<core::ConstantStart> constants;
     std::vector<std::string> labels;                             // of ops, in messages
     std::map<std::int64_t, std::vector<std::byte>> firstStates;  // of generators
 
@@ -88,9 +88,9 @@ struct Interpreter::State {
     std::map<StorageIndex, EncodedForm> encoded;
     std::vector<bool> runAgain;  // ops that the schedule recomputes: their generators are kept
     std::vector<std::vector<std::vector<std::byte>>> savedGenerators;  // [op][generator]
-    std::size_t arrived = 0;
+    std::size_t constantsPlaced = 0;
     std::int32_t fixedDone = 0;
-    Nanoseconds arrivalTime;
+    Nanoseconds constantsTime;
     Nanoseconds kernelTime;  // of the last op
     c10::Stack stack;
     std::vector<at::Tensor> outputs;

@@ -59,11 +59,13 @@ Error Interpreter::State::codecFailed(StorageIndex s, const Error& error) const 
 }
 
 // Constants come into being where they did in the capture, with their first contents.
-Status Interpreter::State::arrive() {
+Status Interpreter::State::placeConstants() {
     const auto begin = Clock::now();
     static const std::vector<ArenaSlot> noSlots;
-    for (; arrived < arrivals.size() && arrivals[arrived].fixedOpsBefore <= fixedDone; ++arrived) {
-        const StorageIndex s = arrivals[arrived].storage;
+    for (; constantsPlaced < constants.size() &&
+           constants[constantsPlaced].fixedOpsBefore <= fixedDone;
+         ++constantsPlaced) {
+        const StorageIndex s = constants[constantsPlaced].storage;
         const std::string name = "constant " + std::to_string(s);
         std::vector<ArenaSlot> slot;
         if (options.arena)
@@ -83,7 +85,7 @@ Status Interpreter::State::arrive() {
             if (Status ok = defineFromRecord(t); !ok) return ok;
         }
     }
-    arrivalTime += since(begin);
+    constantsTime += since(begin);
     return {};
 }
 

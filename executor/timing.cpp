@@ -15,7 +15,7 @@ using core::Status;
 std::vector<OpFigures> changedOps(const core::Plan& plan, const core::TrainingGraph& graph) {
     std::map<OpIndex, OpFigures> changed;
     for (const core::Action& action : plan.schedule)
-        if (action.kind == core::ActionKind::Recompute) ++changed[action.target].recomputed;
+        if (action.recomputes()) ++changed[action.target].recomputed;
     for (const auto& [op, name] : plan.implementations) changed[op].implementation = name;
     std::vector<OpFigures> rows;
     for (auto& [op, row] : changed) {

@@ -8,8 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/export/checkpoint_regions.h"
+#include "core/base/csv.h"
 #include "core/memory/evaluate.h"
+#include "core/memory/held_by_plan.h"
 
 namespace hw::core {
 namespace {
@@ -76,7 +77,7 @@ std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& sc
     };
     std::vector<std::int64_t> again(graph.ops.size(), 0);
     for (const Action& action : schedule)
-        if (action.kind == ActionKind::Recompute) ++again[action.target];
+        if (action.recomputes()) ++again[action.target];
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
         const Op& op = graph.ops[i];
         if (op.phase != Phase::Forward) continue;
@@ -96,8 +97,8 @@ std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& sc
     return plans;
 }
 
-std::string layerListCsv(const TrainingGraph& graph, const Plan& plan) {
-    const auto chosen = chooseCheckpoints(graph, plan.schedule);
+std::string layerListCsv(const TrainingGraph& graph, const Plan& plan,
+                         const std::optional<CheckpointChoice>& chosen) {
     std::string text =
         "layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,"
         "checkpoint\n";
@@ -107,17 +108,19 @@ std::string layerListCsv(const TrainingGraph& graph, const Plan& plan) {
                                                   [&](const CheckpointRegion& of) {
                                                       return of.layer == row.layer;
                                                   });
-        text += layer.path + "," + layer.type + "," + std::to_string(row.forwardOps) + "," +
-                std::to_string(row.recomputedOps) + "," +
-                std::to_string(row.recomputeTime.count()) + "," +
+        appendCsv(text, layer.path);
+        text += ',';
+        appendCsv(text, layer.type);
+        text += "," + std::to_string(row.forwardOps) + "," + std::to_string(row.recomputedOps) +
+                "," + std::to_string(row.recomputeTime.count()) + "," +
                 std::to_string(row.retained.count()) + "," + std::to_string(row.dropped.count()) +
                 (region ? ",1\n" : ",0\n");
     }
     return text;
 }
 
-Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan) {
-    const auto chosen = chooseCheckpoints(graph, plan.schedule);
+Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan,
+                                const std::optional<CheckpointChoice>& chosen) {
     if (!chosen)
         return badInput(
             "no checkpoint of a layer would lower the peak as this plan does",

@@ -2,11 +2,13 @@
 // A plan in the words of PyTorch: which layers to checkpoint, and which of their results to keep.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "core/graph/training_graph.h"
+#include "core/plan/checkpoints.h"
 #include "core/plan/plan.h"
 
 namespace hw::core {
@@ -23,8 +25,9 @@ struct LayerPlan {
 std::vector<LayerPlan> layerPlans(const TrainingGraph& graph, const Schedule& schedule);
 
 /// CSV: layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,checkpoint
-/// (1: chooseCheckpoints() wraps it).
-std::string layerListCsv(const TrainingGraph& graph, const Plan& plan);
+/// (1: `chosen` wraps it).
+std::string layerListCsv(const TrainingGraph& graph, const Plan& plan,
+                         const std::optional<CheckpointChoice>& chosen);
 
 struct TorchPolicy {
     std::string text;
@@ -34,9 +37,10 @@ struct TorchPolicy {
     Nanoseconds baselineTime;
 };
 
-/// A Python module for torch 2.5 and later: `apply(model)` wraps the regions of chooseCheckpoints()
-/// in torch.utils.checkpoint with a selective policy, by op name and call number within the region.
-/// Errors: BadInput when no checkpoint of a layer would lower the peak.
-Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan);
+/// A Python module for torch 2.5 and later: `apply(model)` wraps the chosen regions in
+/// torch.utils.checkpoint with a selective policy, by op name and call number within the region.
+/// Errors: BadInput when nothing was chosen: no checkpoint of a layer would lower the peak.
+Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan,
+                                const std::optional<CheckpointChoice>& chosen);
 
 }  // namespace hw::core

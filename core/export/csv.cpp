@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 
+#include "core/base/csv.h"
 #include "core/export/output_file.h"
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
@@ -15,16 +16,6 @@ namespace {
 
 constexpr const char* kMemoryEvents = "memory_events";
 constexpr const char* kSeriesSamples = "series_samples";
-
-void appendQuoted(std::string& line, const std::string& text) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) {
-        line += text;
-        return;
-    }
-    line += '"';
-    for (const char c : text) line.append(c == '"' ? 2 : 1, c);
-    line += '"';
-}
 
 void appendHex(std::string& line, std::span<const std::byte> bytes) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -40,7 +31,7 @@ void writeTable(Database& database, const std::string& table, OutputFile& out) {
     Statement columns(database, "SELECT name, type FROM pragma_table_info(?)");
     for (columns.bind(1, table); columns.step();) {
         if (!blobs.empty()) line += ',';
-        appendQuoted(line, columns.text(0));
+        appendCsv(line, columns.text(0));
         blobs.push_back(columns.text(1) == "BLOB");
     }
     out.write(line + "\n");
@@ -50,7 +41,7 @@ void writeTable(Database& database, const std::string& table, OutputFile& out) {
         for (std::size_t c = 0; c < blobs.size(); ++c) {
             const int column = static_cast<int>(c);
             if (c > 0) line += ',';
-            blobs[c] ? appendHex(line, rows.blob(column)) : appendQuoted(line, rows.text(column));
+            blobs[c] ? appendHex(line, rows.blob(column)) : appendCsv(line, rows.text(column));
         }
         line += '\n';
         out.write(line);
@@ -70,7 +61,7 @@ void writeMemoryEvents(Database& database, OutputFile& out) {
                          line = std::to_string(id++);
                          append(event.seq), append(event.device), append(event.timeNs);
                          line += ',';
-                         appendQuoted(line, event.kind);
+                         appendCsv(line, event.kind);
                          append(event.address), append(event.bytes.count());
                          append(event.allocated), append(event.reserved), append(event.op);
                          line += '\n';

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "core/base/csv.h"
 #include "core/base/file.h"
 #include "core/import/checked.h"
 #include "core/import/text_source.h"
@@ -151,13 +152,6 @@ Status writeProblem(const AllocationProblem& problem, Session& session) {
     return session.commit();
 }
 
-std::string quoted(const std::string& field) {
-    if (field.find_first_of(",\"") == std::string::npos) return field;
-    std::string text = "\"";
-    for (const char c : field) text += c == '"' ? std::string("\"\"") : std::string(1, c);
-    return text + '"';
-}
-
 }  // namespace
 
 Result<std::vector<std::string>> splitCsvLine(const std::string& line) {
@@ -217,11 +211,10 @@ Status importAllocationCsv(const std::string& path, Session& session) {
 Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,
                       const std::vector<Bytes>& offsets) {
     std::string text = "id,offset\n";
-    for (std::size_t i = 0; i < ids.size(); ++i)
-        text.append(quoted(ids[i]))
-            .append(",")
-            .append(std::to_string(offsets[i].count()))
-            .append("\n");
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        appendCsv(text, ids[i]);
+        text += "," + std::to_string(offsets[i].count()) + "\n";
+    }
     return writeFileAtomically(path, text);
 }
 

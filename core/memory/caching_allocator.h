@@ -12,13 +12,11 @@
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 #include <vector>
 
 #include "core/base/units.h"
 #include "core/memory/layout.h"
-#include "core/session/session.h"
 
 namespace hw::core {
 
@@ -76,9 +74,5 @@ private:
 /// Replays blocks with lifetimes (at one time releases come first, then allocations in order).
 CachingAllocatorStats replayBlocks(const std::vector<Block>& blocks,
                                    std::optional<Bytes> capacity = std::nullopt);
-
-/// Replays "alloc" and "free" or "free_completed" events by address; others, releases of unknown
-/// addresses and events of other devices are passed over.
-CachingAllocatorStats replayEvents(std::span<const MemoryEventRow> events, std::int64_t device);
 
 }  // namespace hw::core

@@ -32,7 +32,7 @@ struct MemoryPoint {
 
 /// Replays `schedule` by the accounting rules: captured order of first computations (views may come
 /// later), versions of inputs, duplicates of recomputed outputs charged while the op runs,
-/// constants arriving at their place, final tensors resident and defined at the end. Never throws;
+/// constants at their place, final tensors resident and defined at the end. Never throws;
 /// an impossible schedule comes back with valid == false.
 Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule);
 

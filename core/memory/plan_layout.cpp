@@ -46,7 +46,7 @@ std::string describe(const ScheduleBlocks& made, std::size_t block, const Traini
     const Action& action =
         schedule[static_cast<std::size_t>(after - made.firstOfAction.begin()) - 1];
     const std::string target = std::to_string(action.target);
-    if (action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute)
+    if (action.runsOp())
         return text + " (op " + target + ", " + graph.ops[action.target].name + ")";
     return text + " (storage " + target + ")";
 }

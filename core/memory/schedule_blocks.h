@@ -2,6 +2,7 @@
 // From a schedule to blocks: every allocation with its size and lifetime.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,14 +14,11 @@
 
 namespace hw::core {
 
-/// The place of a constant in a schedule: after so many first computations of ops that keep the
-/// captured order (all but those that make views only).
-struct Arrival {
-    std::int32_t fixedOpsBefore = 0;
-    StorageIndex storage = kNone;
+/// What a block is for.
+struct BlockOwner {
+    StorageIndex storage = kNone;  // kNone: workspace
+    OpIndex op = kNone;            // that made it; kNone: it is a constant's
 };
-/// In the order in which the constants come into being.
-std::vector<Arrival> constantArrivals(const TrainingGraph& graph);
 
 /// Blocks of a schedule. With recorded signatures, each (re)computed op makes the allocations of
 /// its signature; those of results that are resident already, or not wanted, live for the op only
@@ -29,8 +27,12 @@ std::vector<Arrival> constantArrivals(const TrainingGraph& graph);
 /// the encoded form, a decoding the storage.
 struct ScheduleBlocks {
     std::vector<Block> blocks;
+    std::vector<BlockOwner> owners;                 // by block
     std::map<StorageIndex, std::size_t> constants;  // block of each
     std::vector<std::size_t> firstOfAction;         // and one more: the end of the last
+    /// First instant of each action, and one more. At its last one, before the next action's first,
+    /// there is what the action leaves behind.
+    std::vector<std::int64_t> beginOfAction;
     std::vector<std::size_t> placedIn;  // by block: itself, or the block that it was merged into
     std::size_t merged = 0;             // outputs that took the place of an input (inPlace only)
 

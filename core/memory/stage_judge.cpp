@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/graph/captured_order.h"
+
 namespace hw::core {
 namespace {
 
@@ -421,9 +423,7 @@ void StageJudge::load(const Schedule& schedule) {
     StageIndex stage = 0;   // whose ops run now
     bool finished = false;  // its own op is done: frees that follow belong to it
     for (const Action& action : schedule) {
-        const bool runs =
-            action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute;
-        if (runs && finished && !model_->lazy(action.target)) ++stage, finished = false;
+        if (action.runsOp() && finished && !model_->lazy(action.target)) ++stage, finished = false;
         if (action.kind == ActionKind::Free) {
             if (const ItemIndex i = model_->itemOf[action.target]; i != kNone) end(i, stage);
         } else if (action.kind == ActionKind::Compute) {
@@ -469,12 +469,8 @@ public:
           defined_(graph_.ops.size(), false),
           lastRead_(model_.itemCount(), 0) {
         dying_.resize(static_cast<std::size_t>(model_.end) + 1);
-        StageIndex born = 0;  // constants arrive after the op of the stage before
-        for (const Event& event : graph_.events) {
-            if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly())
-                born = model_.stageOf[event.index] + 1;
-            if (event.kind == Event::Kind::Constant) enterDeath(event.index, born);
-        }
+        for (const ConstantStart& start : capturedOrder(graph_).constants)
+            enterDeath(start.storage, start.after == kNone ? 0 : model_.stageOf[start.after] + 1);
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s)
             if (model_.itemOf[s] == kNone && !graph_.storages[s].isConstant())
                 enterDeath(s, model_.stageOf[graph_.storages[s].creator]);

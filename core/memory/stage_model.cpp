@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/graph/captured_order.h"
 #include "core/memory/rebuild.h"
 
 namespace hw::core {
@@ -194,25 +195,21 @@ private:
         const auto stages = static_cast<std::size_t>(model_.end) + 1;
         model_.arriving.assign(stages, Bytes(0));
         std::vector<Bytes> change(stages + 1, Bytes(0));
-        StageIndex lastFixed = kNone;  // a constant arrives after the op of this stage
-        for (const Event& event : graph_.events) {
-            if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly())
-                lastFixed = model_.stageOf[event.index];
-            if (event.kind != Event::Kind::Constant) continue;
-            const Bytes bytes = graph_.storages[event.index].bytes;
-            if (lastFixed != kNone) model_.arriving[lastFixed] += bytes;
-            stay(event.index, lastFixed + 1, change);
+        for (const ConstantStart& start : capturedOrder(graph_).constants) {
+            const StageIndex before = start.after == kNone ? kNone : model_.stageOf[start.after];
+            if (before != kNone) model_.arriving[before] += graph_.storages[start.storage].bytes;
+            hold(start.storage, before + 1, change);
         }
         for (StorageIndex s = 0; s < storageCount(); ++s)
             if (model_.itemOf[s] == kNone && !graph_.storages[s].isConstant())
-                stay(s, model_.stageOf[graph_.storages[s].creator] + 1, change);
+                hold(s, model_.stageOf[graph_.storages[s].creator] + 1, change);
         model_.fixedBytes.assign(stages, Bytes(0));
         Bytes sum;
         for (std::size_t k = 0; k < stages; ++k) model_.fixedBytes[k] = sum += change[k];
     }
 
     // A storage that is no item is there from stage `from` to the last that may read it.
-    void stay(StorageIndex s, StageIndex from, std::vector<Bytes>& change) const {
+    void hold(StorageIndex s, StageIndex from, std::vector<Bytes>& change) const {
         const StageIndex until = std::max(model_.storageNeededUntil[s],
                                           graph_.storages[s].isConstant() ? from : from - 1);
         if (until < from) return;

@@ -5,7 +5,9 @@
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/file.h"
 #include "core/base/json_integer.h"
@@ -19,40 +21,44 @@ constexpr int kPlanVersion = 1;
 constexpr const char* kMenuOption = "menu";
 
 json actionJson(const Action& action) {
-    switch (action.kind) {
-        case ActionKind::Compute:
-            return {"c", action.target};
-        case ActionKind::Recompute:
-            return {"r", action.target, action.outputs};
-        case ActionKind::Free:
-            return {"f", action.target};
-        case ActionKind::Encode:
-            return {"e", action.target, action.codec, action.encodedBytes.count()};
-        case ActionKind::Decode:
-            return {"d", action.target};
+    json item = {std::string(1, traitsOf(action.kind).code), action.target};
+    if (action.kind == ActionKind::Recompute) item.push_back(action.outputs);
+    if (action.kind == ActionKind::Encode) {
+        item.push_back(action.codec);
+        item.push_back(action.encodedBytes.count());
     }
-    return nullptr;
+    return item;
+}
+
+std::optional<ActionKind> kindOf(std::string_view code) {
+    for (const ActionKind kind : {ActionKind::Compute, ActionKind::Recompute, ActionKind::Free,
+                                  ActionKind::Encode, ActionKind::Decode})
+        if (code.size() == 1 && code.front() == traitsOf(kind).code) return kind;
+    return std::nullopt;
+}
+
+std::size_t fieldsOf(ActionKind kind) {
+    if (kind == ActionKind::Recompute) return 3;
+    return kind == ActionKind::Encode ? 4 : 2;
 }
 
 Action parseAction(const json& item) {
-    const auto kind = item.at(0).get<std::string>();
-    const auto target = integerOf<std::int32_t>(item.at(1));
-    if (kind == "c" && item.size() == 2) return Action::compute(target);
-    if (kind == "r" && item.size() == 3) {
-        std::vector<std::int32_t> outputs;
-        for (const json& output : item.at(2)) outputs.push_back(integerOf<std::int32_t>(output));
-        return Action::recompute(target, std::move(outputs));
+    const auto code = item.at(0).get<std::string>();
+    const auto kind = kindOf(code);
+    if (!kind || item.size() != fieldsOf(*kind))
+        throw std::invalid_argument("'" + code + "' with " + std::to_string(item.size()) +
+                                    " fields is no action of this version");
+    Action action;
+    action.kind = *kind;
+    action.target = integerOf<std::int32_t>(item.at(1));
+    if (kind == ActionKind::Recompute)
+        for (const json& output : item.at(2))
+            action.outputs.push_back(integerOf<std::int32_t>(output));
+    if (kind == ActionKind::Encode) {
+        action.codec = item.at(2).get<std::string>();
+        action.encodedBytes = Bytes(integerOf<std::int64_t>(item.at(3)));
     }
-    if (kind == "f" && item.size() == 2) return Action::free(target);
-    if (kind == "e" && item.size() == 4)
-        return {ActionKind::Encode,
-                target,
-                {},
-                item.at(2).get<std::string>(),
-                Bytes(integerOf<std::int64_t>(item.at(3)))};
-    if (kind == "d" && item.size() == 2) return {ActionKind::Decode, target, {}, {}, {}};
-    throw std::invalid_argument("'" + kind + "' with " + std::to_string(item.size()) +
-                                " fields is no action of this version");
+    return action;
 }
 
 json layoutJson(const AddressLayout& layout) {

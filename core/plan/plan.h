@@ -3,10 +3,12 @@
 // promises.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/result.h"
@@ -17,6 +19,21 @@
 namespace hw::core {
 
 enum class ActionKind : std::uint8_t { Compute, Recompute, Free, Encode, Decode };
+
+/// What holds of every action of a kind. How one changes memory is in core/memory/replay.h.
+struct ActionTraits {
+    char code;       // in a plan file
+    bool runsOp;     // its target is an op, otherwise a storage
+    bool takesTime;  // a free takes none
+};
+constexpr ActionTraits traitsOf(ActionKind kind) {
+    constexpr ActionTraits kTraits[] = {{'c', true, true},
+                                        {'r', true, true},
+                                        {'f', false, false},
+                                        {'e', false, true},
+                                        {'d', false, true}};
+    return kTraits[static_cast<std::size_t>(kind)];
+}
 
 struct Action {
     ActionKind kind = ActionKind::Compute;
@@ -30,6 +47,19 @@ struct Action {
         return {ActionKind::Recompute, op, std::move(outputs), {}, {}};
     }
     static Action free(StorageIndex storage) { return {ActionKind::Free, storage, {}, {}, {}}; }
+    static Action encode(StorageIndex storage, std::string codec, Bytes encodedBytes) {
+        return {ActionKind::Encode, storage, {}, std::move(codec), encodedBytes};
+    }
+    static Action decode(StorageIndex storage) { return {ActionKind::Decode, storage, {}, {}, {}}; }
+
+    bool runsOp() const { return traitsOf(kind).runsOp; }
+    bool takesTime() const { return traitsOf(kind).takesTime; }
+    bool recomputes() const { return kind == ActionKind::Recompute; }
+    /// Of an action that runs an op: whether it asks for result `output`.
+    bool wants(std::size_t output) const {
+        return !recomputes() || std::find(outputs.begin(), outputs.end(),
+                                          static_cast<std::int32_t>(output)) != outputs.end();
+    }
 };
 
 using Schedule = std::vector<Action>;

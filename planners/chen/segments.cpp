@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/memory/evaluate.h"
-#include "core/plan/schedule_builder.h"
+#include "core/memory/schedule_builder.h"
 
 namespace hw::planners::chen {
 
@@ -213,11 +213,12 @@ Schedule segmentSchedule(const TrainingGraph& graph, const RebuildInfo& info,
         return focus.crosses(graph.storages[s].creator, forward.lastUse[s]);
     };
     ScheduleBuilder builder(graph, info);
-    builder.setStay([&](StorageIndex s) {
-        using Stay = ScheduleBuilder::Stay;
-        if (forward.lastUse[s] == kNone || !info.rematerializable[s]) return Stay::LastUse;
-        if (crosses(s)) return forward.saved[s] || !keepUnsaved ? Stay::LastUse : Stay::Rebuilds;
-        return focus.holds(graph.storages[s].creator) ? Stay::LastUse : Stay::Passing;
+    builder.setLifetime([&](StorageIndex s) {
+        using Lifetime = ScheduleBuilder::Lifetime;
+        if (forward.lastUse[s] == kNone || !info.rematerializable[s]) return Lifetime::LastUse;
+        if (crosses(s))
+            return forward.saved[s] || !keepUnsaved ? Lifetime::LastUse : Lifetime::Rebuilds;
+        return focus.holds(graph.storages[s].creator) ? Lifetime::LastUse : Lifetime::Passing;
     });
     const auto endingAt = savedByLastUse(forward);
     while (!builder.done()) {

@@ -64,7 +64,7 @@ std::optional<CodecSite> indexSite(const TrainingGraph& graph, StorageIndex s) {
 }
 
 bool touches(const TrainingGraph& graph, const Action& action, StorageIndex s) {
-    if (action.kind != ActionKind::Compute && action.kind != ActionKind::Recompute) return false;
+    if (!action.runsOp()) return false;
     const Op& op = graph.ops[action.target];
     auto on = [&](TensorIndex tensor) { return graph.storageOf(tensor) == s; };
     return std::any_of(op.inputs.begin(), op.inputs.end(),
@@ -136,11 +136,10 @@ Schedule withCodecs(const TrainingGraph& graph, const Schedule& schedule,
         if (!gap) continue;
         // What the last reader frees goes first.
         std::size_t place = gap->after;
-        while (place + 1 < gap->before && schedule[place + 1].kind == ActionKind::Free) ++place;
+        while (place + 1 < gap->before && !schedule[place + 1].takesTime()) ++place;
         if (place + 1 >= gap->before) continue;
-        after[place].push_back(
-            {ActionKind::Encode, site.storage, {}, std::string(site.codec), site.bytes});
-        before[gap->before].push_back({ActionKind::Decode, site.storage, {}, {}, {}});
+        after[place].push_back(Action::encode(site.storage, std::string(site.codec), site.bytes));
+        before[gap->before].push_back(Action::decode(site.storage));
     }
     Schedule result;
     result.reserve(schedule.size() + 2 * sites.size());

@@ -123,8 +123,7 @@ ImplementationChoice fittingAlgorithms(const TrainingGraph& captured, const Menu
     if (!evaluate(judged, schedule, curve).valid) return choice;
     std::vector<Bytes> room(captured.ops.size(), budget);  // for the op's workspace
     for (std::size_t i = 0; i < schedule.size(); ++i) {
-        if (schedule[i].kind != ActionKind::Compute && schedule[i].kind != ActionKind::Recompute)
-            continue;
+        if (!schedule[i].runsOp()) continue;
         const OpIndex op = schedule[i].target;
         room[op] = std::min(room[op], budget - (curve[i].during - judged.ops[op].workspace));
     }

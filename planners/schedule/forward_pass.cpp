@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/plan/schedule_builder.h"
+#include "core/memory/schedule_builder.h"
 #include "planners/schedule/free_early.h"
 
 namespace hw::planners {

@@ -26,10 +26,10 @@ public:
         const auto count = static_cast<std::ptrdiff_t>(schedule_.size());
         for (std::ptrdiff_t i = 0; i < count; ++i) {
             const Action& action = schedule_[i];
-            if (action.kind == ActionKind::Free)
-                free(action.target, i);
-            else
+            if (action.runsOp())
                 execute(action, i);
+            else
+                free(action.target, i);
         }
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(touched_.size()); ++s)
             if (resident_[s] && !graph_.storages[s].aliveAtEnd)
@@ -62,10 +62,7 @@ private:
         for (const Use& use : op.inputs) touch(graph_.storageOf(use.tensor), at);
         for (const Write& write : op.writes) touch(write.storage, at);
         for (std::size_t j = 0; j < op.outputs.size(); ++j) {
-            const bool kept = action.kind == ActionKind::Compute ||
-                              std::find(action.outputs.begin(), action.outputs.end(),
-                                        static_cast<std::int32_t>(j)) != action.outputs.end();
-            if (!kept) continue;
+            if (!action.wants(j)) continue;
             const StorageIndex s = graph_.storageOf(op.outputs[j].tensor);
             touch(s, at);
             if (op.outputs[j].makesStorage) resident_[s] = true;
@@ -88,9 +85,10 @@ private:
 
     const TrainingGraph& graph_;
     Schedule schedule_;
-    std::ptrdiff_t held_;                  // before the first action: none
-    std::vector<std::ptrdiff_t> touched_;  // last action of the present stay that needs the storage
-    std::vector<bool> resident_;           // made by an op; constants stay as they are
+    std::ptrdiff_t held_;  // before the first action: none
+    std::vector<std::ptrdiff_t>
+        touched_;                 // last action of the present lifetime that needs the storage
+    std::vector<bool> resident_;  // made by an op; constants stay as they are
     std::vector<MovedFree> frees_;
     std::vector<std::ptrdiff_t> firstFree_;  // by action: in frees_, of those right after it
     std::vector<bool> moved_;

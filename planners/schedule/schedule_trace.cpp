@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "planners/schedule/schedule_trace.h"
 
-#include <algorithm>
+#include <map>
+
+#include "core/memory/replay.h"
 
 namespace hw::planners {
 
@@ -9,43 +11,50 @@ using namespace hw::core;
 
 namespace {
 
-class Tracer {
+class Tracer : public ReplayListener {
 public:
-    explicit Tracer(const TrainingGraph& graph)
-        : graph_(graph), open_(graph.storages.size(), kNone) {}
+    explicit Tracer(const TrainingGraph& graph) : open_(graph.storages.size(), kNone) {}
 
-    void compute(const Action& action) {
-        const Op& op = graph_.ops[action.target];
-        const bool again = action.kind == ActionKind::Recompute;
-        const auto step = static_cast<std::int64_t>(trace_.steps.size());
-        trace_.steps.push_back({action.target, again, time_});
-        time_ += op.time;
-        for (std::size_t j = 0; j < op.outputs.size(); ++j) {
-            const StorageIndex s = graph_.storageOf(op.outputs[j].tensor);
-            const auto result = static_cast<std::int32_t>(j);
-            const bool wanted = !again || std::find(action.outputs.begin(), action.outputs.end(),
-                                                    result) != action.outputs.end();
-            if (!op.outputs[j].makesStorage || !wanted || open_[s] != kNone) continue;
-            open_[s] = static_cast<std::int32_t>(trace_.residencies.size());
-            trace_.residencies.push_back({s, step, step, again});
-        }
+    void runs(const ReplayState& now, const Action& action) {
+        trace_.steps.push_back({action.target, action.recomputes(), now.begin()});
     }
-
-    void free(StorageIndex s) {
-        if (open_[s] == kNone) return;  // a constant
-        trace_.residencies[open_[s]].end = static_cast<std::int64_t>(trace_.steps.size());
-        open_[s] = kNone;
+    void made(const ReplayState&, const Action& action, StorageIndex s, std::size_t) {
+        if (open_[s] != kNone) return;  // its encoded form is there
+        open_[s] = static_cast<std::int32_t>(trace_.lifetimes.size());
+        trace_.lifetimes.push_back({s, steps() - 1, steps() - 1, action.recomputes()});
+    }
+    void encoded(const ReplayState&, StorageIndex s, const EncodedForm&) {
+        encodedSince_[s] = steps();
+    }
+    void decoded(const ReplayState&, StorageIndex s, const EncodedForm&) { endEncoded(s); }
+    void freed(const ReplayState& now, StorageIndex s) {
+        if (!now.encodedForm(s)) end(s);
+    }
+    void freedEncoded(const ReplayState& now, StorageIndex s, const EncodedForm&) {
+        endEncoded(s);
+        if (!now.resident(s)) end(s);
     }
 
     ScheduleTrace finish() {
-        for (StorageIndex s = 0; s < static_cast<StorageIndex>(open_.size()); ++s) free(s);
+        while (!encodedSince_.empty()) endEncoded(encodedSince_.begin()->first);
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(open_.size()); ++s) end(s);
         return std::move(trace_);
     }
 
 private:
-    const TrainingGraph& graph_;
-    std::vector<std::int32_t> open_;  // per storage: its residency that has not ended
-    Nanoseconds time_;
+    std::int64_t steps() const { return static_cast<std::int64_t>(trace_.steps.size()); }
+
+    void end(StorageIndex s) {
+        if (open_[s] == kNone) return;  // a constant
+        trace_.lifetimes[open_[s]].end = steps();
+        open_[s] = kNone;
+    }
+    void endEncoded(StorageIndex s) {
+        trace_.encoded.push_back({s, encodedSince_.extract(s).mapped(), steps(), false});
+    }
+
+    std::vector<std::int32_t> open_;  // per storage: its lifetime that has not ended
+    std::map<StorageIndex, std::int64_t> encodedSince_;
     ScheduleTrace trace_;
 };
 
@@ -53,12 +62,7 @@ private:
 
 ScheduleTrace traceOf(const TrainingGraph& graph, const Schedule& schedule) {
     Tracer tracer(graph);
-    for (const Action& action : schedule) {
-        if (action.kind == ActionKind::Compute || action.kind == ActionKind::Recompute)
-            tracer.compute(action);
-        else if (action.kind == ActionKind::Free)
-            tracer.free(action.target);
-    }
+    Replay(graph, tracer).run(schedule);
     return tracer.finish();
 }
 

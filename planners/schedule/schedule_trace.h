@@ -10,7 +10,7 @@
 
 namespace hw::planners {
 
-/// One computation of the schedule. Frees are no steps: they take no time.
+/// One computation of the schedule. Frees and codecs are no steps.
 struct TraceStep {
     core::OpIndex op = core::kNone;
     bool recomputed = false;
@@ -19,7 +19,7 @@ struct TraceStep {
 
 /// A stretch of steps [begin, end) during which a storage stays resident: from the step that makes
 /// it to the last one before it is freed.
-struct Residency {
+struct Lifetime {
     core::StorageIndex storage = core::kNone;
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -28,10 +28,11 @@ struct Residency {
 
 struct ScheduleTrace {
     std::vector<TraceStep> steps;
-    std::vector<Residency> residencies;  // by begin; constants, which no step makes, left out
+    std::vector<Lifetime> lifetimes;  // by begin; constants, which no step makes, left out
+    std::vector<Lifetime> encoded;    // by end: parts of them with only the encoded form resident
 };
 
-/// Of a valid schedule: it is not judged again. An encoded storage counts as resident.
+/// Of a valid schedule. An encoded storage counts as resident.
 ScheduleTrace traceOf(const core::TrainingGraph& graph, const core::Schedule& schedule);
 
 }  // namespace hw::planners

@@ -44,10 +44,10 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel_));
         plot_.replot(QCustomPlot::rpImmediateRefresh);
     }
-    const TraceBar* first(Presence presence) const {
+    const TraceBar* first(LifetimeKind kind) const {
         const std::vector<TraceBar>& bars = plot_.trace().bars;
         const auto found = std::find_if(bars.begin(), bars.end(), [&](const TraceBar& bar) {
-            return bar.presence == presence && bar.end - bar.begin > 1;
+            return bar.kind == kind && bar.end - bar.begin > 1;
         });
         return found == bars.end() ? nullptr : &*found;
     }
@@ -62,7 +62,7 @@ TEST_F(Trace, ShowsThePlanAndNamesWhatIsUnderTheCursor) {
     show("resnet32", "dtr:eqclass", 0.5);
     EXPECT_TRUE(plot_.title().startsWith(QStringLiteral("dtr:eqclass · budget 5.03 GB (50 %)")));
     EXPECT_TRUE(plot_.title().contains(overheadText(plan_->overhead)));
-    const TraceBar* bar = first(Presence::Rematerialized);
+    const TraceBar* bar = first(LifetimeKind::Rematerialized);
     ASSERT_NE(bar, nullptr);
     const core::StorageIndex storage = plot_.trace().rows[bar->row];
     const QString text = plot_.describe(plot_.pixelOf(*bar));
@@ -80,19 +80,19 @@ TEST_F(Trace, ShowsThePlanAndNamesWhatIsUnderTheCursor) {
 TEST_F(Trace, BarsHaveTheirColoursAndGapsAreBlank) {
     HW_NEED_LOG("resnet32");
     show("resnet32", "dtr:eqclass", 0.5);
-    const TraceBar* again = first(Presence::Rematerialized);
+    const TraceBar* again = first(LifetimeKind::Rematerialized);
     ASSERT_NE(again, nullptr);
     // The first stretch of the same storage, and the gap in between.
     const TraceBar& kept = plot_.trace().bars[plot_.trace().firstBar[again->row]];
-    ASSERT_EQ(kept.presence, Presence::Kept);
+    ASSERT_EQ(kept.kind, LifetimeKind::Kept);
     plot_.xAxis->setRange(plot_.xAxis->range().lower, plot_.xAxis->range().upper);
     plot_.yAxis->setRange(again->row - 2, again->row + 4);  // rows with room
     const QImage image = plot_.toPixmap().toImage();
     const auto at = [&](const QPointF& pixel) { return image.pixelColor(pixel.toPoint()); };
-    EXPECT_EQ(at(plot_.pixelOf(*again)), theme().presence(Presence::Rematerialized));
-    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.begin, kept.end, Presence::Kept})),
-              theme().presence(Presence::Kept));
-    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.end, (&kept + 1)->begin, Presence::Kept})),
+    EXPECT_EQ(at(plot_.pixelOf(*again)), theme().lifetime(LifetimeKind::Rematerialized));
+    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.begin, kept.end, LifetimeKind::Kept})),
+              theme().lifetime(LifetimeKind::Kept));
+    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.end, (&kept + 1)->begin, LifetimeKind::Kept})),
               theme().panel);
 }
 
@@ -110,7 +110,7 @@ TEST_F(Trace, AxesZoomAndSelection) {
     plot_.xAxis->setRange(-1e6, 1e6);
     EXPECT_DOUBLE_EQ(plot_.xAxis->range().upper, plot_.trace().steps());
 
-    const TraceBar* bar = first(Presence::Rematerialized);
+    const TraceBar* bar = first(LifetimeKind::Rematerialized);
     ASSERT_NE(bar, nullptr);
     const QPoint pixel = plot_.pixelOf(*bar).toPoint();
     QTest::mouseClick(&plot_, Qt::LeftButton, {}, pixel);
@@ -123,7 +123,7 @@ TEST_F(Trace, WithoutAPlanTheRecordedStepIsShown) {
     show("unet", "", 1);
     EXPECT_TRUE(plot_.title().startsWith(QStringLiteral("recorded step")));
     EXPECT_FALSE(plot_.trace().bars.empty());
-    EXPECT_EQ(first(Presence::Rematerialized), nullptr);
+    EXPECT_EQ(first(LifetimeKind::Rematerialized), nullptr);
     EXPECT_EQ(panel_.legend().items().size(), 2U);
 }
 
@@ -174,8 +174,8 @@ TEST(TraceShot, PicturesOfAPlan) {
         options.output = folder.filePath("t.png").toStdString();
         ASSERT_TRUE(shot(options));
         const QImage image(QString::fromStdString(options.output));
-        EXPECT_GT(pixelsOf(image, theme().presence(Presence::Kept)), 2000);
-        EXPECT_GT(pixelsOf(image, theme().presence(Presence::Rematerialized)), 500);
+        EXPECT_GT(pixelsOf(image, theme().lifetime(LifetimeKind::Kept)), 2000);
+        EXPECT_GT(pixelsOf(image, theme().lifetime(LifetimeKind::Rematerialized)), 500);
     }
     for (const char* name : {"t.svg", "t.pdf"}) {
         options.output = folder.filePath(QLatin1String(name)).toStdString();

@@ -7,8 +7,10 @@
 #include <set>
 
 #include "core/memory/evaluate.h"
+#include "core/plan/codec.h"
 #include "planners/plan_with.h"
 #include "planners/registry.h"
+#include "planners/schedule/schedule_trace.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/document.h"
 #include "viewer/models/lanes.h"
@@ -84,8 +86,8 @@ TEST(StepCurve, RecomputationChargesDuplicatesAndMarksItself) {
         << "the copy that is dropped again counts while the op runs";
     // Storage 1 is there twice: moments 0-1, and from its recomputation on.
     std::vector<std::pair<int, int>> stays;
-    for (const Residence& residence : curve.residences)
-        if (residence.storage == 1) stays.emplace_back(residence.first, residence.last);
+    for (const Lifetime& lifetime : curve.lifetimes)
+        if (lifetime.storage == 1) stays.emplace_back(lifetime.first, lifetime.last);
     EXPECT_EQ(stays, (std::vector<std::pair<int, int>>{{0, 1}, {2, 4}}));
 }
 
@@ -119,6 +121,48 @@ TEST(StepCurve, PlansAgreeWithTheJudge) {
         ASSERT_TRUE(plan) << plan.error().what;
         if ((*plan)->ok()) expectAgreesWithJudge((*document)->graph, (*plan)->schedule);
     }
+}
+
+TEST(StepCurve, CodecsTakeTheTimeThatTheJudgeCharges) {
+    const core::TrainingGraph graph = testing::smallGraph();
+    const core::Schedule schedule{
+        Action::compute(0), Action::encode(1, std::string(core::kMaskCodec), Bytes(13)),
+        Action::compute(1), Action::decode(1),
+        Action::compute(2), Action::free(1),
+        Action::free(2)};
+    // Op 1 reads storage 1 at a time when only its encoded form is there: not what is tested.
+    core::TrainingGraph apart = graph;
+    apart.ops[1].inputs = {{0, 0}};
+    ASSERT_EQ(apart.finish(), "");
+    expectAgreesWithJudge(apart, schedule);
+    const StepCurve curve = stepCurve(apart, schedule);
+    ASSERT_EQ(curve.moments.size(), 5U);
+    const Nanoseconds codec = core::codecTime(core::kMaskCodec, Bytes(40), Bytes(13));
+    ASSERT_GT(codec, Nanoseconds(0));
+    EXPECT_EQ(curve.moments[1].end - curve.moments[1].begin, codec);
+    EXPECT_EQ(curve.time, Nanoseconds(10) + codec * 2);
+    EXPECT_EQ(of(curve.moments[1], Category::Activation), Bytes(40 + 13)) << "both forms";
+    EXPECT_EQ(of(curve.moments[2], Category::Activation), Bytes(13));
+    const planners::ScheduleTrace trace = planners::traceOf(apart, schedule);
+    ASSERT_EQ(trace.steps.size(), 3U);
+    EXPECT_EQ(trace.steps[2].begin, curve.moments[4].begin);
+}
+
+// What the window draws of echo's encodings ends when the judge says that the plan ends.
+TEST(StepCurve, EchosEncodingsAgreeWithTheJudge) {
+    core::Result<DocumentPointer> document = loadDocument(SAMPLE_SESSION);
+    ASSERT_TRUE(document) << document.error().what;
+    core::Result<PlanPointer> plan = computePlan(**document, "echo", (*document)->peak(), 2);
+    ASSERT_TRUE(plan) << plan.error().what;
+    ASSERT_TRUE((*plan)->ok());
+    const auto codecs =
+        std::count_if((*plan)->schedule.begin(), (*plan)->schedule.end(),
+                      [](const Action& action) { return action.kind == core::ActionKind::Encode; });
+    ASSERT_GT(codecs, 0);
+    const core::TrainingGraph& graph = (*document)->graph;
+    expectAgreesWithJudge(graph, (*plan)->schedule);
+    EXPECT_EQ((*plan)->curve.time, core::evaluate(graph, (*plan)->schedule).time);
+    EXPECT_EQ((*plan)->curve.time, (*plan)->time);
 }
 
 TEST(LevelOfDetail, NeverLosesAPeakNorMixesMoments) {

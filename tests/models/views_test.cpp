@@ -176,12 +176,12 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
     ASSERT_TRUE(core::evaluate(document->graph, plan->schedule).valid);
     const std::vector<PlanChange> changes = planChanges(*document, *plan);
     ASSERT_EQ(changes.size(), 1U);
-    ASSERT_EQ(changes[0].absences.size(), 1U);
-    const Absence& absence = changes[0].absences[0];
-    EXPECT_EQ(absence.after, 1);
-    EXPECT_EQ(absence.until, 2);
-    EXPECT_EQ(absence.saved, Bytes(40));
-    EXPECT_FALSE(absence.overPeak) << "the op of the peak reads it";
+    ASSERT_EQ(changes[0].evictions.size(), 1U);
+    const Eviction& eviction = changes[0].evictions[0];
+    EXPECT_EQ(eviction.after, 1);
+    EXPECT_EQ(eviction.until, 2);
+    EXPECT_EQ(eviction.saved, Bytes(40));
+    EXPECT_FALSE(eviction.overPeak) << "the op of the peak reads it";
     EXPECT_EQ(reasonText(*document, *plan, changes[0]),
               QStringLiteral("convolution of conv is not kept from op 1 to its use at op 2 "
                              "(convolution_backward · conv): 40 B less meanwhile"));

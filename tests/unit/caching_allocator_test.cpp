@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/memory/caching_allocator.h"
+#include "core/session/replay_events.h"
 
 #include <gtest/gtest.h>
 

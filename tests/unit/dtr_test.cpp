@@ -115,7 +115,7 @@ TEST(ScheduleTrace, TellsFirstFromRematerialized) {
     std::vector<std::int64_t> resident(trace.steps.size(), 0);
     std::int64_t again = 0;
     std::vector<int> firsts(graph.storages.size(), 0);
-    for (const Residency& stretch : trace.residencies) {
+    for (const Lifetime& stretch : trace.lifetimes) {
         ASSERT_LT(stretch.begin, stretch.end);
         again += stretch.recomputed;
         firsts[stretch.storage] += stretch.recomputed ? 0 : 1;

@@ -193,6 +193,30 @@ TEST(Evaluate, EncodedFormsReplaceStorages) {
     EXPECT_EQ(result.time, graph.totalTime() + codecTime("bits", Bytes(64), Bytes(2)) * 2);
 }
 
+// Both forms of a storage are there when it is recomputed while it is encoded.
+TEST(Evaluate, NoCodecWhileBothFormsAreThere) {
+    GraphBuilder b;
+    const auto x = b.constant(0);
+    const auto a = b.one("a", {x}, 64);
+    b.final(b.one("d", {a}, 1));
+    b.release(a);
+    const TrainingGraph graph = b.build();
+    const StorageIndex s = graph.storageOf(a);
+    const Schedule both{Action::compute(0), Action::encode(s, "bits", Bytes(2)),
+                        Action::recompute(0, {0})};
+    Schedule freed = both;
+    for (const Action& action : {Action::free(s), Action::compute(1), Action::free(s)})
+        freed.push_back(action);
+    EXPECT_TRUE(evaluate(graph, freed).valid) << "the encoded form goes first";
+    for (const Action& action : {Action::encode(s, "bits", Bytes(2)), Action::decode(s)}) {
+        Schedule schedule = both;
+        schedule.push_back(action);
+        const Evaluation result = evaluate(graph, schedule);
+        EXPECT_FALSE(result.valid);
+        EXPECT_EQ(result.action, 3U) << result.why;
+    }
+}
+
 TEST(Evaluate, CodecsTakeTheTimeOfTheirElements) {
     EXPECT_EQ(codecTime(kMaskCodec, Bytes(4096), Bytes(8 + 128)), Nanoseconds(1632));
     EXPECT_EQ(codecTime(kSignCodec, Bytes(4096), Bytes(128)),

@@ -7,12 +7,15 @@
 #include <sstream>
 
 #include "core/export/checkpoint_plan.h"
-#include "core/export/checkpoint_regions.h"
 #include "core/export/csv.h"
 #include "core/export/perfetto.h"
 #include "core/import/allocation_csv.h"
 #include "core/memory/evaluate.h"
+#include "core/memory/held_by_plan.h"
+#include "core/memory/rebuild.h"
 #include "core/session/database.h"
+#include "planners/checkpoints/choose_checkpoints.h"
+#include "planners/checkpoints/forecast.h"
 #include "tests/unit/step_rows.h"
 #include "tests/unit/test_data.h"
 
@@ -226,11 +229,12 @@ TEST(Export, APlanBecomesASelectiveCheckpoint) {
     EXPECT_EQ(rows[1].recomputeTime, Nanoseconds(10));
     EXPECT_EQ(rows[1].dropped, Bytes(100));
     EXPECT_EQ(rows[0].retained, Bytes(300));
-    EXPECT_EQ(layerListCsv(graph, plan),
+    const auto chosen = planners::chooseCheckpoints(graph, plan.schedule);
+    EXPECT_EQ(layerListCsv(graph, plan, chosen),
               "layer,type,forward_ops,recomputed_ops,recompute_ns,retained_bytes,dropped_bytes,"
               "checkpoint\n(root),Net,4,1,10,300,100,0\na,Block,2,1,10,100,100,1\n"
               "b,Block,2,0,0,200,0,0\n");
-    const auto policy = torchPolicy(graph, plan);
+    const auto policy = torchPolicy(graph, plan, chosen);
     ASSERT_TRUE(policy) << policy.error().what;
     EXPECT_NE(policy->text.find("REGIONS = {\n \"a\": {\n  \"aten::relu\": [\n   1,\n   [\n    0\n"
                                 "   ]\n  ]\n }\n}\n"),
@@ -242,6 +246,25 @@ TEST(Export, APlanBecomesASelectiveCheckpoint) {
     EXPECT_EQ(policy->baselineTime, Nanoseconds(60));
 }
 
+TEST(Export, NamesWithCommasAndQuotesStayOneField) {
+    TrainingGraph graph = blocks();
+    graph.layers[1].path = "heads[\"a,b\"]";
+    graph.layers[2].type = "Block, twice";
+    Plan plan;
+    plan.schedule = baselineSchedule(graph);
+    std::istringstream lines(layerListCsv(graph, plan, std::nullopt));
+    std::vector<std::vector<std::string>> rows;
+    for (std::string line; std::getline(lines, line);) {
+        const auto fields = splitCsvLine(line);
+        ASSERT_TRUE(fields) << line << ": " << fields.error().what;
+        EXPECT_EQ(fields->size(), 8U) << line;
+        rows.push_back(*fields);
+    }
+    ASSERT_EQ(rows.size(), 4U);
+    EXPECT_EQ(rows[2][0], "heads[\"a,b\"]");
+    EXPECT_EQ(rows[3][1], "Block, twice");
+}
+
 TEST(Export, CheckpointsOfLayersThatRunSeveralTimes) {
     // Both blocks are runs of one module: each run is a checkpoint of its own.
     TrainingGraph graph = blocks();
@@ -249,7 +272,8 @@ TEST(Export, CheckpointsOfLayersThatRunSeveralTimes) {
     for (OpIndex op : {0, 1, 2, 3}) graph.ops[op].layer = 1;
     graph.ops[2].layer = kNone;  // something runs in between
     ASSERT_EQ(graph.finish(), "");
-    const auto expected = forecast(graph, heldByPlan(graph, baselineSchedule(graph)), {{1, false}});
+    const auto expected = planners::forecast(
+        graph, rebuildInfo(graph), heldByPlan(graph, baselineSchedule(graph)), {{1, false}});
     ASSERT_TRUE(expected);
     EXPECT_EQ(expected->peak, Bytes(500));
     EXPECT_EQ(expected->time, Nanoseconds(80)) << "t1 and t4 are computed twice";
@@ -258,11 +282,11 @@ TEST(Export, CheckpointsOfLayersThatRunSeveralTimes) {
 TEST(Export, NoCheckpointWhoseInputIsWrittenLater) {
     TrainingGraph graph = blocks();
     const HeldByPlan held = heldByPlan(graph, baselineSchedule(graph));
-    ASSERT_TRUE(forecast(graph, held, {{2, true}}));
+    ASSERT_TRUE(planners::forecast(graph, rebuildInfo(graph), held, {{2, true}}));
     graph.ops[3].writes = {{2, 0}};  // block b changes its input in place
     graph.ops[5].inputs[1].version = 1;
     ASSERT_EQ(graph.finish(), "");
-    EXPECT_FALSE(forecast(graph, held, {{2, true}}));
+    EXPECT_FALSE(planners::forecast(graph, rebuildInfo(graph), held, {{2, true}}));
 }
 
 TEST(Export, NoCheckpointWithoutLayersOrAGain) {
@@ -271,7 +295,7 @@ TEST(Export, NoCheckpointWithoutLayersOrAGain) {
     plan.schedule = baselineSchedule(graph);
     graph.layers.clear();
     for (Op& op : graph.ops) op.layer = kNone;
-    const auto policy = torchPolicy(graph, plan);
+    const auto policy = torchPolicy(graph, plan, planners::chooseCheckpoints(graph, plan.schedule));
     ASSERT_FALSE(policy);
     EXPECT_EQ(policy.error().code, ErrorCode::BadInput);
     EXPECT_NE(policy.error().hint.find("names no layers"), std::string::npos);

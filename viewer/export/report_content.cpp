@@ -237,7 +237,7 @@ ReportTable recomputedTable(const Document& document, const PlanEntry& plan) {
     };
     std::map<core::LayerIndex, Sum> sums;
     for (const core::Action& action : plan.schedule) {
-        if (action.kind != core::ActionKind::Recompute) continue;
+        if (!action.recomputes()) continue;
         const core::Op& op = document.graph.ops[action.target];
         Sum& sum = sums[op.layer];
         ++sum.ops;

@@ -45,39 +45,6 @@ void measure(AddressMap& map) {
                      [](const MapBlock& a, const MapBlock& b) { return a.first < b.first; });
 }
 
-struct Owner {
-    core::StorageIndex storage = kNone;
-    core::OpIndex op = kNone;
-};
-
-// Who lives in the blocks of an action, in their order (see core::ScheduleBlocks).
-std::vector<Owner> ownersOf(const core::TrainingGraph& graph, const core::Action& action,
-                            const core::Signatures& signatures, std::size_t blocks) {
-    std::vector<Owner> owners(blocks);
-    if (action.kind == core::ActionKind::Encode || action.kind == core::ActionKind::Decode) {
-        for (Owner& owner : owners) owner = {action.target, graph.storages[action.target].creator};
-        return owners;
-    }
-    if (action.kind == core::ActionKind::Free) return owners;
-    const core::Op& op = graph.ops[action.target];
-    for (Owner& owner : owners) owner.op = action.target;
-    std::size_t next = 0;
-    if (!signatures.empty()) {
-        for (const core::Allocation& allocation :
-             signatures[static_cast<std::size_t>(action.target)].allocations) {
-            if (allocation.output && next < owners.size())
-                owners[next].storage = graph.storageOf(
-                    op.outputs[static_cast<std::size_t>(*allocation.output)].tensor);
-            ++next;
-        }
-        return owners;
-    }
-    for (const core::OpOutput& output : op.outputs)
-        if (output.makesStorage && next < owners.size())
-            owners[next++].storage = graph.storageOf(output.tensor);
-    return owners;
-}
-
 // Drawn addresses without what nobody touched.
 void closeUp(AddressMap& map) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
@@ -114,13 +81,12 @@ void closeUp(AddressMap& map) {
 void addStorages(const Document& document, core::Session& session, AddressMap& map) {
     const auto addresses = core::storageAddresses(session);
     if (!addresses || addresses->empty()) return;
-    for (const Residence& residence : document.curve.residences) {
-        const core::Storage& storage = document.graph.storages[residence.storage];
+    for (const Lifetime& lifetime : document.curve.lifetimes) {
+        const core::Storage& storage = document.graph.storages[lifetime.storage];
         const auto at = addresses->find(storage.sessionId);
         if (at == addresses->end() || storage.bytes <= Bytes(0)) continue;
-        map.blocks.push_back({residence.first, residence.last + 1, at->second,
-                              storage.bytes.count(), storage.category, residence.storage,
-                              storage.creator});
+        map.blocks.push_back({lifetime.first, lifetime.last + 1, at->second, storage.bytes.count(),
+                              storage.category, lifetime.storage, storage.creator});
     }
 }
 
@@ -153,43 +119,28 @@ AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& sch
     // The first instant of each action tells which moment an instant belongs to.
     std::vector<std::int64_t> begins{INT64_MIN};
     std::vector<std::int32_t> momentOf{0};
-    const auto add = [&](std::size_t b, const Owner& owner, std::int32_t first, std::int32_t end) {
-        const core::Block& block = made.blocks[b];
-        if (!block.takesSpace()) return;
-        const core::Category category = owner.storage == kNone
-                                            ? core::Category::Workspace
-                                            : graph.storages[owner.storage].category;
-        map.blocks.push_back({first, std::max(first + 1, end), packing.offsets[b].count(),
-                              block.size.count(), category, owner.storage, owner.op});
-    };
-    std::int64_t now = 0;
     std::int32_t moment = 0;
     for (std::size_t a = 0; a < schedule.size(); ++a) {
-        const core::Action& action = schedule[a];
-        const bool op =
-            action.kind == core::ActionKind::Compute || action.kind == core::ActionKind::Recompute;
-        begins.push_back(now);
+        begins.push_back(made.beginOfAction[a]);
         momentOf.push_back(moment);
-        now += 2 + (op && !signatures.empty()
-                        ? signatures[static_cast<std::size_t>(action.target)].events
-                        : 0);
-        if (action.kind != core::ActionKind::Free) ++moment;
-        begins.push_back(now - 1);  // what the action leaves behind, and its own end
+        if (schedule[a].takesTime()) ++moment;
+        begins.push_back(made.beginOfAction[a + 1] - 1);
         momentOf.push_back(moment);
     }
     const auto momentAt = [&](std::int64_t instant) {
         const auto after = std::upper_bound(begins.begin(), begins.end(), instant);
         return momentOf[static_cast<std::size_t>(after - begins.begin()) - 1];
     };
-    for (const auto& [storage, b] : made.constants)
-        add(b, {storage, kNone}, momentAt(made.blocks[b].begin), momentAt(made.blocks[b].end));
-    for (std::size_t a = 0; a < schedule.size(); ++a) {
-        const std::vector<Owner> owners =
-            ownersOf(graph, schedule[a], signatures, made.allocations(a));
-        for (std::size_t i = 0; i < owners.size(); ++i) {
-            const std::size_t b = made.firstOfAction[a] + i;
-            add(b, owners[i], momentAt(made.blocks[b].begin), momentAt(made.blocks[b].end));
-        }
+    for (std::size_t b = 0; b < made.blocks.size(); ++b) {
+        const core::Block& block = made.blocks[b];
+        if (!block.takesSpace()) continue;
+        const core::BlockOwner& owner = made.owners[b];
+        const std::int32_t first = momentAt(block.begin);
+        map.blocks.push_back({first, std::max(first + 1, momentAt(block.end)),
+                              packing.offsets[b].count(), block.size.count(),
+                              owner.storage == kNone ? core::Category::Workspace
+                                                     : graph.storages[owner.storage].category,
+                              owner.storage, owner.op});
     }
     measure(map);
     map.livePeak = figures.livePeak;  // exact: the instants inside of an op count

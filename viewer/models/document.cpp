@@ -64,7 +64,7 @@ void draw(const Document& document, PlanEntry& entry) {
     entry.curve = stepCurve(document.graphOf(entry), entry.schedule);
     if (!entry.under) return;
     const auto& recorded = document.graph.storages;
-    std::erase_if(entry.curve.residences, [&](const Residence& one) {
+    std::erase_if(entry.curve.lifetimes, [&](const Lifetime& one) {
         const auto s = static_cast<std::size_t>(one.storage);
         return s >= recorded.size() || recorded[s].bytes != entry.under->storages[s].bytes;
     });

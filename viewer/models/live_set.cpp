@@ -140,18 +140,18 @@ LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::si
     const auto now = static_cast<std::int32_t>(at);
     std::vector<LiveItem>
         arriving;  // constants that this op brings: they count where there is room
-    for (const Residence& residence : curve.residences) {
-        if (residence.first > now || now > residence.last) continue;
-        const core::Storage& storage = graph.storages[residence.storage];
+    for (const Lifetime& lifetime : curve.lifetimes) {
+        if (lifetime.first > now || now > lifetime.last) continue;
+        const core::Storage& storage = graph.storages[lifetime.storage];
         core::OpIndex op = storage.creator;
         if (op == kNone && graph.events.empty())  // an imported curve: in which it was allocated
-            op = curve.moments[static_cast<std::size_t>(residence.first)].op;
+            op = curve.moments[static_cast<std::size_t>(lifetime.first)].op;
         const bool ofOp = storage.layer == kNone && !storage.isConstant() && op != kNone;
         const core::LayerIndex layer =
             ofOp || (graph.events.empty() && op != kNone) ? graph.ops[op].layer : storage.layer;
-        const LiveItem item{residence.storage, storage.category, layer, op, storage.bytes, {}};
+        const LiveItem item{lifetime.storage, storage.category, layer, op, storage.bytes, {}};
         const bool late =
-            storage.isConstant() && !graph.events.empty() && residence.first == now && now > 0;
+            storage.isConstant() && !graph.events.empty() && lifetime.first == now && now > 0;
         (late ? arriving : set.items).push_back(item);
     }
     const CategoryBytes rest = unexplained(moment, set.items);

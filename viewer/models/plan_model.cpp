@@ -21,7 +21,7 @@ PlanModel::PlanModel(QObject* parent) : QAbstractItemModel(parent) {}
 PlanModel::Figures PlanModel::figuresOf(const PlanChange& change) {
     Figures figures;
     figures.times = change.times;
-    figures.freed = static_cast<int>(change.encoded() ? 0 : change.absences.size());
+    figures.freed = static_cast<int>(change.encoded() ? 0 : change.evictions.size());
     if (change.times > 0 || change.implementation) figures.cost = change.cost;
     figures.measured = change.measuredCost;
     figures.saved = change.saved();

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "core/memory/replay.h"
 #include "viewer/models/live_set.h"
 
 namespace hw::viewer {
@@ -13,9 +14,10 @@ namespace {
 
 using core::Bytes;
 using core::kNone;
+using core::ReplayState;
 
-// Walks the schedule once: who leaves after which op, and who reads it first once it is back.
-class Reader {
+// Who leaves after which op, and who reads it first once it is back.
+class Reader : public core::ReplayListener {
 public:
     Reader(const Document& document, const PlanEntry& plan)
         : graph_(document.graphOf(plan)),
@@ -27,42 +29,56 @@ public:
     }
 
     std::vector<PlanChange> read() {
-        for (const core::Action& action : schedule_) {
-            switch (action.kind) {
-                case core::ActionKind::Compute:
-                    notice(action.target, false);
-                    for (const Place& place : demanded_) absenceAt(place).until = action.target;
-                    demanded_.clear();
-                    last_ = action.target;
-                    break;
-                case core::ActionKind::Recompute:
-                    notice(action.target, true);
-                    recompute(action);
-                    break;
-                case core::ActionKind::Free:
-                    freedAfter_[at(action.target)] = last_;
-                    break;
-                case core::ActionKind::Encode:
-                    encode(action);
-                    break;
-                case core::ActionKind::Decode:
-                    decode(action.target);
-                    break;
-            }
-        }
+        core::Replay(graph_, *this).run(schedule_);
         std::vector<PlanChange> changes;
         for (auto& [key, change] : changes_) {
-            for (Absence& absence : change.absences) compare(absence);
+            for (Eviction& eviction : change.evictions) compare(eviction);
             changes.push_back(std::move(change));
         }
         return changes;
+    }
+
+    void runs(const ReplayState&, const core::Action& action) {
+        notice(action.target, action.recomputes());
+        if (!action.recomputes()) return;
+        PlanChange& change = changeOf(action.target, false);
+        ++change.times;
+        change.cost += graph_.ops[action.target].time;
+    }
+    void made(const ReplayState&, const core::Action& action, core::StorageIndex s, std::size_t) {
+        if (!action.recomputes() || freedAfter_[at(s)] == kPresent) return;
+        add(action.target, false,
+            {s, freedAfter_[at(s)], kNone, kNone, false, graph_.storages[s].bytes, {}});
+        freedAfter_[at(s)] = kPresent;
+    }
+    void freed(const ReplayState&, core::StorageIndex s) { freedAfter_[at(s)] = last_; }
+    void freedEncoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm&) {
+        freedAfter_[at(s)] = last_;
+        encodedAfter_.erase(s);
+    }
+    void encoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm&) {
+        encodedAfter_[s] = last_;
+    }
+    void decoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm& form) {
+        const core::Storage& storage = graph_.storages[s];
+        add(storage.creator, true,
+            {s, encodedAfter_[s], kNone, kNone, false, storage.bytes - form.bytes,
+             QString::fromUtf8(form.codec.data(), static_cast<qsizetype>(form.codec.size()))});
+        encodedAfter_.erase(s);
+    }
+    // The captured step goes on: whatever came back before came back for this op.
+    void ends(const ReplayState&, const core::Action& action) {
+        if (!action.runsOp() || action.recomputes()) return;
+        for (const Place& place : demanded_) evictionAt(place).until = action.target;
+        demanded_.clear();
+        last_ = action.target;
     }
 
 private:
     static constexpr core::OpIndex kPresent = -2;
     struct Place {
         std::pair<core::OpIndex, bool> change;
-        std::size_t absence;
+        std::size_t eviction;
     };
     static std::size_t at(core::StorageIndex storage) { return static_cast<std::size_t>(storage); }
 
@@ -72,8 +88,8 @@ private:
         return change;
     }
 
-    Absence& absenceAt(const Place& place) {
-        return changes_[place.change].absences[place.absence];
+    Eviction& evictionAt(const Place& place) {
+        return changes_[place.change].evictions[place.eviction];
     }
 
     // Who reads first what is back.
@@ -81,7 +97,7 @@ private:
         const core::Op& op = graph_.ops[reader];
         const auto seen = [&](core::StorageIndex storage) {
             if (rebuild)
-                for (const Place& place : waiting_[at(storage)]) absenceAt(place).via = reader;
+                for (const Place& place : waiting_[at(storage)]) evictionAt(place).via = reader;
             waiting_[at(storage)].clear();
         };
         for (const core::Use& use : op.inputs) seen(graph_.storageOf(use.tensor));
@@ -89,76 +105,42 @@ private:
     }
 
     // The recorded step frees a storage after its last use.
-    void compare(Absence& absence) const {
-        const core::Storage& storage = graph_.storages[absence.storage];
+    void compare(Eviction& eviction) const {
+        const core::Storage& storage = graph_.storages[eviction.storage];
         const core::OpIndex last = lastUser(storage);
-        if (!storage.aliveAtEnd && last <= absence.after) {
-            absence.saved = Bytes(0);
+        if (!storage.aliveAtEnd && last <= eviction.after) {
+            eviction.saved = Bytes(0);
             return;
         }
-        absence.overPeak = absence.after < peakOp_ &&
-                           (absence.until == kNone || peakOp_ < absence.until) &&
-                           (storage.aliveAtEnd || peakOp_ <= last);
+        eviction.overPeak = eviction.after < peakOp_ &&
+                            (eviction.until == kNone || peakOp_ < eviction.until) &&
+                            (storage.aliveAtEnd || peakOp_ <= last);
     }
 
-    void add(core::OpIndex op, bool encoded, Absence absence) {
+    void add(core::OpIndex op, bool encoded, Eviction eviction) {
         PlanChange& change = changeOf(op, encoded);
-        const Place place{{op, encoded}, change.absences.size()};
-        waiting_[at(absence.storage)].push_back(place);
+        const Place place{{op, encoded}, change.evictions.size()};
+        waiting_[at(eviction.storage)].push_back(place);
         demanded_.push_back(place);
-        change.absences.push_back(std::move(absence));
+        change.evictions.push_back(std::move(eviction));
     }
 
-    void recompute(const core::Action& action) {
-        const core::Op& op = graph_.ops[action.target];
-        PlanChange& change = changeOf(action.target, false);
-        ++change.times;
-        change.cost += op.time;
-        for (const std::int32_t output : action.outputs) {
-            const core::OpOutput& made = op.outputs[at(output)];
-            const core::StorageIndex s = graph_.storageOf(made.tensor);
-            if (!made.makesStorage || freedAfter_[at(s)] == kPresent) continue;
-            add(action.target, false,
-                {s, freedAfter_[at(s)], kNone, kNone, false, graph_.storages[s].bytes, {}});
-            freedAfter_[at(s)] = kPresent;
-        }
-    }
-
-    void encode(const core::Action& action) {
-        const core::Storage& storage = graph_.storages[action.target];
-        encoded_[action.target] = {last_, storage.bytes - action.encodedBytes,
-                                   toQString(action.codec)};
-    }
-    void decode(core::StorageIndex storage) {
-        const auto form = encoded_.find(storage);
-        if (form == encoded_.end()) return;
-        const Encoded& was = form->second;
-        add(graph_.storages[storage].creator, true,
-            {storage, was.after, kNone, kNone, false, was.saved, was.codec});
-        encoded_.erase(form);
-    }
-
-    struct Encoded {
-        core::OpIndex after;
-        Bytes saved;
-        QString codec;
-    };
     const core::TrainingGraph& graph_;
     const core::Schedule& schedule_;
     core::OpIndex peakOp_ = kNone, last_ = kNone;
     std::vector<core::OpIndex> freedAfter_;    // by storage
     std::vector<std::vector<Place>> waiting_;  // by storage: back, and not read yet
     std::vector<Place> demanded_;              // back, and the op that asked for it not seen yet
-    std::map<core::StorageIndex, Encoded> encoded_;
+    std::map<core::StorageIndex, core::OpIndex> encodedAfter_;
     std::map<std::pair<core::OpIndex, bool>, PlanChange> changes_;
 };
 
-Bytes sumOnce(const std::vector<Absence>& absences, bool atPeak) {
+Bytes sumOnce(const std::vector<Eviction>& evictions, bool atPeak) {
     std::set<core::StorageIndex> counted;
     Bytes sum;
-    for (const Absence& absence : absences)
-        if ((!atPeak || absence.overPeak) && counted.insert(absence.storage).second)
-            sum += absence.saved;
+    for (const Eviction& eviction : evictions)
+        if ((!atPeak || eviction.overPeak) && counted.insert(eviction.storage).second)
+            sum += eviction.saved;
     return sum;
 }
 
@@ -177,10 +159,10 @@ QString nameOf(const core::TrainingGraph& graph, core::StorageIndex storage) {
 }  // namespace
 
 Bytes PlanChange::saved() const {
-    return sumOnce(absences, false);
+    return sumOnce(evictions, false);
 }
 Bytes PlanChange::savedAtPeak() const {
-    return sumOnce(absences, true);
+    return sumOnce(evictions, true);
 }
 
 std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan) {
@@ -244,7 +226,7 @@ QString implementationText(const core::TrainingGraph& recorded, const core::Impl
     return {};
 }
 
-QString withoutAbsence(const core::TrainingGraph& graph, core::OpIndex index) {
+QString withoutEviction(const core::TrainingGraph& graph, core::OpIndex index) {
     const core::Op& op = graph.ops[index];
     if (!op.viewOnly()) return QObject::tr("writes again what was rebuilt");
     const core::StorageIndex storage =
@@ -267,10 +249,10 @@ QString reasonText(const Document& document, const PlanEntry& plan, const PlanCh
         recomputed.implementation = nullptr;
         return QObject::tr("%1; %2").arg(how, reasonText(document, plan, recomputed));
     }
-    if (change.absences.empty()) return withoutAbsence(graph, change.op);
+    if (change.evictions.empty()) return withoutEviction(graph, change.op);
     // The one that says most: over the peak first, then the largest.
     const auto most = std::max_element(
-        change.absences.begin(), change.absences.end(), [](const Absence& a, const Absence& b) {
+        change.evictions.begin(), change.evictions.end(), [](const Eviction& a, const Eviction& b) {
             return a.overPeak != b.overPeak ? b.overPeak : a.saved < b.saved;
         });
     const QString name = nameOf(graph, most->storage);
@@ -295,8 +277,8 @@ QString reasonText(const Document& document, const PlanEntry& plan, const PlanCh
                    .arg(name, kept, from, before, size,
                         most->overPeak ? QObject::tr("at the peak") : QObject::tr("meanwhile"));
     }
-    if (change.absences.size() > 1)
-        text += QObject::tr(" (and %1 more)").arg(change.absences.size() - 1);
+    if (change.evictions.size() > 1)
+        text += QObject::tr(" (and %1 more)").arg(change.evictions.size() - 1);
     return text;
 }
 

@@ -11,7 +11,7 @@
 namespace hw::viewer {
 
 /// A stretch during which the plan does not hold a storage that it needs again.
-struct Absence {
+struct Eviction {
     core::StorageIndex storage = core::kNone;
     core::OpIndex after = core::kNone;  // the first-time op after which it was freed or encoded
     core::OpIndex until = core::kNone;  // the first-time op for which it is back; kNone: the end
@@ -30,10 +30,10 @@ struct PlanChange {
     // captured one: predicted, and in the latest run.
     core::Nanoseconds cost;
     std::optional<core::Nanoseconds> measuredCost;
-    std::vector<Absence> absences;
+    std::vector<Eviction> evictions;
     const core::Implementation* implementation = nullptr;  // of the plan; null: the captured one
 
-    bool encoded() const { return !absences.empty() && !absences.front().codec.isEmpty(); }
+    bool encoded() const { return !evictions.empty() && !evictions.front().codec.isEmpty(); }
     core::Bytes saved() const;        // each storage once
     core::Bytes savedAtPeak() const;  // of those that are absent at the recorded peak
 };

@@ -2,7 +2,6 @@
 #include "viewer/models/plan_trace.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "planners/schedule/schedule_trace.h"
 
@@ -23,32 +22,9 @@ void addRows(PlanTrace& trace, const core::TrainingGraph& graph) {
     }
 }
 
-// Stretches during which only the encoded form is there. Steps as in the trace: codecs are none.
-std::vector<TraceBar> encodedStretches(const PlanTrace& trace, const core::Schedule& schedule) {
-    std::vector<TraceBar> stretches;
-    std::vector<std::int32_t> since(trace.rows.size(), kNone);
-    std::int32_t step = 0;
-    const auto close = [&](std::int32_t row) {
-        if (row != kNone && since[row] != kNone)
-            stretches.push_back({row, std::exchange(since[row], kNone), step, Presence::Encoded});
-    };
-    for (const core::Action& action : schedule) {
-        switch (action.kind) {
-            case core::ActionKind::Compute:
-            case core::ActionKind::Recompute:
-                ++step;
-                break;
-            case core::ActionKind::Encode:
-                if (trace.rowOf[action.target] != kNone) since[trace.rowOf[action.target]] = step;
-                break;
-            case core::ActionKind::Free:
-            case core::ActionKind::Decode:
-                close(trace.rowOf[action.target]);
-                break;
-        }
-    }
-    for (std::int32_t row = 0; row < static_cast<std::int32_t>(since.size()); ++row) close(row);
-    return stretches;
+TraceBar barOf(const PlanTrace& trace, const planners::Lifetime& lifetime, LifetimeKind kind) {
+    return {trace.rowOf[lifetime.storage], static_cast<std::int32_t>(lifetime.begin),
+            static_cast<std::int32_t>(lifetime.end), kind};
 }
 
 // Splits `bar` where only the encoded form was resident.
@@ -56,25 +32,25 @@ void addBar(PlanTrace& trace, TraceBar bar, const std::vector<TraceBar>& encoded
     for (const TraceBar& stretch : encoded) {
         if (stretch.row != bar.row || stretch.begin < bar.begin || stretch.end > bar.end) continue;
         if (stretch.begin > bar.begin)
-            trace.bars.push_back({bar.row, bar.begin, stretch.begin, bar.presence});
+            trace.bars.push_back({bar.row, bar.begin, stretch.begin, bar.kind});
         if (stretch.end > stretch.begin) trace.bars.push_back(stretch);
         bar.begin = stretch.end;
     }
     if (bar.end > bar.begin) trace.bars.push_back(bar);
 }
 
-void addBars(PlanTrace& trace, const std::vector<planners::Residency>& residencies,
-             const core::Schedule& schedule) {
+void addBars(PlanTrace& trace, const planners::ScheduleTrace& made) {
     trace.computed.assign(trace.rows.size(), 0);
-    const std::vector<TraceBar> encoded = encodedStretches(trace, schedule);
-    for (const planners::Residency& stretch : residencies) {
-        const std::int32_t row = trace.rowOf[stretch.storage];
-        ++trace.computed[row];
-        addBar(
-            trace,
-            {row, static_cast<std::int32_t>(stretch.begin), static_cast<std::int32_t>(stretch.end),
-             stretch.recomputed ? Presence::Rematerialized : Presence::Kept},
-            encoded);
+    std::vector<TraceBar> encoded;
+    for (const planners::Lifetime& lifetime : made.encoded)
+        if (trace.rowOf[lifetime.storage] != kNone)
+            encoded.push_back(barOf(trace, lifetime, LifetimeKind::Encoded));
+    for (const planners::Lifetime& lifetime : made.lifetimes) {
+        ++trace.computed[trace.rowOf[lifetime.storage]];
+        addBar(trace,
+               barOf(trace, lifetime,
+                     lifetime.recomputed ? LifetimeKind::Rematerialized : LifetimeKind::Kept),
+               encoded);
     }
     std::sort(trace.bars.begin(), trace.bars.end(), [](const TraceBar& a, const TraceBar& b) {
         return a.row != b.row ? a.row < b.row : a.begin < b.begin;
@@ -126,7 +102,7 @@ PlanTrace planTrace(const core::TrainingGraph& graph, const core::Schedule& sche
     PlanTrace trace;
     const planners::ScheduleTrace made = planners::traceOf(graph, schedule);
     addRows(trace, graph);
-    addBars(trace, made.residencies, schedule);
+    addBars(trace, made);
     for (const planners::TraceStep& step : made.steps) {
         trace.ops.push_back(step.op);
         trace.recomputed.push_back(step.recomputed);

@@ -59,7 +59,7 @@ StepCurve recordedCurve(const core::RecordedMemory& memory) {
         push(moments[i].begin, moments[std::min(i + 1, moments.size() - 1)].begin,
              moments[i].allocated, moments[i].op);
     for (const core::RecordedMemory::Residence& residence : memory.residences)
-        curve.residences.push_back({residence.storage, residence.first, residence.last});
+        curve.lifetimes.push_back({residence.storage, residence.first, residence.last});
     if (!moments.empty()) {
         curve.time = moments.back().begin;
     } else {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 
+#include "core/memory/replay.h"
+
 namespace hw::viewer {
 namespace {
 
 using core::Action;
-using core::ActionKind;
 using core::Bytes;
+using core::EncodedForm;
+using core::ReplayState;
 using core::StorageIndex;
 
 Bytes sum(const CategoryBytes& bytes) {
@@ -17,44 +20,50 @@ Bytes sum(const CategoryBytes& bytes) {
     return total;
 }
 
-// Follows the judge's bookkeeping (core/memory/evaluate.cpp) for schedules that it has accepted.
-class Replay {
+// Splits by category what the judge counts.
+class CurveMaker : public core::ReplayListener {
 public:
-    explicit Replay(const core::TrainingGraph& graph)
-        : graph_(graph),
-          since_(graph.storages.size(), kAbsent),
-          encoded_(graph.storages.size(), Bytes(-1)) {
-        std::int32_t fixedOps = 0;
-        for (const core::Event& event : graph.events) {
-            if (event.kind == core::Event::Kind::Constant)
-                arrivals_.push_back({fixedOps, event.index});
-            else if (event.kind == core::Event::Kind::Compute && !graph.ops[event.index].viewOnly())
-                ++fixedOps;
-        }
-        arrive();
+    explicit CurveMaker(const core::TrainingGraph& graph)
+        : graph_(graph), since_(graph.storages.size(), kAbsent) {}
+
+    void begins(const ReplayState&, const Action&) { during_ = live_; }
+
+    void runs(const ReplayState&, const Action& action) {
+        const core::Op& op = graph_.ops[action.target];
+        during_[static_cast<std::size_t>(core::Category::Workspace)] += op.workspace;
+        for (const core::OpOutput& output : op.outputs)
+            if (output.makesStorage) add(during_, graph_.storageOf(output.tensor));
+    }
+    void made(const ReplayState&, const Action&, StorageIndex s, std::size_t) { enter(s); }
+    // Counts while the op runs after which it comes into being.
+    void constant(const ReplayState&, StorageIndex s) { enter(s); }
+    void freed(const ReplayState&, StorageIndex s) { leave(s, nextMoment() - 1); }
+    void freedEncoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+        of(live_, s) -= form.bytes;
+    }
+    void encoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+        of(during_, s) += form.bytes;
+        of(live_, s) += form.bytes;
+        leave(s, nextMoment());
+    }
+    void decoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+        add(during_, s);
+        of(live_, s) -= form.bytes;
+        enter(s);
     }
 
-    StepCurve run(const core::Schedule& schedule) {
-        for (std::size_t i = 0; i < schedule.size(); ++i) {
-            const Action& action = schedule[i];
-            switch (action.kind) {
-                case ActionKind::Compute:
-                case ActionKind::Recompute:
-                    execute(i, action);
-                    break;
-                case ActionKind::Free:
-                    free(action.target);
-                    break;
-                case ActionKind::Encode:
-                    encode(i, action);
-                    break;
-                case ActionKind::Decode:
-                    decode(i, action);
-                    break;
-            }
-        }
+    void ends(const ReplayState& now, const Action& action) {
+        if (!action.takesTime()) return;
+        if (sum(live_) > sum(during_)) during_ = live_;
+        curve_.moments.push_back({now.begin(), now.time(), now.action(),
+                                  action.runsOp() ? action.target : core::kNone,
+                                  action.recomputes(), now.during(), during_});
+    }
+
+    StepCurve finish(const ReplayState& now) {
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(since_.size()); ++s)
-            if (since_[s] != kAbsent) leave(s);
+            if (since_[s] != kAbsent) leave(s, nextMoment() - 1);
+        curve_.time = now.time();
         for (std::size_t i = 0; i < curve_.moments.size(); ++i)
             if (curve_.moments[i].total > curve_.peak)
                 curve_.peak = curve_.moments[i].total, curve_.peakMoment = i;
@@ -64,89 +73,28 @@ public:
 private:
     static constexpr std::int32_t kAbsent = -1;
 
-    Bytes& of(StorageIndex s) {
-        return live_[static_cast<std::size_t>(graph_.storages[s].category)];
+    Bytes& of(CategoryBytes& bytes, StorageIndex s) const {
+        return bytes[static_cast<std::size_t>(graph_.storages[s].category)];
+    }
+    void add(CategoryBytes& bytes, StorageIndex s) const {
+        of(bytes, s) += graph_.storages[s].bytes;
     }
     std::int32_t nextMoment() const { return static_cast<std::int32_t>(curve_.moments.size()); }
 
-    void enter(StorageIndex s, std::int32_t moment) {
-        since_[s] = moment;
-        of(s) += graph_.storages[s].bytes;
+    void enter(StorageIndex s) {
+        since_[s] = nextMoment();
+        add(live_, s);
     }
-    void leave(StorageIndex s) {
-        const std::int32_t last = nextMoment() - 1;
-        if (last >= since_[s]) curve_.residences.push_back({s, since_[s], last});
+    void leave(StorageIndex s, std::int32_t last) {
+        if (last >= since_[s]) curve_.lifetimes.push_back({s, since_[s], last});
         since_[s] = kAbsent;
-        of(s) -= graph_.storages[s].bytes;
-    }
-
-    // Constants that come into being after an op count while that op runs.
-    void arrive() {
-        for (; arrived_ < arrivals_.size() && arrivals_[arrived_].first <= fixedDone_; ++arrived_)
-            enter(arrivals_[arrived_].second, std::max(0, nextMoment()));
-    }
-
-    void execute(std::size_t index, const Action& action) {
-        const core::Op& op = graph_.ops[action.target];
-        const bool recompute = action.kind == ActionKind::Recompute;
-        CategoryBytes during = live_;
-        during[static_cast<std::size_t>(core::Category::Workspace)] += op.workspace;
-        for (std::size_t j = 0; j < op.outputs.size(); ++j) {
-            if (!op.outputs[j].makesStorage) continue;
-            const StorageIndex s = graph_.storageOf(op.outputs[j].tensor);
-            during[static_cast<std::size_t>(graph_.storages[s].category)] +=
-                graph_.storages[s].bytes;
-            const bool kept = !recompute || std::find(action.outputs.begin(), action.outputs.end(),
-                                                      static_cast<int>(j)) != action.outputs.end();
-            if (kept && since_[s] == kAbsent) enter(s, nextMoment());
-        }
-        if (!recompute && !op.viewOnly()) {
-            ++fixedDone_;
-            arrive();
-        }
-        if (sum(live_) > sum(during)) during = live_;
-        push(index, action.target, recompute, op.time, during);
-    }
-
-    void push(std::size_t action, core::OpIndex op, bool recomputed, core::Nanoseconds time,
-              const CategoryBytes& during) {
-        const core::Nanoseconds begin = curve_.time;
-        curve_.time += time;
-        curve_.moments.push_back({begin, curve_.time, action, op, recomputed, sum(during), during});
-    }
-
-    void free(StorageIndex s) {
-        if (encoded_[s] >= Bytes(0)) {
-            of(s) -= encoded_[s];
-            encoded_[s] = Bytes(-1);
-        } else if (since_[s] != kAbsent) {
-            leave(s);
-        }
-    }
-    void encode(std::size_t index, const Action& action) {
-        CategoryBytes during = live_;
-        during[static_cast<std::size_t>(graph_.storages[action.target].category)] +=
-            action.encodedBytes;
-        push(index, core::kNone, false, core::Nanoseconds(0), during);
-        leave(action.target);
-        encoded_[action.target] = action.encodedBytes;
-        of(action.target) += action.encodedBytes;
-    }
-    void decode(std::size_t index, const Action& action) {
-        enter(action.target, nextMoment());
-        push(index, core::kNone, false, core::Nanoseconds(0), live_);
-        of(action.target) -= encoded_[action.target];
-        encoded_[action.target] = Bytes(-1);
+        of(live_, s) -= graph_.storages[s].bytes;
     }
 
     const core::TrainingGraph& graph_;
     StepCurve curve_;
-    CategoryBytes live_{};
-    std::vector<std::int32_t> since_;  // first moment of the present residence
-    std::vector<Bytes> encoded_;
-    std::vector<std::pair<std::int32_t, StorageIndex>> arrivals_;
-    std::size_t arrived_ = 0;
-    std::int32_t fixedDone_ = 0;
+    CategoryBytes live_{}, during_{};
+    std::vector<std::int32_t> since_;  // by storage: first moment of its present lifetime
 };
 
 }  // namespace
@@ -159,7 +107,10 @@ std::size_t StepCurve::momentAt(core::Nanoseconds at) const {
 }
 
 StepCurve stepCurve(const core::TrainingGraph& graph, const core::Schedule& schedule) {
-    return Replay(graph).run(schedule);
+    CurveMaker maker(graph);
+    core::Replay replay(graph, maker);
+    replay.run(schedule);
+    return maker.finish(replay);
 }
 
 std::vector<core::StorageIndex> largestResident(const core::TrainingGraph& graph,
@@ -167,8 +118,8 @@ std::vector<core::StorageIndex> largestResident(const core::TrainingGraph& graph
                                                 std::size_t limit) {
     std::vector<StorageIndex> live;
     const auto at = static_cast<std::int32_t>(moment);
-    for (const Residence& residence : curve.residences)
-        if (residence.first <= at && at <= residence.last) live.push_back(residence.storage);
+    for (const Lifetime& lifetime : curve.lifetimes)
+        if (lifetime.first <= at && at <= lifetime.last) live.push_back(lifetime.storage);
     const auto larger = [&](StorageIndex a, StorageIndex b) {
         const Bytes left = graph.storages[a].bytes, right = graph.storages[b].bytes;
         return left != right ? left > right : a < b;

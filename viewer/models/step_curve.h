@@ -25,14 +25,14 @@ struct Moment {
 };
 
 /// A storage that is resident during moments [first, last].
-struct Residence {
+struct Lifetime {
     core::StorageIndex storage = core::kNone;
     std::int32_t first = 0, last = 0;
 };
 
 struct StepCurve {
     std::vector<Moment> moments;
-    std::vector<Residence> residences;
+    std::vector<Lifetime> lifetimes;
     core::Nanoseconds time;
     core::Bytes peak;
     std::size_t peakMoment = 0;  // first moment that reaches the peak

@@ -53,8 +53,8 @@ PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, tr("Plan")) {
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         const PlanChange* change = model_->change(index);
         if (!change) return this->workspace().selectLayer(model_->layer(index));
-        if (change->absences.empty()) return this->workspace().selectOp(change->op);
-        this->workspace().selectStorage(change->absences.front().storage);
+        if (change->evictions.empty()) return this->workspace().selectOp(change->op);
+        this->workspace().selectStorage(change->evictions.front().storage);
     });
     showPlan();
 }

@@ -62,16 +62,16 @@ void TracePanel::updateLegend() {
     empty_->setVisible(!step);
     if (!step) return legend_->setItems({});
     const std::vector<TraceBar>& bars = plot_->trace().bars;
-    const auto any = [&](Presence presence) {
+    const auto any = [&](LifetimeKind kind) {
         return std::any_of(bars.begin(), bars.end(),
-                           [&](const TraceBar& bar) { return bar.presence == presence; });
+                           [&](const TraceBar& bar) { return bar.kind == kind; });
     };
     std::vector<Legend::Item> items{
-        {theme().presence(Presence::Kept), tr("kept since first computed")}};
-    if (any(Presence::Rematerialized))
-        items.push_back({theme().presence(Presence::Rematerialized), tr("rematerialized")});
-    if (any(Presence::Encoded))
-        items.push_back({theme().presence(Presence::Encoded), tr("encoded")});
+        {theme().lifetime(LifetimeKind::Kept), tr("kept since first computed")}};
+    if (any(LifetimeKind::Rematerialized))
+        items.push_back({theme().lifetime(LifetimeKind::Rematerialized), tr("rematerialized")});
+    if (any(LifetimeKind::Encoded))
+        items.push_back({theme().lifetime(LifetimeKind::Encoded), tr("encoded")});
     items.push_back({theme().muted, tr("blank: not in memory"), false, true});
     legend_->setItems(std::move(items));
 }

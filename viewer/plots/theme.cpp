@@ -130,13 +130,13 @@ QColor Theme::family(OpFamily family) const {
     return blend(panel, base, 0.78);
 }
 
-QColor Theme::presence(Presence presence) const {
-    switch (presence) {
-        case Presence::Kept:
+QColor Theme::lifetime(LifetimeKind kind) const {
+    switch (kind) {
+        case LifetimeKind::Kept:
             break;
-        case Presence::Rematerialized:
+        case LifetimeKind::Rematerialized:
             return light ? QColor("#d9601a") : QColor("#f08a4b");
-        case Presence::Encoded:
+        case LifetimeKind::Encoded:
             return light ? QColor("#b08fd8") : QColor("#b48ede");
     }
     return light ? QColor("#5b97cf") : QColor("#4f86bd");

@@ -20,7 +20,7 @@ struct Theme {
     QColor category(core::Category category) const;
     QColor phase(core::Phase phase) const;
     QColor family(OpFamily family) const;
-    QColor presence(Presence presence) const;
+    QColor lifetime(LifetimeKind kind) const;
     /// For the whole application, from the tokens above.
     QString styleSheet() const;
 };

@@ -109,10 +109,10 @@ void TimelineMarks::drawLife(QCPPainter* painter) {
     }
     if (selection.kind != Selection::Kind::Tensor) return;
     bool named = false;
-    for (const Residence& residence : document.curve.residences) {
-        if (residence.storage != selection.storage) continue;
-        const Moment &first = document.curve.moments[static_cast<std::size_t>(residence.first)],
-                     &last = document.curve.moments[static_cast<std::size_t>(residence.last)];
+    for (const Lifetime& lifetime : document.curve.lifetimes) {
+        if (lifetime.storage != selection.storage) continue;
+        const Moment &first = document.curve.moments[static_cast<std::size_t>(lifetime.first)],
+                     &last = document.curve.moments[static_cast<std::size_t>(lifetime.last)];
         const QRectF box =
             QRectF(QPointF(time->coordToPixel(milliseconds(first.begin)), area.top()),
                    QPointF(time->coordToPixel(milliseconds(last.end)), area.bottom()))

@@ -197,11 +197,11 @@ void TimelinePlot::measureHeld() {
     const core::TrainingGraph& graph = document_->graph;
     const std::vector<Moment>& moments = document_->curve.moments;
     std::vector<core::Bytes> change(moments.size() + 1);
-    for (const Residence& residence : document_->curve.residences) {
-        const core::Storage& storage = graph.storages[residence.storage];
+    for (const Lifetime& lifetime : document_->curve.lifetimes) {
+        const core::Storage& storage = graph.storages[lifetime.storage];
         if (!withinLayer(graph, storage.layer, selection_.layer)) continue;
-        change[static_cast<std::size_t>(residence.first)] += storage.bytes;
-        change[static_cast<std::size_t>(residence.last) + 1] -= storage.bytes;
+        change[static_cast<std::size_t>(lifetime.first)] += storage.bytes;
+        change[static_cast<std::size_t>(lifetime.last) + 1] -= storage.bytes;
     }
     core::Bytes now;
     for (std::size_t i = 0; i < moments.size(); ++i) {

@@ -13,14 +13,14 @@ namespace {
 constexpr int kTop = 68;
 constexpr double kClosest = 1e-5;
 
-QString presenceText(const TraceBar* bar) {
+QString lifetimeText(const TraceBar* bar) {
     if (!bar) return TracePlot::tr("not in memory");
-    switch (bar->presence) {
-        case Presence::Kept:
+    switch (bar->kind) {
+        case LifetimeKind::Kept:
             return TracePlot::tr("in memory since it was first computed");
-        case Presence::Rematerialized:
+        case LifetimeKind::Rematerialized:
             return TracePlot::tr("in memory, rematerialized");
-        case Presence::Encoded:
+        case LifetimeKind::Encoded:
             return TracePlot::tr("in memory in its encoded form");
     }
     return {};
@@ -139,7 +139,7 @@ QString TracePlot::describe(const QPointF& pixel) const {
              document_->size.text(storage.bytes),
              times == 1 ? tr("computed once") : tr("computed %1 times").arg(times),
              axes_.steps ? tr("step %1").arg(step) : document_->time.text(trace_.begin[step]),
-             presenceText(trace_.barAt(row, step)));
+             lifetimeText(trace_.barAt(row, step)));
 }
 
 QString TracePlot::title() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/plan/schedule_builder.h"
+#include "core/memory/schedule_builder.h"
 
 #include <algorithm>
 #include <set>
@@ -23,7 +23,7 @@ ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& 
       resident_(graph.storages.size(), false),
       defined_(graph.tensors.size(), false),
       version_(graph.storages.size(), 0),
-      stay_(graph.storages.size(), Stay::LastUse),
+      lifetime_(graph.storages.size(), Lifetime::LastUse),
       pins_(graph.storages.size(), 0) {
     passEvents(0);
 }
@@ -54,9 +54,9 @@ bool ScheduleBuilder::satisfied(const Use& use) const {
 
 // Kept: what has a use ahead. What cannot be rebuilt stays while any rebuild may read it.
 bool ScheduleBuilder::worthKeeping(StorageIndex s) const {
-    if (!info_.rematerializable[s] || stay_[s] == Stay::Rebuilds)
+    if (!info_.rematerializable[s] || lifetime_[s] == Lifetime::Rebuilds)
         return info_.neededUntil[s] >= next_;
-    return stay_[s] == Stay::LastUse && info_.lastUse[s] >= next_;
+    return lifetime_[s] == Lifetime::LastUse && info_.lastUse[s] >= next_;
 }
 
 // Counts the op's operands as read ahead, or no more.
@@ -77,7 +77,8 @@ void ScheduleBuilder::computeNext() {
         const StorageIndex s = graph_.storageOf(output.tensor);
         if (output.makesStorage) {
             place(s);
-            stay_[s] = stayRule_(s) == Stay::Rebuilds ? Stay::Rebuilds : Stay::LastUse;
+            lifetime_[s] =
+                lifetimeRule_(s) == Lifetime::Rebuilds ? Lifetime::Rebuilds : Lifetime::LastUse;
         }
         if (resident_[s]) defined_[output.tensor] = true;
     }
@@ -148,7 +149,7 @@ void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
                 graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
             if (!batch.versions.contains(s) && !usefulAsItIs) continue;
             place(s);
-            stay_[s] = stayRule_(s);
+            lifetime_[s] = lifetimeRule_(s);
         } else if (!resident_[s]) {
             continue;
         }

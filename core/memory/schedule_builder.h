@@ -26,13 +26,16 @@ public:
     bool done() const { return next_ == static_cast<OpIndex>(graph_.ops.size()); }
 
     /// How long a storage stays that has just come into being.
-    enum class Stay : std::uint8_t {
-        LastUse,   // until the program uses it no more: what happens without setStay()
+    enum class Lifetime : std::uint8_t {
+        LastUse,   // until the program uses it no more: what happens without setLifetime()
         Rebuilds,  // as long as the rebuild of anything may read it
         Passing    // rebuilt only on the way to something else: until that is done
     };
-    /// `stay` is asked about every storage that is made (where Passing means LastUse) or rebuilt.
-    void setStay(std::function<Stay(StorageIndex)> stay) { stayRule_ = std::move(stay); }
+    /// `lifetime` is asked about every storage that is made (where Passing means LastUse) or
+    /// rebuilt.
+    void setLifetime(std::function<Lifetime(StorageIndex)> lifetime) {
+        lifetimeRule_ = std::move(lifetime);
+    }
 
     /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
     void drop(StorageIndex storage);
@@ -64,8 +67,10 @@ private:
     std::size_t nextEvent_ = 0;
     std::vector<bool> resident_, defined_;
     std::vector<std::int32_t> version_;
-    std::vector<Stay> stay_;
-    std::function<Stay(StorageIndex)> stayRule_ = [](StorageIndex) { return Stay::LastUse; };
+    std::vector<Lifetime> lifetime_;
+    std::function<Lifetime(StorageIndex)> lifetimeRule_ = [](StorageIndex) {
+        return Lifetime::LastUse;
+    };
     std::vector<int> pins_;              // reads ahead in the rebuild and the op in progress
     std::vector<StorageIndex> touched_;  // candidates for freeing
 };
