@@ -96,7 +96,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 
 class Capture:
-    def __init__(self, on_finish, watch_modules):
+    def __init__(self, on_finish, watch_modules, late):
         config = (ctypes.c_int64 * 4)()
         library.hw_config(config)
         self.on_finish = on_finish
@@ -115,7 +115,8 @@ class Capture:
         self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
-        self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2),
+        self.attached = bool(config[3] & 2)
+        self.steps = Steps(self, config[0], config[1], max(1, config[2]), self.attached or late,
                            bool(config[3] & 4))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}

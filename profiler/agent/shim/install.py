@@ -40,9 +40,9 @@ class EngineProxy:
 
 
 class Hooks:
-    def __init__(self):
+    def __init__(self, late):
         self.modules = Modules(self)
-        self.capture = Capture(self.remove, self.modules.watch)
+        self.capture = Capture(self.remove, self.modules.watch, late)
         self.installed = False
         self.leaving = False
         self.stacks = []
@@ -196,8 +196,9 @@ def rank():
         return -1
 
 
-def start():
-    """Begins a recording, the first or a further one."""
+def start(late=False):
+    """Begins a recording, the first or a further one. `late`: a program that was to be recorded from its first
+    step on may be in it by now."""
     global _current, _next, _watching_exit
     _next = _current is not None and _current.installed
     if _next:
@@ -206,7 +207,7 @@ def start():
     encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
-    hooks = Hooks()
+    hooks = Hooks(late)
     hooks.capture.count_blocks()
     gpu.start(hooks.capture.needs_gpu)
     hooks.install()
@@ -216,6 +217,8 @@ def start():
         os.register_at_fork(after_in_child=in_child)
         atexit.register(at_exit)
     encode.send_milestone(TORCH)
+    if late and not hooks.capture.attached:
+        encode.send_gap("the first step", "the program was under way before it could be watched")
 
 
 def stop():
