@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "profiler/agent/got.h"
+#include "profiler/agent/native/agent_api.h"
 
 namespace hw::profiler::agent {
 namespace {
@@ -30,7 +31,7 @@ struct Shard {
 };
 
 constexpr std::int64_t kWatched = INT64_MIN;  // bytes of a block that is not counted
-constexpr std::size_t kMostFreed = 8192;      // between two calls of takeFreed()
+constexpr std::size_t kMostFreed = native::kMostFreed;
 constexpr const char* kLibrary = "libc10.so";
 constexpr std::size_t kShards = 8;  // few, to stay in the processor's caches
 constexpr std::size_t kFirstEntries = 128;

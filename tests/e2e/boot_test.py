@@ -53,8 +53,8 @@ gate.start = start
 class Library:
     _name = agent
     def __init__(self):
-        self.hw_shim_name = lambda index: b"install.py" if index == 1 else None
-        self.hw_shim_source = lambda index: b"from gate import start"
+        self.hw_shim_name = lambda index: (b"boot.py", b"wire.py", b"install.py", None)[index]
+        self.hw_shim_source = lambda index: source(index) if index < 2 else b"from gate import start"
         self.hw_send = lambda *frame: 0
         self.hw_fault = lambda text, length: faults.append(text.decode())
     def __getattr__(self, name):

@@ -8,6 +8,12 @@
 
 namespace hw::profiler::native {
 
+/// Between two calls of freed(): more are lost.
+inline constexpr std::int64_t kMostFreed = 8192;
+inline constexpr std::uint64_t kBlockAlignment = 64;  // of the framework's allocator
+/// Instead of a layer: that of autograd's node that runs.
+inline constexpr std::int64_t kBackwardLayer = -2;
+
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken

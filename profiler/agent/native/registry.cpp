@@ -6,9 +6,6 @@
 namespace hw::profiler::native {
 namespace {
 
-constexpr std::size_t kMostFreed = 8192;   // see takeFreed() of the agent
-constexpr std::uintptr_t kAlignment = 64;  // of the framework's allocator
-constexpr std::int64_t kSmallBytes = 64;   // floating constants up to here are always stored
 constexpr std::int64_t kChunkBytes = wire::kContentsChunk;
 
 std::int64_t bytesOf(const c10::StorageImpl& storage) {
@@ -148,7 +145,7 @@ void Registry::gone(Storage& storage) {
 void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
-    const bool foreign = address % kAlignment == 0 && key->device().is_cpu();
+    const bool foreign = address % kBlockAlignment == 0 && key->device().is_cpu();
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
         return address != 0 &&
@@ -274,7 +271,8 @@ void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
     if (storage.stored == epoch_ || (storage.op >= 0 && storage.epoch == epoch_)) return;
     storage.stored = epoch_;
     const bool plain = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
-    if (storage.bytes == 0 || !(contents_ || storage.bytes <= kSmallBytes || plain)) return;
+    if (storage.bytes == 0 || !(contents_ || storage.bytes <= wire::kSmallContents || plain))
+        return;
     const std::string what = "contents of storage " + std::to_string(storage.id);
     if (!tensor.device().is_cpu()) {
         stream_.gap(what, "it is not in host memory");

@@ -19,17 +19,8 @@
 
 namespace hw::profiler::native {
 
-enum class Category : std::uint8_t {
-    Parameter,
-    Gradient,
-    OptimizerState,
-    Input,
-    Activation,
-    Temporary,
-    Workspace,
-    Unknown
-};
-enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
+using wire::Category;
+using wire::Phase;
 
 /// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
 /// the same one in 1 of 2^64 cases.

@@ -8,7 +8,7 @@ import ctypes
 import sys
 import types
 
-MILESTONE_SHIM = 1
+wire = types.ModuleType("_highwater.wire")
 
 
 def declare(library):
@@ -51,6 +51,11 @@ def declare(library):
     return library
 
 
+def run_file(index, module):
+    name = library.hw_shim_name(index).decode().partition(".")[0]
+    exec(compile(library.hw_shim_source(index), "<highwater %s>" % name, "exec"), module.__dict__)
+
+
 def load_modules(package):
     """Executes the other files of the shim, in the order of their dependencies."""
     index = 1
@@ -64,8 +69,7 @@ def load_modules(package):
         module.__package__ = "_highwater"
         sys.modules[full] = module
         setattr(package, short, module)
-        source = library.hw_shim_source(index)
-        exec(compile(source, "<highwater %s>" % short, "exec"), module.__dict__)
+        run_file(index, module)
         index += 1
 
 
@@ -208,5 +212,6 @@ def main():
 
 
 declare(library)
-library.hw_send(3, MILESTONE_SHIM.to_bytes(4, "little"), 4)
+run_file(1, wire)
+library.hw_send(wire.TYPE_MILESTONE, wire.MILESTONE_SHIM.to_bytes(4, "little"), 4)
 main()

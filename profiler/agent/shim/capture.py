@@ -7,12 +7,12 @@ import re
 import traceback
 
 import torch
-from _highwater import blocking, encode, library, native
-from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
+from _highwater import blocking, encode, library, wire
+from _highwater.encode import Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
 from _highwater.modules import CALLS, HOOKS, NOT_AT_ALL
-from _highwater.native import NativeRegistry
+from _highwater.native import NativeRegistry, load_native
 from _highwater.steps import FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
 from _highwater.timing import Timing
@@ -108,16 +108,16 @@ class Capture:
         self.mode = None
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
-        self.contents = bool(config[3] & 1)
-        self.needs_gpu = bool(config[3] & 8)
+        self.contents = bool(config[3] & wire.CONFIG_CONTENTS)
+        self.needs_gpu = bool(config[3] & wire.CONFIG_GPU)
         self.registry = Registry(self.contents)
         self.entered = False
         self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
-        self.attached = bool(config[3] & 2)
+        self.attached = bool(config[3] & wire.CONFIG_RUNNING)
         self.steps = Steps(self, config[0], config[1], max(1, config[2]), self.attached or late,
-                           bool(config[3] & 4))
+                           bool(config[3] & wire.CONFIG_ON_OOM))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
@@ -137,7 +137,7 @@ class Capture:
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
-            else native.load(self.contents)
+            else load_native(self.contents)
         if library_of_ours is not None:
             self.registry = NativeRegistry(library_of_ours, self.registry.owned)
             self.context = self.registry.context
@@ -209,7 +209,7 @@ class Capture:
         self.registry.release()
         blocking.hw_gpu_stop()
         self.on_finish()
-        encode.send(encode.DONE, b"")
+        encode.send(wire.TYPE_DONE, b"")
 
     def give_up(self, error):
         """Something went wrong in here, or nobody listens: the training goes on without us."""
@@ -221,7 +221,7 @@ class Capture:
             if not isinstance(error, Broken):
                 text = "".join(traceback.format_exception(
                     type(error), error, error.__traceback__)).encode("utf-8", "replace")[-4000:]
-                encode.send(encode.FAULT, len(text).to_bytes(4, "little") + text)
+                encode.send(wire.TYPE_FAULT, len(text).to_bytes(4, "little") + text)
         except Exception:
             pass
         self.retire()
@@ -406,7 +406,7 @@ class Capture:
                 state = state_bytes(generator.get_state())
             finally:
                 library.hw_pause(0)
-            encode.send(encode.GENERATOR, encode._TWO.pack(self.registry.seq, id) +
+            encode.send(wire.TYPE_GENERATOR, encode._TWO.pack(self.registry.seq, id) +
                         encode.text(str(generator.device)) + state)
         return id
 
@@ -414,10 +414,10 @@ class Capture:
 
     def phase(self):
         if self.gradients.depth:
-            return BACKWARD
+            return wire.PHASE_BACKWARD
         if self.optimizer_depth and not self.layers.stack:
-            return OPTIMIZER
-        return FORWARD
+            return wire.PHASE_OPTIMIZER
+        return wire.PHASE_FORWARD
 
     def current_layer(self):
         if self.layers.stack:
@@ -445,7 +445,7 @@ class Capture:
         if self.mode is not None and self.registry.native:
             layer = self.current_layer()
             if self.gradients.depth and not self.layers.stack:
-                layer = native.BACKWARD_LAYER
+                layer = wire.BACKWARD_LAYER
             context = self.context
             context[0], context[1] = layer, self.phase()
             if context[2]:
@@ -458,7 +458,7 @@ class Capture:
             return []
         for gradient in gradients or ():
             if gradient is not None:
-                self.categorize(gradient, GRADIENT, self.layers.loss_layer)
+                self.categorize(gradient, wire.CATEGORY_GRADIENT, self.layers.loss_layer)
         self.layers.learn_lazy(self.registry)
         self.registry.save_activations()
         self.gradients.current = self.layers.loss_layer

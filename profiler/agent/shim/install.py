@@ -7,10 +7,9 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, library, modules
+from _highwater import blocking, encode, gpu, library, modules, wire
 from _highwater.capture import Capture
 from _highwater.modules import Modules
-from _highwater.steps import TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 
@@ -204,7 +203,7 @@ def start(late=False):
     if _next:
         return
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
-    encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
+    encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
     hooks = Hooks(late)
@@ -216,7 +215,7 @@ def start(late=False):
         _watching_exit = True
         os.register_at_fork(after_in_child=in_child)
         atexit.register(at_exit)
-    encode.send_milestone(TORCH)
+    encode.send_milestone(wire.MILESTONE_TORCH)
     if late and not hooks.capture.attached:
         encode.send_gap("the first step", "the program was under way before it could be watched")
 

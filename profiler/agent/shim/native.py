@@ -7,8 +7,6 @@ import torch
 from _highwater import encode, library
 from torch.nn.parameter import UninitializedTensorMixin
 
-BACKWARD_LAYER = -2  # the layer of the node of autograd that runs
-
 
 class Classes(ctypes.Structure):
     """See census.h."""
@@ -30,7 +28,7 @@ def impl_offset():
     return None
 
 
-def load(contents):
+def load_native(contents):
     """The library, opened; None where the recorder has none for this framework."""
     path = library.hw_native()
     if not path:

@@ -12,12 +12,11 @@ import sys
 import weakref
 
 import torch
-from _highwater import encode, library
+from _highwater import encode, library, wire
 from _highwater.modules import HOOKS
 from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
-TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
 
 
 def compiles():
@@ -56,11 +55,11 @@ class Steps:
 
     def forward(self):
         """A forward with gradients begins; only the first since a step's end matters."""
-        self.saw(SAW_FORWARD)
+        self.saw(wire.MILESTONE_FORWARD)
         self.activity()
 
     def backward(self):
-        self.saw(SAW_BACKWARD)
+        self.saw(wire.MILESTONE_BACKWARD)
         if self.active:
             return
         if self.state == WAITING and self.warmup == 0:
@@ -78,7 +77,7 @@ class Steps:
 
     def optimizer_done(self, passing):
         """An outermost Optimizer.step has returned."""
-        self.saw(SAW_OPTIMIZER)
+        self.saw(wire.MILESTONE_OPTIMIZER)
         if self.state == JOINING:
             self.state = WAITING
             self.active = False
@@ -113,7 +112,7 @@ class Steps:
             self.capture.watch_modules(HOOKS)
             return
         self.capture.watch_closely()
-        self.saw(SAW_CAPTURE)
+        self.saw(wire.MILESTONE_CAPTURE)
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
@@ -131,7 +130,7 @@ class Steps:
         library.hw_window(self.window)
         self.carried_peak = 0
         self.foreign = registry.foreign
-        encode.send(encode.STEP_START, struct.pack(
+        encode.send(wire.TYPE_STEP_START, struct.pack(
             "<3q", registry.seq, library.hw_now(), self.window[0] + registry.foreign))
 
     def end(self, passing):
@@ -143,7 +142,7 @@ class Steps:
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
         always = min(self.foreign, registry.foreign)
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
-        encode.send(encode.STEP_END, struct.pack(
+        encode.send(wire.TYPE_STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
             encode.text(self.environment.now()) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
@@ -173,11 +172,11 @@ class Steps:
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""
         encode.send_gap("the rest of the step", why)
         self.end(())
-        encode.send(encode.STEP_CONFIRMED, b"")
-        encode.send(encode.DONE, b"")
+        encode.send(wire.TYPE_STEP_CONFIRMED, b"")
+        encode.send(wire.TYPE_DONE, b"")
 
     def confirm(self):
-        encode.send(encode.STEP_CONFIRMED, b"")
+        encode.send(wire.TYPE_STEP_CONFIRMED, b"")
         self.recorded += 1
         self.ended = False
         self.carried_peak = 0
@@ -241,7 +240,7 @@ class Steps:
                     for value in list(state.values()):
                         if id(value) not in states and isinstance(value, torch.Tensor):
                             states.add(id(value))
-                            capture.registry.own(value, encode.OPTIMIZER_STATE, layer)
+                            capture.registry.own(value, wire.CATEGORY_OPTIMIZER_STATE, layer)
 
 
 def parts_of(optimizers):
