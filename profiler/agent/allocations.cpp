@@ -264,7 +264,7 @@ bool watchBlock(std::uintptr_t address) {
     return insert(address, kWatched);
 }
 
-BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign) {
+BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted) {
     if (!gEnabled.load(std::memory_order_relaxed)) return {-1, 0, false};
     {
         Shard& shard = shardOf(address);
@@ -275,7 +275,7 @@ BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign) {
             return result;
         }
     }
-    return {-1, 0, foreign && insert(address, kWatched, tag)};
+    return {-1, 0, uncounted && insert(address, kWatched, tag)};
 }
 
 std::int64_t takeFreed(std::int64_t* tags) {

@@ -123,15 +123,15 @@ void Registry::sweep() {
 void Registry::recount() {
     sweep();
     unwatched_.clear();
-    foreign_ = 0;
+    uncounted_ = 0;
     live_.each([&](Key, Storage& storage) {
         watch(storage);
-        if (!storage.counted) foreign_ += storage.bytes;
+        if (!storage.counted) uncounted_ += storage.bytes;
     });
 }
 
 void Registry::gone(Storage& storage) {
-    if (!storage.counted) foreign_ -= storage.bytes;
+    if (!storage.counted) uncounted_ -= storage.bytes;
     const std::int64_t id = storage.id;
     const Key key = storage.key();
     if (!unwatched_.empty()) unwatched_.erase(key);
@@ -145,11 +145,11 @@ void Registry::gone(Storage& storage) {
 void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
-    const bool foreign = address % kBlockAlignment == 0 && key->device().is_cpu();
+    const bool uncounted = address % kBlockAlignment == 0 && key->device().is_cpu();
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
         return address != 0 &&
-               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), foreign, block) != 0;
+               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), uncounted, block) != 0;
     };
     bool watched = tag(key);
     storage.counted = storage.bytes == 0 || block[0] >= 0;
@@ -185,7 +185,7 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
     storage.phase = place.phase;
     storage.layer = place.layer;
     watch(storage);
-    if (!storage.counted) foreign_ += storage.bytes;
+    if (!storage.counted) uncounted_ += storage.bytes;
     stream_.begin(FrameType::Storage)
         .put(storage.id)
         .put(seq)
@@ -260,10 +260,10 @@ Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int
 
 void Registry::resized(Storage& storage) {
     const std::int64_t bytes = bytesOf(*storage.key());
-    if (!storage.counted) foreign_ -= storage.bytes;
+    if (!storage.counted) uncounted_ -= storage.bytes;
     storage.bytes = bytes;
     watch(storage);
-    if (!storage.counted) foreign_ += bytes;
+    if (!storage.counted) uncounted_ += bytes;
     stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
 }
 
@@ -325,7 +325,7 @@ void Registry::own(const at::Tensor& tensor, Category category, std::int64_t lay
         categorize(tensor, category, layer);
 }
 
-std::int64_t Registry::claim() {
+std::int64_t Registry::categorizeOwned() {
     const std::size_t before = owned_.size();
     owned_.erase(std::remove_if(owned_.begin(), owned_.end(),
                                 [](const Owned& owned) { return owned.weak.expired(); }),
@@ -341,7 +341,7 @@ std::int64_t Registry::claim() {
     return static_cast<std::int64_t>(before - owned_.size());
 }
 
-void Registry::claimGradients(bool onlyUsed) {
+void Registry::categorizeGradients(bool onlyUsed) {
     for (const Owned& owned : owned_) {
         if (owned.category != Category::Parameter) continue;
         const at::Tensor tensor{owned.weak.lock()};

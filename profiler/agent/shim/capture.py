@@ -322,7 +322,7 @@ class Capture:
     def after(self, info, args, kwargs, text, out):
         registry, figures = self.registry, self.figures
         live, begin, _, peak, end = figures
-        registry.op_peak = max(registry.op_peak, peak + registry.foreign)
+        registry.op_peak = max(registry.op_peak, peak + registry.uncounted)
         id, layer, phase = self.ops, self.layer, self.phase()
         results = flatten(out)
         if info.adopts:  # what it read is known by the result only; a loader's batch is new
@@ -352,7 +352,7 @@ class Capture:
         encode.send_op(
             (id, seq, begin, self.timing.corrected(end - begin, bool(results) and not writes),
              max(0, peak - live - fresh_bytes),
-             live + registry.foreign, layer, _thread.get_native_id(), phase, info.random),
+             live + registry.uncounted, layer, _thread.get_native_id(), phase, info.random),
             info.name, info.overload, text, self.inputs, outputs, list(writes.items()))
         if torch.is_grad_enabled():
             self.gradients.remember(results, layer)
@@ -363,10 +363,10 @@ class Capture:
         try:
             library.hw_end(figures)
             live, begin, _, peak, end = figures
-            registry.op_peak = max(registry.op_peak, live + asked + registry.foreign)
+            registry.op_peak = max(registry.op_peak, live + asked + registry.uncounted)
             encode.send_op(
                 (self.ops, registry.next_seq(), begin, max(1, end - begin), max(asked, peak - live),
-                 live + registry.foreign, self.layer, _thread.get_native_id(), self.phase(), False),
+                 live + registry.uncounted, self.layer, _thread.get_native_id(), self.phase(), False),
                 info.name, info.overload, text, self.inputs, (), ())
             self.ops += 1
             self.steps.ran_out("it ran out of memory in %s, which asked for %d bytes more" %
@@ -469,7 +469,7 @@ class Capture:
 
     def after_backward(self):
         if self.mode is not None:
-            self.registry.claim_gradients(self.trainer.has_others())
+            self.registry.categorize_gradients(self.trainer.has_others())
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

@@ -37,14 +37,14 @@ class Registry:
         self.watched = {}         # address of its block -> weak address
         self.unwatched = set()    # weak addresses: no release of a block tells that they go
         self.owned = {}           # id -> (weak reference, category, layer)
-        self.alive = {}           # id of a storage -> ids of the tensors that a census found
+        self.alive = {}           # id of a storage -> ids of the tensors that a scan found
         self.freed = (ctypes.c_int64 * wire.MOST_FREED)()
         self.epoch = 0            # goes up with every possible start of a step
         self.seq = 0
         self.storages = 0
         self.tensors = 0
-        self.foreign = 0          # live bytes that the framework's allocator did not make
-        self.op_peak = 0          # highest counted + foreign bytes during an op of this step
+        self.uncounted = 0        # live bytes that the framework's allocator did not make
+        self.op_peak = 0          # highest counted + uncounted bytes during an op of this step
 
     def next_epoch(self):
         self.epoch += 1
@@ -60,7 +60,7 @@ class Registry:
         else:
             self.categorize(tensor, category, layer)
 
-    def claim(self):
+    def categorize_owned(self):
         """Gives their categories to what own() has named; how many of them have gone."""
         before = len(self.owned)
         self.owned = {id: own for id, own in self.owned.items() if own[0]() is not None}
@@ -68,7 +68,7 @@ class Registry:
             self.categorize(weak(), category, layer)
         return before - len(self.owned)
 
-    def claim_gradients(self, only_used):
+    def categorize_gradients(self, only_used):
         """`only_used`: of parameters that this step has used; other threads may set those of others."""
         for weak, category, layer in self.owned.values():
             tensor = weak()
@@ -114,7 +114,7 @@ class Registry:
         storage = self.live.pop(weak)
         _free_weak(weak)
         if not storage.counted:
-            self.foreign -= storage.bytes
+            self.uncounted -= storage.bytes
         encode.send_free(storage.id, self.next_seq())
 
     def watch(self, storage, untyped, address):
@@ -156,7 +156,7 @@ class Registry:
         address = untyped.data_ptr()
         storage.counted = storage.bytes == 0 or library.hw_block(address) >= 0
         if not storage.counted:
-            self.foreign += storage.bytes
+            self.uncounted += storage.bytes
         self.live[storage.weak] = storage
         self.watch(storage, untyped, address)
         encode.send_storage(storage.id, seq, storage.bytes, op, layer, address, CATEGORY_UNKNOWN,
@@ -188,7 +188,7 @@ class Registry:
             storage = self.add_storage(tensor, untyped, -1, wire.PHASE_UNKNOWN, layer, self.next_seq())
         return storage, self.tensor_id(storage, tensor, -1)
 
-    def census(self, passing, others):
+    def scan(self, passing, others):
         """Registers every tensor there is, for finals() too; the optimizers. `passing`: objects that are
         only passing through; `others`: other threads train."""
         self.alive = {}
@@ -214,7 +214,7 @@ class Registry:
             pass  # sparse and other tensors without a storage
 
     def finals(self):
-        """Tensors that live, at least one a storage, as 64-bit ids; asked right after a census."""
+        """Tensors that live, at least one a storage, as 64-bit ids; asked right after a scan."""
         finals = []
         for storage in self.live.values():
             finals.extend(sorted(self.alive.get(storage.id, ())) or [storage.first])
@@ -251,7 +251,7 @@ class Registry:
 
     def resized(self, storage, untyped):
         if not storage.counted:
-            self.foreign += untyped.nbytes() - storage.bytes
+            self.uncounted += untyped.nbytes() - storage.bytes
         storage.bytes = untyped.nbytes()
         if self.watched.get(storage.address) == storage.weak:
             del self.watched[storage.address]
