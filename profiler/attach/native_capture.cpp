@@ -51,7 +51,7 @@ std::string contentsOf(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Held by one process at a time; where it cannot be had, nobody waits.
+/// Held by one process at a time; where it cannot be had, there is no waiting.
 class FileLock {
 public:
     explicit FileLock(const std::string& path)

@@ -17,7 +17,7 @@ inline constexpr std::int64_t kBackwardLayer = -2;
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
-    /// Gives the block a tag, which freed() will tell; 1: it will, 0: nobody sees the block go.
+    /// Gives the block a tag, which freed() will tell; 1: it will, 0: its end goes unseen.
     /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before. `uncounted`: whether a
     /// block that was made unseen may go through the framework's allocator.
     int (*tag)(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out);

@@ -19,7 +19,7 @@ namespace {
 using Use = std::pair<std::int64_t, std::int32_t>;
 using Values = c10::ArrayRef<const c10::IValue>;
 
-/// Just below autograd: what the framework's own fake tensors are for, which nobody else uses.
+/// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
 
 /// An op in progress.

@@ -76,7 +76,7 @@ public:
     void poll();
     /// The same, by looking at every storage.
     void sweep();
-    /// The agent has begun anew to count blocks, and knows none of before.
+    /// The agent counts blocks again, and knows none from before.
     void recount();
 
     /// What was made out of sight, or anything; null when the tensor has no plain storage.

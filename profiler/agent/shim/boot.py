@@ -95,7 +95,7 @@ def install(late=False):
             if known.library._name == library._name:
                 known.install.start()
                 return
-            known.install.stop()  # it came with another agent, which nobody will connect to again
+            known.install.stop()  # it came with another agent, which is not used any more
         package = types.ModuleType("_highwater")
         package.__path__ = []
         package.library = library

@@ -212,7 +212,7 @@ class Capture:
         encode.send(wire.TYPE_DONE, b"")
 
     def give_up(self, error):
-        """Something went wrong in here, or nobody listens: the training goes on without us."""
+        """Something went wrong in here, or the recorder has gone: the training goes on without us."""
         if self.failed:
             return
         self.failed = True
@@ -260,7 +260,7 @@ class Capture:
             turn.release()
 
     def lose(self):
-        """Nobody trains where the training was watched: somebody else may."""
+        """The watched thread trains no longer: another may."""
         if not self.failed and self.steps.state != FINISHED:
             try:
                 if not self.leave():

@@ -163,7 +163,7 @@ class Hooks:
 
 
 def in_child():
-    """A forked process goes on as if nobody had ever watched."""
+    """A forked process goes on as if it had never been watched."""
     global _current
     hooks, _current = _current, None
     library.hw_abandon()

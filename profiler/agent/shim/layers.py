@@ -17,7 +17,7 @@ def parts_of(module):
 
 
 class Root:
-    """A module that is called by nobody else's forward, and its tree as it was when last learnt."""
+    """A module that no other module's forward calls, and its tree as it was when last learnt."""
 
     def __init__(self, module, prefix, gone):
         self.weak = weakref.ref(module, gone)
@@ -186,7 +186,7 @@ class Layers:
         return weakref.ref(module, gone)
 
     def forget_trees(self):
-        """They are learnt again: something they were known by has gone, or nobody has looked for long."""
+        """They are learnt again: something they were known by has gone, or modules were not watched for long."""
         for root in list(self.roots.values()):
             root.stale = True
 

@@ -160,7 +160,7 @@ class Steps:
         library.hw_gpu_flush()
 
     def lose(self):
-        """The thread that was watched trains no longer; a step that it has not ended is none. Another one
+        """The thread that was watched trains no longer; a step that it has not ended does not count. Another one
         may be anywhere in a step of its own."""
         if self.state == CAPTURING and self.ended:
             self.confirm()
