@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/run_sizes.h"
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <filesystem>
 
 #include "core/base/file.h"
+#include "core/base/spawn.h"
 #include "core/import/import.h"
 #include "core/plan/plan.h"
 #include "planners/mimose/sizes.h"
@@ -59,27 +61,17 @@ Result<std::string> planStep(Session& session, Row& row, planners::InputAwarePla
 // What a command prints, and its exit status; its errors go where ours go.
 Result<std::pair<std::string, int>> outputOf(const std::vector<std::string>& command) {
     std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0)
+    if (pipe2(ends.data(), O_CLOEXEC) != 0)
         return Error{ErrorCode::Internal, "cannot make a pipe", "close other programs"};
-    const pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        std::vector<char*> argv;
-        for (const std::string& part : command) argv.push_back(const_cast<char*>(part.c_str()));
-        argv.push_back(nullptr);
-        execv(argv[0], argv.data());
-        _exit(127);
-    }
+    const core::Spawned child = core::spawn({.command = command, .output = ends[1]});
     close(ends[1]);
     std::string text;
     std::array<char, 65536> part{};
-    for (ssize_t got = 0; child > 0 && (got = read(ends[0], part.data(), part.size())) > 0;)
+    for (ssize_t got = 0; child.error == 0 && (got = read(ends[0], part.data(), part.size())) > 0;)
         text.append(part.data(), static_cast<std::size_t>(got));
     close(ends[0]);
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status))
+    const int status = child.error == 0 ? core::waitFor(child.pid) : -1;
+    if (status < 0 || !WIFEXITED(status))
         return Error{ErrorCode::Internal, command.front() + " did not end by itself",
                      "run one of the steps with `highwater run --step`"};
     return std::pair(std::move(text), WEXITSTATUS(status));

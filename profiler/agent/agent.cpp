@@ -110,10 +110,10 @@ void unmapScratch() {
 
 /// Runs with all signals blocked. The interpreter may still be starting up; PyGILState_Ensure then
 /// waits until its main thread lets go of the lock for the first time.
-void* agentMain(void*) {
+void* watchProgram(void*) {
     PythonApi python{};
     bool booted = false;
-    if (receiveConfig(gConfig, kConfigMilliseconds) && resolvePython(python)) {
+    if (resolvePython(python)) {
         const timespec pause{0, kPollNanoseconds};
         while (python.isInitialized() == 0) nanosleep(&pause, nullptr);
         booted = bootShim(python);
@@ -129,6 +129,13 @@ void* agentMain(void*) {
     return nullptr;
 }
 
+void* awaitConfig(void*) {
+    if (receiveConfig(gConfig, kConfigMilliseconds)) return watchProgram(nullptr);
+    closeChannel();
+    gStarting.store(false);
+    return nullptr;
+}
+
 void onForkInChild() {
     disableCounting();
     abandonGpu();
@@ -138,15 +145,24 @@ void onForkInChild() {
 
 }  // namespace
 
+/// How the recorder's configuration is waited for.
+enum class Wait {
+    Here,    // the program has not begun yet, and could train before a busy recorder answers
+    Thread,  // the caller has the interpreter's lock
+};
+
 /// 0: started, or running with this very socket. 1: it is running with another. -1: the recorder
-/// cannot be reached. Called again after a recording has ended, it starts anew.
-int start(const char* socketPath) {
+/// cannot be reached. Called again after a recording has ended, it starts a new one.
+int start(const char* socketPath, Wait wait) {
     if (gStarting.exchange(true)) return strcmp(socketPath, gSocketPath) == 0 ? 0 : 1;
     static std::atomic<bool> forkWatched{false};
     if (!forkWatched.exchange(true)) pthread_atfork(nullptr, nullptr, &onForkInChild);
     if (strlen(socketPath) < sizeof(gSocketPath)) {
         strcpy(gSocketPath, socketPath);
-        if (openChannel(socketPath) && startDetachedThread(&agentMain)) return 0;
+        const bool here = wait == Wait::Here;
+        if (openChannel(socketPath) && (!here || receiveConfig(gConfig, kConfigMilliseconds)) &&
+            startDetachedThread(here ? &watchProgram : &awaitConfig))
+            return 0;
     }
     closeChannel();
     gStarting.store(false);
@@ -155,7 +171,7 @@ int start(const char* socketPath) {
 
 /// start() for an injector, which has mapped `bytes` at `scratch` and leaves them to us.
 int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
-    const int started = start(socketPath);
+    const int started = start(socketPath, Wait::Thread);
     for (Scratch& slot : gScratch) {
         if (started != 0 || slot.bytes.load() != 0) continue;
         slot.address = scratch;
@@ -224,7 +240,7 @@ __attribute__((constructor)) void onLoad() {
     else
         unsetenv("LD_PRELOAD");
     unsetenv(wire::kPreloadVariable);
-    start(path);
+    start(path, Wait::Here);
 }
 
 }  // namespace

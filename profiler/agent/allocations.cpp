@@ -9,6 +9,7 @@
 #include <atomic>
 
 #include "profiler/agent/got.h"
+#include "profiler/agent/native/agent_api.h"
 
 namespace hw::profiler::agent {
 namespace {
@@ -30,7 +31,7 @@ struct Shard {
 };
 
 constexpr std::int64_t kWatched = INT64_MIN;  // bytes of a block that is not counted
-constexpr std::size_t kMostFreed = 8192;      // between two calls of takeFreed()
+constexpr std::size_t kMostFreed = native::kMostFreed;
 constexpr const char* kLibrary = "libc10.so";
 constexpr std::size_t kShards = 8;  // few, to stay in the processor's caches
 constexpr std::size_t kFirstEntries = 128;
@@ -263,7 +264,7 @@ bool watchBlock(std::uintptr_t address) {
     return insert(address, kWatched);
 }
 
-BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign) {
+BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted) {
     if (!gEnabled.load(std::memory_order_relaxed)) return {-1, 0, false};
     {
         Shard& shard = shardOf(address);
@@ -274,7 +275,7 @@ BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign) {
             return result;
         }
     }
-    return {-1, 0, foreign && insert(address, kWatched, tag)};
+    return {-1, 0, uncounted && insert(address, kWatched, tag)};
 }
 
 std::int64_t takeFreed(std::int64_t* tags) {

@@ -35,8 +35,8 @@ struct BlockTag {
     std::uintptr_t before;
     bool watched;  // takeFreed() will tell
 };
-/// Names the block for takeFreed(). `foreign`: watch it even if it was made unseen.
-BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool foreign);
+/// Names the block for takeFreed(). `uncounted`: watch it even if it was made unseen.
+BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted);
 /// Tags (of those without: addresses) of counted and watched blocks that went since the last call,
 /// in order: up to 8,192 of them, their number; -1 when there were more.
 std::int64_t takeFreed(std::int64_t* tags);

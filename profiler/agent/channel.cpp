@@ -33,7 +33,7 @@ pthread_mutex_t gReading = PTHREAD_MUTEX_INITIALIZER;
 /// A forked child does not get the mapping: what it does is no part of the recording.
 bool mapRing(int file) {
     const std::size_t bytes = wire::kRingHeadBytes + wire::kRingBytes;
-    // Its pages are made here, on our own thread, rather than by the training as it writes.
+    // Its pages are made here rather than by the training as it writes.
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     if (memory == MAP_FAILED) return false;
     madvise(memory, bytes, MADV_DONTFORK);

@@ -18,7 +18,7 @@ struct Config {
 
 enum class Sent : int { Queued = 0, Full = 1, Broken = -1 };
 
-/// Starts a thread that takes no signals and that nobody joins.
+/// Starts a thread that takes no signals and is not joined.
 bool startDetachedThread(void* (*body)(void*));
 /// Connects to the recorder. Only one connection at a time.
 bool openChannel(const char* socketPath);

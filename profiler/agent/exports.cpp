@@ -153,9 +153,9 @@ HW_EXPORT void hw_window(std::int64_t* out) {
 
 namespace {
 
-int tagged(std::uint64_t address, std::uint64_t tag, int foreign, std::int64_t* out) {
+int tagged(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out) {
     const BlockTag block = tagBlock(static_cast<std::uintptr_t>(address),
-                                    static_cast<std::uintptr_t>(tag), foreign != 0);
+                                    static_cast<std::uintptr_t>(tag), uncounted != 0);
     out[0] = block.bytes;
     out[1] = static_cast<std::int64_t>(block.before);
     return block.watched ? 1 : 0;

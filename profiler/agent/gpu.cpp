@@ -9,13 +9,13 @@
 #include <atomic>
 
 #include "profiler/agent/channel.h"
-#include "profiler/cupti/gpu_api.h"
+#include "profiler/wire/gpu_api.h"
 
 namespace hw::profiler::agent {
 namespace {
 
-using cupti::GpuApi;
-using cupti::GpuHost;
+using wire::GpuApi;
+using wire::GpuHost;
 
 constexpr char kLibrary[] = "libhighwater_cupti.so";
 
@@ -52,7 +52,7 @@ const GpuApi* load() {
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return nullptr;
     using Entry = const GpuApi* (*)();
-    const auto entry = reinterpret_cast<Entry>(dlsym(library, cupti::kGpuEntry));
+    const auto entry = reinterpret_cast<Entry>(dlsym(library, wire::kGpuEntry));
     const GpuApi* api = entry == nullptr ? nullptr : entry();
     return api != nullptr && api->size == sizeof(GpuApi) ? api : nullptr;
 }

@@ -123,7 +123,7 @@ bool endSoon(const AttachOptions& options) {
     return false;
 }
 
-/// A process that can be attached to and that nobody else may record meanwhile.
+/// A process that can be attached to, claimed so that no other recorder does.
 struct Target {
     pid_t pid;
     Entries entries;

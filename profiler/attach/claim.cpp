@@ -22,7 +22,7 @@ std::string pathOf(pid_t pid) {
     return folder() + "/" + std::to_string(pid);
 }
 
-/// The folder is ours and nobody else writes there.
+/// The folder is ours, and no other user may write there.
 bool isPrivate(const std::string& path) {
     struct stat about {};
     return lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
@@ -49,7 +49,7 @@ core::Result<Claim> Claim::take(pid_t pid) {
             "end that recording with 'highwater detach " + std::to_string(pid) + "'"};
     }
     const std::string text = std::to_string(getpid());
-    // The lock is what counts; without the number nobody can detach.
+    // The lock is what counts; without the number detaching does not work.
     [[maybe_unused]] const bool told =
         ftruncate(file, 0) == 0 && write(file, text.data(), text.size()) > 0;
     return Claim(pathOf(pid), file);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/launch.h"
 
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/spawn.h"
 #include "profiler/wire/format.h"
 
 extern char** environ;
@@ -42,13 +42,6 @@ std::vector<std::string> childEnvironment(const LaunchOptions& options) {
     return variables;
 }
 
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-    std::vector<char*> result;
-    for (auto& text : texts) result.push_back(text.data());
-    result.push_back(nullptr);
-    return result;
-}
-
 core::Error cannotStart(const std::string& program, int error) {
     const std::string why = error == ENOENT   ? "no such program"
                             : error == EACCES ? "it is not executable"
@@ -63,38 +56,11 @@ core::Error cannotStart(const std::string& program, int error) {
 }  // namespace
 
 core::Result<Child> launch(const LaunchOptions& options) {
-    std::vector<std::string> arguments = options.command;
-    std::vector<std::string> variables = childEnvironment(options);
-    const std::vector<char*> argv = pointers(arguments);
-    const std::vector<char*> envp = pointers(variables);
-    int report[2];
-    if (pipe2(report, O_CLOEXEC) != 0)
-        return core::Error{core::ErrorCode::Internal,
-                           std::string("cannot start a program: ") + std::strerror(errno), ""};
-    const pid_t pid = fork();
-    if (pid < 0) {
-        const int error = errno;
-        close(report[0]);
-        close(report[1]);
-        return core::Error{core::ErrorCode::Internal,
-                           std::string("cannot start a program: ") + std::strerror(error), ""};
-    }
-    if (pid == 0) {
-        if (options.stdoutToStderr) dup2(STDERR_FILENO, STDOUT_FILENO);
-        execvpe(argv[0], argv.data(), envp.data());
-        const int error = errno;
-        [[maybe_unused]] const ssize_t told = write(report[1], &error, sizeof(error));
-        _exit(127);
-    }
-    close(report[1]);
-    int error = 0;
-    const ssize_t got = read(report[0], &error, sizeof(error));
-    close(report[0]);
-    if (got == static_cast<ssize_t>(sizeof(error))) {
-        waitpid(pid, nullptr, 0);
-        return cannotStart(options.command.front(), error);
-    }
-    return Child(pid);
+    core::Spawn program{options.command, childEnvironment(options)};
+    if (options.stdoutToStderr) program.output = STDERR_FILENO;
+    const core::Spawned spawned = core::spawn(program);
+    if (spawned.error != 0) return cannotStart(options.command.front(), spawned.error);
+    return Child(spawned.pid);
 }
 
 std::optional<int> Child::poll() {

@@ -2,10 +2,8 @@
 #include "profiler/attach/native_capture.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,10 +14,9 @@
 
 #include "core/base/digest.h"
 #include "core/base/file.h"
+#include "core/base/spawn.h"
 #include "profiler/agent/embedded.h"
 #include "profiler/attach/process.h"
-
-extern char** environ;
 
 namespace hw::profiler {
 namespace {
@@ -36,29 +33,17 @@ Error none(const std::string& why) {
     return {ErrorCode::Target, why, ""};
 }
 
-/// Starts a program with its output going to a file; -1 when it cannot be started.
-pid_t start(const std::vector<std::string>& command, const fs::path& output) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    pid_t pid = -1;
-    const int status =
-        posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    return status == 0 ? pid : -1;
-}
+enum class Ran { Well, Badly, Never };
 
-bool succeeded(pid_t pid) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0)
-        if (errno != EINTR) return false;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+/// Runs a program to its end with its output going to a file.
+Ran run(const std::vector<std::string>& command, const fs::path& output) {
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    const core::Spawned program = core::spawn({command, {}, nothing, file, file});
+    close(nothing);
+    close(file);
+    if (program.error != 0) return Ran::Never;
+    return core::succeeded(core::waitFor(program.pid)) ? Ran::Well : Ran::Badly;
 }
 
 std::string contentsOf(const fs::path& path) {
@@ -66,7 +51,7 @@ std::string contentsOf(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// Held by one process at a time; where it cannot be had, nobody waits.
+/// Held by one process at a time; where it cannot be had, there is no waiting.
 class FileLock {
 public:
     explicit FileLock(const std::string& path)
@@ -135,16 +120,16 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     }
     all.close();
     const fs::path log = folder / "log";
-    const pid_t pid =
-        start({compiler(), "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
-               "-fvisibility=hidden", "-fno-plt",
-               std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
-               "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",
-               (folder / "capture.cpp").string(), files.libtorch, files.libc10, "-o",
-               (folder / "capture.so").string()},
-              log);
-    if (pid < 0) return none("there is no C++ compiler ('" + compiler() + "')");
-    if (succeeded(pid)) return {};
+    const Ran ran =
+        run({compiler(), "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
+             "-fvisibility=hidden", "-fno-plt",
+             std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
+             "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",
+             (folder / "capture.cpp").string(), files.libtorch, files.libc10, "-o",
+             (folder / "capture.so").string()},
+            log);
+    if (ran == Ran::Never) return none("there is no C++ compiler ('" + compiler() + "')");
+    if (ran == Ran::Well) return {};
     std::istringstream lines(contentsOf(log));
     for (std::string line; std::getline(lines, line);)
         if (line.find("error") != std::string::npos) return none(line);
@@ -200,8 +185,8 @@ core::Result<FrameworkFiles> frameworkOfPython(const std::string& python) {
         return none("'" + python + "' is not a Python interpreter");
     const core::ScratchFolder scratch;
     const fs::path output = scratch.path() / "output";
-    const pid_t probe = start({python, "-c", kProbe}, output);
-    if (probe < 0 || !succeeded(probe)) return none("'" + python + "' could not be asked");
+    if (run({python, "-c", kProbe}, output) != Ran::Well)
+        return none("'" + python + "' could not be asked");
     std::istringstream lines(contentsOf(output));
     std::string root;
     std::getline(lines, root);

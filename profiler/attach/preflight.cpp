@@ -179,7 +179,7 @@ std::vector<Candidate> listCandidates(const std::string& agentPath, bool all) {
         const bool torch = files && std::any_of(files->begin(), files->end(), isTorch);
         const bool python = files ? std::any_of(files->begin(), files->end(), mayDefinePython)
                                   : isCalledPython(command);
-        // One that lets nobody see what it has loaded may train.
+        // One that does not show what it has loaded may train.
         if (!torch && (!python || (files && !all))) continue;
         Candidate candidate{pid, command, torch ? "pytorch" : "", false, ""};
         const auto entries = checkTarget(pid, agentPath);

@@ -82,9 +82,13 @@ int receiveUntilExit(Server& server, Child& child, const RecordOptions& options,
     Receiver receiver(server, progress);
     std::optional<int> status;
     Claims claims;
-    bool detached = false;
+    bool detached = false, yields = false;
     for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
         const bool received = receiver.poll();
+        if (!yields && server.everConnected()) {  // not before: it waits for our answer
+            yields = true;
+            yieldToProgram();
+        }
         if (!status) status = child.poll();
         if (status && !received) ++drained;
         claims.take(server.recordedProcesses());
@@ -121,8 +125,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     auto child =
         launch({options.command, *agent, (*server)->socketPath(), options.childStdoutToStderr});
     if (!child) return child.error();
-    yieldToProgram();
-    const auto claim = Claim::take(child->pid());  // without it nobody can detach, no more
+    const auto claim = Claim::take(child->pid());  // without it, only detaching does not work
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, options, progress);
     summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

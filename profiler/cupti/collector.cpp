@@ -109,7 +109,7 @@ void Collector::watch(CUpti_CallbackDomain domain, CUpti_CallbackId id, bool on)
     cupti_->enableCallback(on ? 1 : 0, subscriber_, domain, id);
 }
 
-bool Collector::start(const GpuHost& host) {
+bool Collector::start(const wire::GpuHost& host) {
     const std::lock_guard<std::mutex> guard(control_);
     if (state_.load() != State::Off) return true;
     host_ = host;

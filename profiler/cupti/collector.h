@@ -7,10 +7,10 @@
 #include <string>
 
 #include "profiler/cupti/buffers.h"
-#include "profiler/cupti/gpu_api.h"
 #include "profiler/cupti/library.h"
 #include "profiler/cupti/parser.h"
 #include "profiler/wire/format.h"
+#include "profiler/wire/gpu_api.h"
 
 namespace hw::profiler::cupti {
 
@@ -20,7 +20,7 @@ class Collector final : private Sink {
 public:
     static Collector& instance();
 
-    bool start(const GpuHost& host);
+    bool start(const wire::GpuHost& host);
     bool begin();
     void end();
     void flush();
@@ -62,7 +62,7 @@ private:
     void memoryCall(CUpti_CallbackId id, const CUpti_CallbackData& call);
     std::uint64_t launches() const;
 
-    GpuHost host_{};
+    wire::GpuHost host_{};
     const Library* cupti_ = nullptr;
     CUpti_SubscriberHandle subscriber_ = nullptr;
     std::atomic<State> state_{State::Off};

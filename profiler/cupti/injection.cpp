@@ -6,6 +6,8 @@
 #include "profiler/cupti/collector.h"
 
 using namespace hw::profiler::cupti;
+using hw::profiler::wire::GpuApi;
+using hw::profiler::wire::GpuHost;
 
 #define HW_EXPORT extern "C" __attribute__((visibility("default")))
 

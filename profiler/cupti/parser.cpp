@@ -316,7 +316,7 @@ Parsed Parser::parse(std::uint8_t* buffer, std::size_t validBytes, Sink& sink) {
         std::size_t& own = sizes_[current->kind];
         if (more) own = bytes;
         if (!more) {
-            // What follows is cut off, or of a kind that nobody can size.
+            // What follows is cut off, or of a kind of unknown size.
             const std::size_t size = own > 0 ? own : sizeOf(current->kind);
             if (size > 0 && bytes > size) {
                 if (status == CUPTI_ERROR_INVALID_KIND)

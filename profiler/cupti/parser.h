@@ -35,7 +35,7 @@ public:
 struct Parsed {
     std::size_t records = 0;       // handed to the sink
     std::size_t kernels = 0;       // among them
-    std::size_t others = 0;        // of kinds that nobody asked for
+    std::size_t others = 0;        // of kinds that were not asked for
     std::size_t shortRecords = 0;  // cut off, or of a version that lacks what is needed
     std::size_t untimed = 0;       // the device had no room for their times
     std::size_t unreadable = 0;    // bytes behind a record that CUPTI itself does not know

@@ -61,7 +61,7 @@ void Collector::drain() {
     reportLosses();
     for (std::uint32_t ordinal = 0; ordinal < 64; ++ordinal)
         if ((devicesSeen_ >> ordinal & 1) != 0) sendFootprint(ordinal, 0);
-    // The next recording starts anew: its recorder knows none of the names.
+    // The next recording starts from nothing: its recorder knows none of the names.
     *parser_ = Parser(cupti_->nextRecord);
     parsed_ = {};
     devicesSeen_ = 0;

@@ -11,6 +11,25 @@ namespace {
 using core::badInput;
 using core::Status;
 
+// Phases and categories come as numbers and are stored as core's.
+template <class Wire, class Core>
+constexpr bool same(Wire wire, Core core) {
+    return static_cast<int>(wire) == static_cast<int>(core);
+}
+static_assert(same(wire::Phase::Unknown, core::Phase::Unknown) &&
+              same(wire::Phase::Forward, core::Phase::Forward) &&
+              same(wire::Phase::Backward, core::Phase::Backward) &&
+              same(wire::Phase::Optimizer, core::Phase::Optimizer));
+static_assert(same(wire::Category::Parameter, core::Category::Parameter) &&
+              same(wire::Category::Gradient, core::Category::Gradient) &&
+              same(wire::Category::OptimizerState, core::Category::OptimizerState) &&
+              same(wire::Category::Input, core::Category::Input) &&
+              same(wire::Category::Activation, core::Category::Activation) &&
+              same(wire::Category::Temporary, core::Category::Temporary) &&
+              same(wire::Category::Workspace, core::Category::Workspace) &&
+              same(wire::Category::Unknown, core::Category::Unknown));
+static_assert(static_cast<int>(wire::Category::Unknown) + 1 == core::kCategoryCount);
+
 Status malformed(const std::string& what) {
     return badInput("the agent sent " + what, "the recording stops here; finished steps are kept");
 }
@@ -205,7 +224,7 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
         StorageState& state = *storage(tensor->second.storage);
         if (!state.alive || input.version != state.version)
             return malformed("an op that reads what is not there");
-        if (state.readInForward || record.phase != static_cast<int>(core::Phase::Forward)) continue;
+        if (state.readInForward || record.phase != static_cast<int>(wire::Phase::Forward)) continue;
         state.readInForward = true;
         if (state.written && !state.row.creator && state.row.category == core::Category::Unknown) {
             state.row.category = core::Category::Input;  // of a later step than the one it came in
@@ -230,7 +249,8 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
 
 core::Status Assembler::take(wire::OpRecord record) {
     if (record.id != nextOp_ || !advance(record.seq) || record.layer >= layers_ ||
-        record.durationNs < 0 || record.workspace < 0 || record.phase > 3 || record.random > 1 ||
+        record.durationNs < 0 || record.workspace < 0 ||
+        record.phase > static_cast<int>(wire::Phase::Optimizer) || record.random > 1 ||
         record.name.empty())
         return malformed("an op out of order");
     if (const Status applied = applyOp(record); !applied) return applied;

@@ -37,7 +37,7 @@ public:
     bool saw(wire::Milestone milestone) const;
     bool started() const { return process_.has_value(); }
     std::int64_t pid() const { return pid_; }  // as the process itself sees it
-    /// Among the processes of a distributed training; -1: it is none.
+    /// Among the processes of a distributed training; -1: not of one.
     std::int64_t rank() const { return process_ ? process_->rank : -1; }
     void setRank(std::int64_t rank) { process_->rank = rank; }
     bool done() const { return done_; }

@@ -4,14 +4,14 @@
 // A frame is a 12-byte header (magic u32, version u16, type u16, payload length u32) and a payload.
 // All numbers are little-endian; a string is a u32 length and its bytes. Payloads:
 //
+// clang-format off
 //   Hello          i64 pid
 //   Process        str framework, str version, str command, i64 started_ns, i64 rank (-1)
 //   Milestone      u32 what
 //   Layer          i64 id, i64 parent (-1), str path, str type
 //   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device
-//   Tensor         i64 id, storage, creator (-1), offset; str dtype; u16 n; i64 sizes[n],
-//   strides[n] Op             i64 id, seq, begin_ns, duration_ns, workspace, live, layer (-1),
-//   thread;
+//   Tensor         i64 id, storage, creator (-1), offset; str dtype; u16 n; i64 sizes[n], strides[n]
+//   Op             i64 id, seq, begin_ns, duration_ns, workspace, live, layer (-1), thread;
 //                  u8 phase, u8 random; str name, overload, args;
 //                  u32 n, (i64 tensor, i32 version)[n]    inputs
 //                  u32 n, (i64 tensor, u8 makes)[n]       outputs
@@ -37,9 +37,12 @@
 //                  (from the recorder to the agent)
 //   Native         char nativeCapture[kPathBytes]: found once the process has said what it is
 //                  (from the recorder to the agent)
+// clang-format on
 //
 // A step ends provisionally with every Optimizer.step; the last StepEnd before a StepConfirmed, or
 // before the end of the stream, is the one that counts.
+//
+// The shim has enums and integers of this file, of activity.h and others from agent/wire_py.cmake.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +54,8 @@ inline constexpr std::uint16_t kVersion = 2;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;
+/// Contents of floating constants up to this many bytes are always stored: scalars as tensors.
+inline constexpr std::int64_t kSmallContents = 64;
 /// Contents of integer constants above this many bytes are left out and become a gap.
 inline constexpr std::int64_t kMaxPlainContents = 64ll << 20;
 
@@ -81,6 +86,21 @@ enum class Type : std::uint16_t {
     Footprint = 24,
     Config = 64,
     Native = 65,
+};
+
+/// Of an op, as core/graph/training_graph.h has it; the recorder asserts that.
+enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
+
+/// Of a storage, likewise.
+enum class Category : std::uint8_t {
+    Parameter,
+    Gradient,
+    OptimizerState,
+    Input,
+    Activation,
+    Temporary,
+    Workspace,
+    Unknown,
 };
 
 /// What the agent has seen so far, so that a recording without a step can say how far it came.

@@ -24,6 +24,7 @@ CYCLES = int(os.environ.get("HIGHWATER_CYCLES", "2"))
 SCRIPTS = [["lstm.py", "--batch", "2"], ["transformer.py", "--batch", "1", "--length", "16"],
            ["resnet.py", "--batch", "2", "--size", "16"]][:3 if "HIGHWATER_CYCLES" in os.environ else 1]
 MANY = "1000000"
+NOBODY = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
 
 MLP = """
 import sys, threading, time, torch
@@ -153,6 +154,15 @@ class Attaching(unittest.TestCase):
                 return recorder
         self.fail("no step was recorded: " + "".join(told))
 
+    def copy_of_the_build(self):
+        """Its highwater; everybody may use it, wherever the build itself lies."""
+        copy = os.path.join(self.folder, "copy")
+        shutil.copytree(os.path.join(os.path.dirname(HIGHWATER), "..", "lib"), os.path.join(copy, "lib"), symlinks=True)
+        os.mkdir(os.path.join(copy, "bin"))
+        program = shutil.copy(HIGHWATER, os.path.join(copy, "bin"))
+        subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
+        return program
+
     def rows(self, sql, name="s.hws"):
         database = sqlite3.connect(self.path(name))
         try:
@@ -246,10 +256,7 @@ class Records(Attaching):
             return output.read()
 
     def test_an_agent_of_another_build_came_before(self):
-        build, other = os.path.dirname(os.path.dirname(HIGHWATER)), os.path.join(self.folder, "other")
-        shutil.copytree(os.path.join(build, "lib"), os.path.join(other, "lib"), symlinks=True)
-        os.mkdir(os.path.join(other, "bin"))
-        program = shutil.copy(HIGHWATER, os.path.join(other, "bin"))
+        program = self.copy_of_the_build()
         process = self.start_mlp()
         for name, highwater in (("first.hws", HIGHWATER), ("second.hws", program), ("third.hws", HIGHWATER)):
             told = self.attached(process.pid, "--steps", "1", name=name, program=highwater)
@@ -337,7 +344,7 @@ class Refusals(Attaching):
         os.chmod(self.folder, 0o777)
         self.refused(process.pid, f"process {process.pid} belongs to the user root",
                      "attach as that user, or as root",
-                     prefix=("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"))
+                     prefix=NOBODY, program=self.copy_of_the_build())
 
     def test_the_kernels_scope(self):
         process = self.run_plain("sleep", "100")
@@ -401,14 +408,14 @@ class Lists(Attaching):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_processes_that_hide_what_they_have_loaded(self):
-        nobody = ("setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups")
+        os.chmod(self.folder, 0o755)
         process = subprocess.Popen(
-            [*nobody, self.python, "-c", "import ctypes, time\nctypes.CDLL(None).prctl(4, 0)\n"  # PR_SET_DUMPABLE
+            [*NOBODY, self.python, "-c", "import ctypes, time\nctypes.CDLL(None).prctl(4, 0)\n"  # PR_SET_DUMPABLE
              "print(flush=True)\ntime.sleep(100)"], stdout=subprocess.PIPE)
         self.addCleanup(process.stdout.close)
         self.addCleanup(self.end, process)
         process.stdout.readline()
-        done = subprocess.run([*nobody, HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([*NOBODY, self.copy_of_the_build(), "ps", "--json"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {each["pid"]: each for each in json.loads(done.stdout)["processes"]}
         self.assertEqual(

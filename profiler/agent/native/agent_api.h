@@ -8,13 +8,19 @@
 
 namespace hw::profiler::native {
 
+/// Between two calls of freed(): more are lost.
+inline constexpr std::int64_t kMostFreed = 8192;
+inline constexpr std::uint64_t kBlockAlignment = 64;  // of the framework's allocator
+/// Instead of a layer: that of autograd's node that runs.
+inline constexpr std::int64_t kBackwardLayer = -2;
+
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
-    /// Gives the block a tag, which freed() will tell; 1: it will, 0: nobody sees the block go.
-    /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before. `foreign`: whether a
+    /// Gives the block a tag, which freed() will tell; 1: it will, 0: its end goes unseen.
+    /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before. `uncounted`: whether a
     /// block that was made unseen may go through the framework's allocator.
-    int (*tag)(std::uint64_t address, std::uint64_t tag, int foreign, std::int64_t* out);
+    int (*tag)(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out);
     std::int64_t (*freed)(std::int64_t* tags);  // -1: some were lost
     const std::atomic<std::size_t>* pending;    // how many freed() would tell
     void (*begin)(std::int64_t* figures);       // see hw_begin

@@ -3,8 +3,8 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
 
-#include "census.h"
 #include "observer.h"
+#include "tensor_scan.h"
 
 namespace hw::profiler::native {
 namespace {
@@ -87,8 +87,8 @@ HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
 /// Registers every tensor there is; the optimizers are added to the list. See tensorsOfPython().
 /// `gradients`: those of the tensors, too, if no other thread may set them meanwhile; `passing`:
 /// impls of tensors that are only passing through.
-HW_EXPORT void hwn_census(PyObject* listObjects, const Classes* classes, PyObject* optimizers,
-                          int gradients, const std::int64_t* passing, std::int64_t passingCount) {
+HW_EXPORT void hwn_scan(PyObject* listObjects, const Classes* classes, PyObject* optimizers,
+                        int gradients, const std::int64_t* passing, std::int64_t passingCount) {
     const std::vector<at::Tensor> tensors = tensorsOfPython(listObjects, *classes, optimizers);
     const auto isPassing = [&](const at::Tensor& tensor) {
         const auto impl = reinterpret_cast<std::int64_t>(tensor.unsafeGetTensorImpl());
@@ -106,19 +106,19 @@ HW_EXPORT void hwn_categorize(std::int64_t impl, int category, std::int64_t laye
         session.registry.categorize(borrowed(impl), static_cast<Category>(category), layer);
     });
 }
-/// As Registry::own(), claim() and claimGradients().
+/// As Registry::own(), categorizeOwned() and categorizeGradients().
 HW_EXPORT void hwn_own(std::int64_t impl, int category, std::int64_t layer) {
     guarded(*gSession, [&] {
         gSession->registry.own(borrowed(impl), static_cast<Category>(category), layer);
     });
 }
-HW_EXPORT std::int64_t hwn_claim() {
+HW_EXPORT std::int64_t hwn_categorize_owned() {
     std::int64_t gone = 0;
-    guarded(*gSession, [&] { gone = gSession->registry.claim(); });
+    guarded(*gSession, [&] { gone = gSession->registry.categorizeOwned(); });
     return gone;
 }
-HW_EXPORT void hwn_claim_gradients(int onlyUsed) {
-    guarded(*gSession, [&] { gSession->registry.claimGradients(onlyUsed != 0); });
+HW_EXPORT void hwn_categorize_gradients(int onlyUsed) {
+    guarded(*gSession, [&] { gSession->registry.categorizeGradients(onlyUsed != 0); });
 }
 HW_EXPORT void hwn_save_activations() {
     guarded(*gSession, [] {
@@ -139,12 +139,12 @@ HW_EXPORT void hwn_recount() {
 HW_EXPORT void hwn_next_epoch() {
     guarded(*gSession, [] { gSession->registry.nextEpoch(); });
 }
-/// out[4]: next sequence number, foreign bytes, highest bytes during an op of this step, ops.
+/// out[4]: next sequence number, uncounted bytes, highest bytes during an op of this step, ops.
 HW_EXPORT void hwn_figures(std::int64_t* out) {
     guarded(*gSession, [] { gSession->stream.flush(); });
     const std::lock_guard<SpinLock> guard(gSession->lock);
     out[0] = gSession->registry.seq();
-    out[1] = gSession->registry.foreign();
+    out[1] = gSession->registry.uncounted();
     out[2] = gSession->registry.opPeak();
     out[3] = gSession->ops;
 }

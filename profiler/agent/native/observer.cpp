@@ -19,7 +19,7 @@ namespace {
 using Use = std::pair<std::int64_t, std::int32_t>;
 using Values = c10::ArrayRef<const c10::IValue>;
 
-/// Just below autograd: what the framework's own fake tensors are for, which nobody else uses.
+/// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
 
 /// An op in progress.
@@ -193,7 +193,7 @@ void sendOp(Session& session, const Thread& thread) {
         .put(figures[1])
         .put(figures[4] - figures[1])
         .put(std::max<std::int64_t>(0, workspace))
-        .put(figures[0] + session.registry.foreign())
+        .put(figures[0] + session.registry.uncounted())
         .put(running.place.layer)
         .put(thread.id)
         .put(static_cast<std::uint8_t>(running.place.phase))
@@ -258,7 +258,7 @@ void after(Session& session, Thread& thread, Values results) {
     if (running.underMode &&
         (anyOfPython(results) || answeredFromElsewhere(session, running, results)))
         return;
-    session.registry.raiseOpPeak(running.figures[3] + session.registry.foreign());
+    session.registry.raiseOpPeak(running.figures[3] + session.registry.uncounted());
     if (running.op->adopts)  // what it read is known by the result only; a loader's batch is new
         for (const c10::IValue& value : results)
             eachTensor(value, [&](const at::Tensor& tensor) { touch(session, running, tensor); });

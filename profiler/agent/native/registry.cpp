@@ -6,9 +6,6 @@
 namespace hw::profiler::native {
 namespace {
 
-constexpr std::size_t kMostFreed = 8192;   // see takeFreed() of the agent
-constexpr std::uintptr_t kAlignment = 64;  // of the framework's allocator
-constexpr std::int64_t kSmallBytes = 64;   // floating constants up to here are always stored
 constexpr std::int64_t kChunkBytes = wire::kContentsChunk;
 
 std::int64_t bytesOf(const c10::StorageImpl& storage) {
@@ -126,15 +123,15 @@ void Registry::sweep() {
 void Registry::recount() {
     sweep();
     unwatched_.clear();
-    foreign_ = 0;
+    uncounted_ = 0;
     live_.each([&](Key, Storage& storage) {
         watch(storage);
-        if (!storage.counted) foreign_ += storage.bytes;
+        if (!storage.counted) uncounted_ += storage.bytes;
     });
 }
 
 void Registry::gone(Storage& storage) {
-    if (!storage.counted) foreign_ -= storage.bytes;
+    if (!storage.counted) uncounted_ -= storage.bytes;
     const std::int64_t id = storage.id;
     const Key key = storage.key();
     if (!unwatched_.empty()) unwatched_.erase(key);
@@ -148,11 +145,11 @@ void Registry::gone(Storage& storage) {
 void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
-    const bool foreign = address % kAlignment == 0 && key->device().is_cpu();
+    const bool uncounted = address % kBlockAlignment == 0 && key->device().is_cpu();
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
         return address != 0 &&
-               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), foreign, block) != 0;
+               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), uncounted, block) != 0;
     };
     bool watched = tag(key);
     storage.counted = storage.bytes == 0 || block[0] >= 0;
@@ -188,7 +185,7 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
     storage.phase = place.phase;
     storage.layer = place.layer;
     watch(storage);
-    if (!storage.counted) foreign_ += storage.bytes;
+    if (!storage.counted) uncounted_ += storage.bytes;
     stream_.begin(FrameType::Storage)
         .put(storage.id)
         .put(seq)
@@ -263,10 +260,10 @@ Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int
 
 void Registry::resized(Storage& storage) {
     const std::int64_t bytes = bytesOf(*storage.key());
-    if (!storage.counted) foreign_ -= storage.bytes;
+    if (!storage.counted) uncounted_ -= storage.bytes;
     storage.bytes = bytes;
     watch(storage);
-    if (!storage.counted) foreign_ += bytes;
+    if (!storage.counted) uncounted_ += bytes;
     stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
 }
 
@@ -274,7 +271,8 @@ void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
     if (storage.stored == epoch_ || (storage.op >= 0 && storage.epoch == epoch_)) return;
     storage.stored = epoch_;
     const bool plain = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
-    if (storage.bytes == 0 || !(contents_ || storage.bytes <= kSmallBytes || plain)) return;
+    if (storage.bytes == 0 || !(contents_ || storage.bytes <= wire::kSmallContents || plain))
+        return;
     const std::string what = "contents of storage " + std::to_string(storage.id);
     if (!tensor.device().is_cpu()) {
         stream_.gap(what, "it is not in host memory");
@@ -327,7 +325,7 @@ void Registry::own(const at::Tensor& tensor, Category category, std::int64_t lay
         categorize(tensor, category, layer);
 }
 
-std::int64_t Registry::claim() {
+std::int64_t Registry::categorizeOwned() {
     const std::size_t before = owned_.size();
     owned_.erase(std::remove_if(owned_.begin(), owned_.end(),
                                 [](const Owned& owned) { return owned.weak.expired(); }),
@@ -343,7 +341,7 @@ std::int64_t Registry::claim() {
     return static_cast<std::int64_t>(before - owned_.size());
 }
 
-void Registry::claimGradients(bool onlyUsed) {
+void Registry::categorizeGradients(bool onlyUsed) {
     for (const Owned& owned : owned_) {
         if (owned.category != Category::Parameter) continue;
         const at::Tensor tensor{owned.weak.lock()};

@@ -19,17 +19,8 @@
 
 namespace hw::profiler::native {
 
-enum class Category : std::uint8_t {
-    Parameter,
-    Gradient,
-    OptimizerState,
-    Input,
-    Activation,
-    Temporary,
-    Workspace,
-    Unknown
-};
-enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
+using wire::Category;
+using wire::Phase;
 
 /// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
 /// the same one in 1 of 2^64 cases.
@@ -85,7 +76,7 @@ public:
     void poll();
     /// The same, by looking at every storage.
     void sweep();
-    /// The agent has begun anew to count blocks, and knows none of before.
+    /// The agent counts blocks again, and knows none from before.
     void recount();
 
     /// What was made out of sight, or anything; null when the tensor has no plain storage.
@@ -103,9 +94,9 @@ public:
     /// Whatever storage the tensor lies on is of this category, a parameter's gradient one.
     void own(const at::Tensor& tensor, Category category, std::int64_t layer);
     /// Gives their categories to what own() has named; how many of them have gone.
-    std::int64_t claim();
+    std::int64_t categorizeOwned();
     /// `onlyUsed`: of parameters that this step has used; other threads may set those of others.
-    void claimGradients(bool onlyUsed);
+    void categorizeGradients(bool onlyUsed);
     /// What forward left alive is what it saved for now.
     void saveActivations();
     /// The tensors that are alive, at least one a storage.
@@ -118,7 +109,7 @@ public:
         opPeak_ = 0;
     }
     std::int64_t epoch() const { return epoch_; }
-    std::int64_t foreign() const { return foreign_; }
+    std::int64_t uncounted() const { return uncounted_; }
     std::int64_t opPeak() const { return opPeak_; }
     void raiseOpPeak(std::int64_t bytes) { opPeak_ = std::max(opPeak_, bytes); }
 
@@ -145,8 +136,8 @@ private:
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
     std::int64_t tensors_ = 0;
-    std::int64_t foreign_ = 0;  // live bytes that the framework's allocator did not make
-    std::int64_t opPeak_ = 0;   // highest counted + foreign bytes during an op of this step
+    std::int64_t uncounted_ = 0;  // live bytes that the framework's allocator did not make
+    std::int64_t opPeak_ = 0;     // highest counted + uncounted bytes during an op of this step
 };
 
 /// Null for what has no plain storage.

@@ -16,8 +16,6 @@
 
 namespace hw::profiler::native {
 
-inline constexpr std::int64_t kBackwardLayer = -2;  // the layer of autograd's node that runs
-
 /// Which layer a node of autograd belongs to, by its sequence number: nodes get them in the order
 /// in which they are made.
 class NodeLayers {

@@ -8,7 +8,7 @@ import ctypes
 import sys
 import types
 
-MILESTONE_SHIM = 1
+wire = types.ModuleType("_highwater.wire")
 
 
 def declare(library):
@@ -51,6 +51,11 @@ def declare(library):
     return library
 
 
+def run_file(index, module):
+    name = library.hw_shim_name(index).decode().partition(".")[0]
+    exec(compile(library.hw_shim_source(index), "<highwater %s>" % name, "exec"), module.__dict__)
+
+
 def load_modules(package):
     """Executes the other files of the shim, in the order of their dependencies."""
     index = 1
@@ -64,27 +69,40 @@ def load_modules(package):
         module.__package__ = "_highwater"
         sys.modules[full] = module
         setattr(package, short, module)
-        source = library.hw_shim_source(index)
-        exec(compile(source, "<highwater %s>" % short, "exec"), module.__dict__)
+        run_file(index, module)
         index += 1
 
 
-def install():
-    """Called once torch is imported. Whatever fails is reported, never raised."""
+waiting = [True]  # emptied by the one that installs
+
+
+def install(late=False):
+    """Called once torch is imported. Whatever fails is reported, never raised.
+
+    `late`: the program has gone on since then, and may be anywhere in a step.
+    """
+    try:
+        waiting.pop()  # of several who saw the import end, one gets it
+    except IndexError:
+        return
+    if finder in sys.meta_path:
+        sys.meta_path.remove(finder)
+    if bootstrap._load_unlocked is load_torch:
+        bootstrap._load_unlocked = load
     try:
         known = sys.modules.get("_highwater")
         if known is not None and hasattr(known, "install"):
             if known.library._name == library._name:
                 known.install.start()
                 return
-            known.install.stop()  # it came with another agent, which nobody will connect to again
+            known.install.stop()  # it came with another agent, which is not used any more
         package = types.ModuleType("_highwater")
         package.__path__ = []
         package.library = library
         package.blocking = declare(ctypes.CDLL(library._name))
         sys.modules["_highwater"] = package
         load_modules(package)
-        package.install.start()
+        package.install.start(late)
     except Exception as error:
         text = ("the shim could not be installed: %r" % error).encode()
         library.hw_fault(text, len(text))
@@ -96,9 +114,9 @@ class TorchFinder:
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return None
-        for finder in list(sys.meta_path):
-            find = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
+        for other in list(sys.meta_path):
+            find = getattr(other, "find_spec", None)
+            if other is self or find is None:
                 continue
             spec = find(name, path, target)
             if spec is not None:
@@ -117,14 +135,35 @@ class TorchFinder:
             except AttributeError:
                 pass
             execute(module)
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
             install()
 
         try:
             loader.exec_module = exec_module
         except AttributeError:
             pass
+
+
+finder = TorchFinder()
+bootstrap = sys.modules["_frozen_importlib"]
+load = bootstrap._load_unlocked
+
+
+def load_torch(spec):
+    """In the place of the import machinery's own, where finders were asked for torch before ours was there."""
+    module = load(spec)
+    if spec.name == "torch":
+        install()
+    return module
+
+
+def import_frames(function, argument):
+    """What it was given, in every call of the import machinery's function that runs now, in any thread."""
+    for frame in list(sys._current_frames().values()):
+        while frame is not None:
+            code = frame.f_code
+            if code.co_name == function and code.co_filename == load.__code__.co_filename:
+                yield frame.f_locals.get(argument)
+            frame = frame.f_back
 
 
 def watch_import(spec):
@@ -145,24 +184,34 @@ def watch_import(spec):
             self.__dict__["_initializing"] = value
             if not value:
                 self.__class__ = plain
-                if "torch" in sys.modules:
+                if sys.modules.get("torch") is not None:
                     install()
 
     spec.__class__ = WatchedSpec
-    if not spec._initializing and type(spec) is not plain:
-        spec._initializing = False  # it ended in between
+    if sys.modules.get("torch") is not None and not spec._initializing:  # it has ended in between
+        install(late=True)
+        spec.__class__ = plain
 
 
 def main():
-    declare(library)
-    library.hw_send(3, MILESTONE_SHIM.to_bytes(4, "little"), 4)
+    """The import may begin, go on and end between any two of these lines.
+
+    One that begins after the first line meets the finder. One that has begun before is in the frames or, once it
+    has left them, in sys.modules; there torch is not yet while it is looked for.
+    """
+    sys.meta_path.insert(0, finder)
+    if "torch" in import_frames("_find_and_load", "name"):
+        bootstrap._load_unlocked = load_torch
+    loaded = [spec for spec in import_frames("_load_unlocked", "spec") if getattr(spec, "name", None) == "torch"]
     torch = sys.modules.get("torch")
-    if torch is None:
-        sys.meta_path.insert(0, TorchFinder())
-    elif getattr(getattr(torch, "__spec__", None), "_initializing", False):
-        watch_import(torch.__spec__)
-    else:
-        install()
+    spec = loaded[0] if loaded else getattr(torch, "__spec__", None)
+    if loaded or getattr(spec, "_initializing", False):
+        watch_import(spec)
+    elif torch is not None:
+        install(late=True)
 
 
+declare(library)
+run_file(1, wire)
+library.hw_send(wire.TYPE_MILESTONE, wire.MILESTONE_SHIM.to_bytes(4, "little"), 4)
 main()

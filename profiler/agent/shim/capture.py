@@ -7,12 +7,12 @@ import re
 import traceback
 
 import torch
-from _highwater import blocking, encode, library, native
-from _highwater.encode import BACKWARD, FORWARD, GRADIENT, OPTIMIZER, Broken
+from _highwater import blocking, encode, library, wire
+from _highwater.encode import Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
 from _highwater.modules import CALLS, HOOKS, NOT_AT_ALL
-from _highwater.native import NativeRegistry
+from _highwater.native import NativeRegistry, load_native
 from _highwater.steps import FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
 from _highwater.timing import Timing
@@ -96,7 +96,7 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 
 class Capture:
-    def __init__(self, on_finish, watch_modules):
+    def __init__(self, on_finish, watch_modules, late):
         config = (ctypes.c_int64 * 4)()
         library.hw_config(config)
         self.on_finish = on_finish
@@ -108,15 +108,16 @@ class Capture:
         self.mode = None
         self.figures = (ctypes.c_int64 * 5)()
         self.timing = Timing()
-        self.contents = bool(config[3] & 1)
-        self.needs_gpu = bool(config[3] & 8)
+        self.contents = bool(config[3] & wire.CONFIG_CONTENTS)
+        self.needs_gpu = bool(config[3] & wire.CONFIG_GPU)
         self.registry = Registry(self.contents)
         self.entered = False
         self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
-        self.steps = Steps(self, config[0], config[1], max(1, config[2]), bool(config[3] & 2),
-                           bool(config[3] & 4))
+        self.attached = bool(config[3] & wire.CONFIG_RUNNING)
+        self.steps = Steps(self, config[0], config[1], max(1, config[2]), self.attached or late,
+                           bool(config[3] & wire.CONFIG_ON_OOM))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
@@ -136,7 +137,7 @@ class Capture:
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
         library_of_ours = None if self.entered or compiled or self.steps.until_failure \
-            else native.load(self.contents)
+            else load_native(self.contents)
         if library_of_ours is not None:
             self.registry = NativeRegistry(library_of_ours, self.registry.owned)
             self.context = self.registry.context
@@ -208,10 +209,10 @@ class Capture:
         self.registry.release()
         blocking.hw_gpu_stop()
         self.on_finish()
-        encode.send(encode.DONE, b"")
+        encode.send(wire.TYPE_DONE, b"")
 
     def give_up(self, error):
-        """Something went wrong in here, or nobody listens: the training goes on without us."""
+        """Something went wrong in here, or the recorder has gone: the training goes on without us."""
         if self.failed:
             return
         self.failed = True
@@ -220,7 +221,7 @@ class Capture:
             if not isinstance(error, Broken):
                 text = "".join(traceback.format_exception(
                     type(error), error, error.__traceback__)).encode("utf-8", "replace")[-4000:]
-                encode.send(encode.FAULT, len(text).to_bytes(4, "little") + text)
+                encode.send(wire.TYPE_FAULT, len(text).to_bytes(4, "little") + text)
         except Exception:
             pass
         self.retire()
@@ -259,7 +260,7 @@ class Capture:
             turn.release()
 
     def lose(self):
-        """Nobody trains where the training was watched: somebody else may."""
+        """The watched thread trains no longer: another may."""
         if not self.failed and self.steps.state != FINISHED:
             try:
                 if not self.leave():
@@ -321,7 +322,7 @@ class Capture:
     def after(self, info, args, kwargs, text, out):
         registry, figures = self.registry, self.figures
         live, begin, _, peak, end = figures
-        registry.op_peak = max(registry.op_peak, peak + registry.foreign)
+        registry.op_peak = max(registry.op_peak, peak + registry.uncounted)
         id, layer, phase = self.ops, self.layer, self.phase()
         results = flatten(out)
         if info.adopts:  # what it read is known by the result only; a loader's batch is new
@@ -351,7 +352,7 @@ class Capture:
         encode.send_op(
             (id, seq, begin, self.timing.corrected(end - begin, bool(results) and not writes),
              max(0, peak - live - fresh_bytes),
-             live + registry.foreign, layer, _thread.get_native_id(), phase, info.random),
+             live + registry.uncounted, layer, _thread.get_native_id(), phase, info.random),
             info.name, info.overload, text, self.inputs, outputs, list(writes.items()))
         if torch.is_grad_enabled():
             self.gradients.remember(results, layer)
@@ -362,10 +363,10 @@ class Capture:
         try:
             library.hw_end(figures)
             live, begin, _, peak, end = figures
-            registry.op_peak = max(registry.op_peak, live + asked + registry.foreign)
+            registry.op_peak = max(registry.op_peak, live + asked + registry.uncounted)
             encode.send_op(
                 (self.ops, registry.next_seq(), begin, max(1, end - begin), max(asked, peak - live),
-                 live + registry.foreign, self.layer, _thread.get_native_id(), self.phase(), False),
+                 live + registry.uncounted, self.layer, _thread.get_native_id(), self.phase(), False),
                 info.name, info.overload, text, self.inputs, (), ())
             self.ops += 1
             self.steps.ran_out("it ran out of memory in %s, which asked for %d bytes more" %
@@ -405,7 +406,7 @@ class Capture:
                 state = state_bytes(generator.get_state())
             finally:
                 library.hw_pause(0)
-            encode.send(encode.GENERATOR, encode._TWO.pack(self.registry.seq, id) +
+            encode.send(wire.TYPE_GENERATOR, encode._TWO.pack(self.registry.seq, id) +
                         encode.text(str(generator.device)) + state)
         return id
 
@@ -413,10 +414,10 @@ class Capture:
 
     def phase(self):
         if self.gradients.depth:
-            return BACKWARD
+            return wire.PHASE_BACKWARD
         if self.optimizer_depth and not self.layers.stack:
-            return OPTIMIZER
-        return FORWARD
+            return wire.PHASE_OPTIMIZER
+        return wire.PHASE_FORWARD
 
     def current_layer(self):
         if self.layers.stack:
@@ -444,7 +445,7 @@ class Capture:
         if self.mode is not None and self.registry.native:
             layer = self.current_layer()
             if self.gradients.depth and not self.layers.stack:
-                layer = native.BACKWARD_LAYER
+                layer = wire.BACKWARD_LAYER
             context = self.context
             context[0], context[1] = layer, self.phase()
             if context[2]:
@@ -457,7 +458,7 @@ class Capture:
             return []
         for gradient in gradients or ():
             if gradient is not None:
-                self.categorize(gradient, GRADIENT, self.layers.loss_layer)
+                self.categorize(gradient, wire.CATEGORY_GRADIENT, self.layers.loss_layer)
         self.layers.learn_lazy(self.registry)
         self.registry.save_activations()
         self.gradients.current = self.layers.loss_layer
@@ -468,7 +469,7 @@ class Capture:
 
     def after_backward(self):
         if self.mode is not None:
-            self.registry.claim_gradients(self.trainer.has_others())
+            self.registry.categorize_gradients(self.trainer.has_others())
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

@@ -4,14 +4,7 @@ import json
 import struct
 
 import torch
-from _highwater import blocking, library
-
-(PROCESS, MILESTONE, LAYER, STORAGE, TENSOR, OP, FREE, CATEGORY, RESIZE, CONTENTS, GENERATOR,
- STEP_START, STEP_END, STEP_CONFIRMED, GAP, FAULT, DONE) = range(2, 19)
-
-UNKNOWN_PHASE, FORWARD, BACKWARD, OPTIMIZER = range(4)
-(PARAMETER, GRADIENT, OPTIMIZER_STATE, INPUT, ACTIVATION, TEMPORARY, WORKSPACE,
- UNKNOWN) = range(8)
+from _highwater import blocking, library, wire
 
 _U32 = struct.Struct("<I")
 _OP = struct.Struct("<8q2B")
@@ -40,18 +33,18 @@ def text(value):
 
 
 def send_storage(id, seq, bytes, creator, layer, address, category, device):
-    send(STORAGE, _STORAGE.pack(id, seq, bytes, creator, layer, address, category) + text(device))
+    send(wire.TYPE_STORAGE, _STORAGE.pack(id, seq, bytes, creator, layer, address, category) + text(device))
 
 
 def send_tensor(id, storage, creator, offset, dtype, sizes, strides):
     n = len(sizes)
-    send(TENSOR, _TENSOR.pack(id, storage, creator, offset) + text(dtype) +
+    send(wire.TYPE_TENSOR, _TENSOR.pack(id, storage, creator, offset) + text(dtype) +
          struct.pack("<H%dq" % (2 * n), n, *sizes, *strides))
 
 
 def send_op(numbers, name, overload, arguments, inputs, outputs, writes):
     """numbers: id, seq, begin, duration, workspace, live, layer, thread, phase, random."""
-    send(OP, b"".join((
+    send(wire.TYPE_OP, b"".join((
         _OP.pack(*numbers), text(name), text(overload), text(arguments),
         _U32.pack(len(inputs)), b"".join(_USE.pack(*use) for use in inputs),
         _U32.pack(len(outputs)), b"".join(_OUTPUT.pack(*output) for output in outputs),
@@ -59,24 +52,24 @@ def send_op(numbers, name, overload, arguments, inputs, outputs, writes):
 
 
 def send_free(storage, seq):
-    send(FREE, _TWO.pack(storage, seq))
+    send(wire.TYPE_FREE, _TWO.pack(storage, seq))
 
 
 def send_resize(storage, bytes):
-    send(RESIZE, _TWO.pack(storage, bytes))
+    send(wire.TYPE_RESIZE, _TWO.pack(storage, bytes))
 
 
 def send_category(category, layer, storages):
     n = len(storages)
-    send(CATEGORY, struct.pack("<BqI%dq" % n, category, layer, n, *storages))
+    send(wire.TYPE_CATEGORY, struct.pack("<BqI%dq" % n, category, layer, n, *storages))
 
 
 def send_gap(what, why, begin=0, end=0):
-    send(GAP, _TWO.pack(begin, end) + text(what) + text(why))
+    send(wire.TYPE_GAP, _TWO.pack(begin, end) + text(what) + text(why))
 
 
 def send_milestone(what):
-    send(MILESTONE, _U32.pack(what))
+    send(wire.TYPE_MILESTONE, _U32.pack(what))
 
 
 def _float(value):

@@ -3,11 +3,10 @@
 import struct
 
 import torch
-from _highwater import blocking, encode, library
+from _highwater import blocking, encode, library, wire
 
-ACTIVITIES = 22
 _ACTIVITY = struct.Struct("<2BH3I4q2I")  # profiler/wire/activity.h
-_MEMORY, _ALLOCATE, _HOST_CLOCK, _OF_DEVICE = 6, 1, 1, 3
+_OF_DEVICE = 3  # CUpti_ActivityMemoryKind
 _MOST = 100_000  # segments
 
 
@@ -31,7 +30,7 @@ def start(required):
         return
     now = library.hw_now()
     if known:
-        encode.send(ACTIVITIES, struct.pack("<I", len(known)) + b"".join(
-            _ACTIVITY.pack(_MEMORY, _ALLOCATE, _HOST_CLOCK, 0, device, 0, now, now, size, address,
-                           0, _OF_DEVICE)
+        encode.send(wire.TYPE_ACTIVITIES, struct.pack("<I", len(known)) + b"".join(
+            _ACTIVITY.pack(wire.ACTIVITY_KIND_MEMORY, wire.MEMORY_DETAIL_ALLOCATE, wire.ACTIVITY_HOST_CLOCK, 0,
+                           device, 0, now, now, size, address, 0, _OF_DEVICE)
             for device, address, size in known))

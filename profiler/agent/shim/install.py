@@ -7,10 +7,9 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, library, modules
+from _highwater import blocking, encode, gpu, library, modules, wire
 from _highwater.capture import Capture
 from _highwater.modules import Modules
-from _highwater.steps import TORCH
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 
@@ -40,9 +39,9 @@ class EngineProxy:
 
 
 class Hooks:
-    def __init__(self):
+    def __init__(self, late):
         self.modules = Modules(self)
-        self.capture = Capture(self.remove, self.modules.watch)
+        self.capture = Capture(self.remove, self.modules.watch, late)
         self.installed = False
         self.leaving = False
         self.stacks = []
@@ -164,7 +163,7 @@ class Hooks:
 
 
 def in_child():
-    """A forked process goes on as if nobody had ever watched."""
+    """A forked process goes on as if it had never been watched."""
     global _current
     hooks, _current = _current, None
     library.hw_abandon()
@@ -196,17 +195,18 @@ def rank():
         return -1
 
 
-def start():
-    """Begins a recording, the first or a further one."""
+def start(late=False):
+    """Begins a recording, the first or a further one. `late`: a program that was to be recorded from its first
+    step on may be in it by now."""
     global _current, _next, _watching_exit
     _next = _current is not None and _current.installed
     if _next:
         return
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
-    encode.send(encode.PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
+    encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
-    hooks = Hooks()
+    hooks = Hooks(late)
     hooks.capture.count_blocks()
     gpu.start(hooks.capture.needs_gpu)
     hooks.install()
@@ -215,7 +215,9 @@ def start():
         _watching_exit = True
         os.register_at_fork(after_in_child=in_child)
         atexit.register(at_exit)
-    encode.send_milestone(TORCH)
+    encode.send_milestone(wire.MILESTONE_TORCH)
+    if late and not hooks.capture.attached:
+        encode.send_gap("the first step", "the program was under way before it could be watched")
 
 
 def stop():

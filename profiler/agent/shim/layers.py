@@ -4,8 +4,7 @@ import struct
 import weakref
 
 import torch
-from _highwater import encode
-from _highwater.encode import PARAMETER
+from _highwater import encode, wire
 from torch.nn.parameter import UninitializedTensorMixin
 
 LONGEST_PAUSE = 8  # epochs
@@ -18,7 +17,7 @@ def parts_of(module):
 
 
 class Root:
-    """A module that is called by nobody else's forward, and its tree as it was when last learnt."""
+    """A module that no other module's forward calls, and its tree as it was when last learnt."""
 
     def __init__(self, module, prefix, gone):
         self.weak = weakref.ref(module, gone)
@@ -70,7 +69,7 @@ class Layers:
             above = path.rpartition(".")[0]
             parent = self.of(above, self.types.get(above, "")) if above else self.of("(root)")
         id = self.ids[path] = len(self.ids)
-        encode.send(encode.LAYER, struct.pack("<2q", id, parent) + encode.text(path) +
+        encode.send(wire.TYPE_LAYER, struct.pack("<2q", id, parent) + encode.text(path) +
                     encode.text(type_name or self.types.get(path, "")))
         return id
 
@@ -187,7 +186,7 @@ class Layers:
         return weakref.ref(module, gone)
 
     def forget_trees(self):
-        """They are learnt again: something they were known by has gone, or nobody has looked for long."""
+        """They are learnt again: something they were known by has gone, or modules were not watched for long."""
         for root in list(self.roots.values()):
             root.stale = True
 
@@ -213,7 +212,7 @@ class Layers:
             self.found = self.found or known is not None
             self.strays.discard(id(tensor))
             self.parameters[id(tensor)] = (weakref.ref(tensor), layer)
-        registry.own(tensor, PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
+        registry.own(tensor, wire.CATEGORY_PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
 
     def learn_parameter(self, tensor, registry):
         """One that an optimizer has: it may have come into its module since that was looked at."""

@@ -7,11 +7,9 @@ import torch
 from _highwater import encode, library
 from torch.nn.parameter import UninitializedTensorMixin
 
-BACKWARD_LAYER = -2  # the layer of the node of autograd that runs
-
 
 class Classes(ctypes.Structure):
-    """See census.h."""
+    """See tensor_scan.h."""
 
     _fields_ = [("tensor", ctypes.py_object), ("lazy", ctypes.py_object),
                 ("optimizer", ctypes.py_object), ("impl_offset", ctypes.c_int64)]
@@ -30,7 +28,7 @@ def impl_offset():
     return None
 
 
-def load(contents):
+def load_native(contents):
     """The library, opened; None where the recorder has none for this framework."""
     path = library.hw_native()
     if not path:
@@ -51,12 +49,12 @@ def load(contents):
             ("pause", None, ctypes.c_int),
             ("context", longs),
             ("backward_layer", None, ctypes.c_int64),
-            ("census", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object,
+            ("scan", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object,
              ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
             ("own", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
-            ("claim", ctypes.c_int64),
-            ("claim_gradients", None, ctypes.c_int),
+            ("categorize_owned", ctypes.c_int64),
+            ("categorize_gradients", None, ctypes.c_int),
             ("save_activations", None),
             ("sweep", None),
             ("recount", None),
@@ -87,8 +85,8 @@ class NativeRegistry:
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.save_activations = native.hwn_save_activations
-        self.claim = native.hwn_claim
-        self.claim_gradients = native.hwn_claim_gradients
+        self.categorize_owned = native.hwn_categorize_owned
+        self.categorize_gradients = native.hwn_categorize_gradients
         self.release = native.hwn_release
         for weak, category, layer in owned.values():
             tensor = weak()
@@ -104,7 +102,7 @@ class NativeRegistry:
         return self.figure(0)
 
     @property
-    def foreign(self):
+    def uncounted(self):
         return self.figure(1)
 
     @property
@@ -115,11 +113,11 @@ class NativeRegistry:
         self.epoch += 1
         self.library.hwn_next_epoch()
 
-    def census(self, passing, others):
+    def scan(self, passing, others):
         impls = [each._cdata for each in passing if isinstance(each, torch.Tensor)]
         optimizers = []
-        self.library.hwn_census(gc.get_objects, self.library.classes, optimizers,
-                                not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
+        self.library.hwn_scan(gc.get_objects, self.library.classes, optimizers,
+                              not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
         return optimizers
 
     def finals(self):

@@ -12,12 +12,11 @@ import sys
 import weakref
 
 import torch
-from _highwater import encode, library
+from _highwater import encode, library, wire
 from _highwater.modules import HOOKS
 from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
-TORCH, SAW_FORWARD, SAW_BACKWARD, SAW_OPTIMIZER, SAW_CAPTURE = range(2, 7)
 
 
 def compiles():
@@ -42,10 +41,10 @@ class Steps:
         self.milestones = set()
         self.compiled = False   # told that it is
         self.shared = False     # told that other threads train, too
-        self.foreign = 0
+        self.uncounted = 0
         self.environment = Environment()
         self.window = (ctypes.c_int64 * 2)()
-        self.optimizers = []    # weak references to those of the last census
+        self.optimizers = []    # weak references to those of the last scan
         self.states = set()     # ids of their tensors that the registry knows
         self.learnt = None      # what there was in them then
 
@@ -56,11 +55,11 @@ class Steps:
 
     def forward(self):
         """A forward with gradients begins; only the first since a step's end matters."""
-        self.saw(SAW_FORWARD)
+        self.saw(wire.MILESTONE_FORWARD)
         self.activity()
 
     def backward(self):
-        self.saw(SAW_BACKWARD)
+        self.saw(wire.MILESTONE_BACKWARD)
         if self.active:
             return
         if self.state == WAITING and self.warmup == 0:
@@ -78,7 +77,7 @@ class Steps:
 
     def optimizer_done(self, passing):
         """An outermost Optimizer.step has returned."""
-        self.saw(SAW_OPTIMIZER)
+        self.saw(wire.MILESTONE_OPTIMIZER)
         if self.state == JOINING:
             self.state = WAITING
             self.active = False
@@ -94,7 +93,7 @@ class Steps:
         elif self.state == CAPTURING:
             if self.active and self.until_failure:
                 self.active = False
-                self.census(passing)
+                self.scan(passing)
                 self.start()
             elif self.active or self.ended:
                 self.active = False
@@ -113,13 +112,13 @@ class Steps:
             self.capture.watch_modules(HOOKS)
             return
         self.capture.watch_closely()
-        self.saw(SAW_CAPTURE)
+        self.saw(wire.MILESTONE_CAPTURE)
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
         registry.sweep()
         # Attached to a running program, no module has run yet: whose a parameter is, the step tells.
-        self.census(passing, self.capture.layers.main is not None)
+        self.scan(passing, self.capture.layers.main is not None)
         self.start()
 
     def start(self):
@@ -127,12 +126,12 @@ class Steps:
         registry = self.capture.registry
         registry.sweep()
         registry.next_epoch()
-        self.claim(registry)
+        self.categorize_owned(registry)
         library.hw_window(self.window)
         self.carried_peak = 0
-        self.foreign = registry.foreign
-        encode.send(encode.STEP_START, struct.pack(
-            "<3q", registry.seq, library.hw_now(), self.window[0] + registry.foreign))
+        self.uncounted = registry.uncounted
+        encode.send(wire.TYPE_STEP_START, struct.pack(
+            "<3q", registry.seq, library.hw_now(), self.window[0] + registry.uncounted))
 
     def end(self, passing):
         now = library.hw_now()
@@ -141,10 +140,10 @@ class Steps:
         finals = self.finals(passing)
         library.hw_window(self.window)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
-        always = min(self.foreign, registry.foreign)
+        always = min(self.uncounted, registry.uncounted)
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
-        encode.send(encode.STEP_END, struct.pack(
-            "<4q", registry.seq, now, self.window[0] + registry.foreign, self.carried_peak) +
+        encode.send(wire.TYPE_STEP_END, struct.pack(
+            "<4q", registry.seq, now, self.window[0] + registry.uncounted, self.carried_peak) +
             encode.text(self.environment.now()) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
             self.compiled = True
@@ -155,13 +154,13 @@ class Steps:
             encode.send_gap("other threads", "models run in them, too: the steps of one thread are "
                             "recorded, and the live bytes are those of all")
         registry.next_epoch()
-        self.foreign = registry.foreign
+        self.uncounted = registry.uncounted
         self.ended = True
         self.capture.watch_closely()
         library.hw_gpu_flush()
 
     def lose(self):
-        """The thread that was watched trains no longer; a step that it has not ended is none. Another one
+        """The thread that was watched trains no longer; a step that it has not ended does not count. Another one
         may be anywhere in a step of its own."""
         if self.state == CAPTURING and self.ended:
             self.confirm()
@@ -173,11 +172,11 @@ class Steps:
         """The step ends here, in the op that got no memory; it is the last one that is recorded."""
         encode.send_gap("the rest of the step", why)
         self.end(())
-        encode.send(encode.STEP_CONFIRMED, b"")
-        encode.send(encode.DONE, b"")
+        encode.send(wire.TYPE_STEP_CONFIRMED, b"")
+        encode.send(wire.TYPE_DONE, b"")
 
     def confirm(self):
-        encode.send(encode.STEP_CONFIRMED, b"")
+        encode.send(wire.TYPE_STEP_CONFIRMED, b"")
         self.recorded += 1
         self.ended = False
         self.carried_peak = 0
@@ -190,13 +189,13 @@ class Steps:
             self.state = WAITING
             self.warmup = self.every - 1
 
-    def census(self, passing, owners=True):
+    def scan(self, passing, owners=True):
         """Looks for every tensor there is. `passing`: what is only passing through. `owners`: learn whose
         the optimizers' tensors are."""
         registry = self.capture.registry
-        optimizers = registry.census(passing, self.capture.trainer.has_others())
+        optimizers = registry.scan(passing, self.capture.trainer.has_others())
         self.optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
-        self.claim(registry)
+        self.categorize_owned(registry)
         if owners:
             self.learn_optimizers(optimizers)
 
@@ -204,19 +203,19 @@ class Steps:
         """The tensors alive at the end of a step; the native registry knows them by itself."""
         registry = self.capture.registry
         if registry.native and self.optimizers:
-            self.claim(registry)
+            self.categorize_owned(registry)
             optimizers = [optimizer for optimizer in (weak() for weak in self.optimizers) if optimizer is not None]
             if self.learnt != parts_of(optimizers):
                 self.learn_optimizers(optimizers)
         else:
-            self.census(passing)
+            self.scan(passing)
         return registry.finals()
 
-    def claim(self, registry):
+    def categorize_owned(self, registry):
         """What is known to be a parameter or an optimizer's gets its category, on whatever storage
         it lies by now."""
         layers = self.capture.layers
-        gone = registry.claim()
+        gone = registry.categorize_owned()
         if gone:
             layers.forget_trees()
         if gone or layers.found:
@@ -241,11 +240,11 @@ class Steps:
                     for value in list(state.values()):
                         if id(value) not in states and isinstance(value, torch.Tensor):
                             states.add(id(value))
-                            capture.registry.own(value, encode.OPTIMIZER_STATE, layer)
+                            capture.registry.own(value, wire.CATEGORY_OPTIMIZER_STATE, layer)
 
 
 def parts_of(optimizers):
-    """Their parameters and states, by id: what goes and leaves its id to another one is noticed by claim()."""
+    """Their parameters and states, by id: categorize_owned() notices what goes and leaves its id to another one."""
     parts = []
     for optimizer in optimizers:
         for group in optimizer.param_groups:

@@ -11,8 +11,8 @@ import struct
 import weakref
 
 import torch
-from _highwater import encode, library
-from _highwater.encode import ACTIVATION, FORWARD, GRADIENT, PARAMETER, TEMPORARY, UNKNOWN
+from _highwater import encode, library, wire
+from _highwater.wire import CATEGORY_TEMPORARY, CATEGORY_UNKNOWN
 from torch.nn.parameter import UninitializedTensorMixin
 
 _storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
@@ -21,10 +21,6 @@ _expired = _Untyped._expired
 _free_weak = _Untyped._free_weak_ref
 
 PLAIN = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
-MOST_FREED = 8192  # see takeFreed() of the agent
-ALIGNMENT = 64     # of the framework's allocator
-SMALL_BYTES = 64  # floating constants up to here are scalars in tensor form: always stored
-LARGE_BYTES = 64 << 20
 
 
 class Storage:
@@ -41,14 +37,14 @@ class Registry:
         self.watched = {}         # address of its block -> weak address
         self.unwatched = set()    # weak addresses: no release of a block tells that they go
         self.owned = {}           # id -> (weak reference, category, layer)
-        self.alive = {}           # id of a storage -> ids of the tensors that a census found
-        self.freed = (ctypes.c_int64 * MOST_FREED)()
+        self.alive = {}           # id of a storage -> ids of the tensors that a scan found
+        self.freed = (ctypes.c_int64 * wire.MOST_FREED)()
         self.epoch = 0            # goes up with every possible start of a step
         self.seq = 0
         self.storages = 0
         self.tensors = 0
-        self.foreign = 0          # live bytes that the framework's allocator did not make
-        self.op_peak = 0          # highest counted + foreign bytes during an op of this step
+        self.uncounted = 0        # live bytes that the framework's allocator did not make
+        self.op_peak = 0          # highest counted + uncounted bytes during an op of this step
 
     def next_epoch(self):
         self.epoch += 1
@@ -64,7 +60,7 @@ class Registry:
         else:
             self.categorize(tensor, category, layer)
 
-    def claim(self):
+    def categorize_owned(self):
         """Gives their categories to what own() has named; how many of them have gone."""
         before = len(self.owned)
         self.owned = {id: own for id, own in self.owned.items() if own[0]() is not None}
@@ -72,17 +68,17 @@ class Registry:
             self.categorize(weak(), category, layer)
         return before - len(self.owned)
 
-    def claim_gradients(self, only_used):
+    def categorize_gradients(self, only_used):
         """`only_used`: of parameters that this step has used; other threads may set those of others."""
         for weak, category, layer in self.owned.values():
             tensor = weak()
-            if category != PARAMETER or tensor is None or not tensor.is_leaf:
+            if category != wire.CATEGORY_PARAMETER or tensor is None or not tensor.is_leaf:
                 continue
             storage = self.lookup(tensor) if only_used else None
             if only_used and (storage is None or storage.stored != self.epoch):
                 continue
             if tensor.grad is not None:
-                self.categorize(tensor.grad, GRADIENT, layer)
+                self.categorize(tensor.grad, wire.CATEGORY_GRADIENT, layer)
 
     def next_seq(self):
         seq = self.seq
@@ -118,7 +114,7 @@ class Registry:
         storage = self.live.pop(weak)
         _free_weak(weak)
         if not storage.counted:
-            self.foreign -= storage.bytes
+            self.uncounted -= storage.bytes
         encode.send_free(storage.id, self.next_seq())
 
     def watch(self, storage, untyped, address):
@@ -126,7 +122,7 @@ class Registry:
         known = self.watched.get(address)
         storage.address = address
         if address and (known is None or _expired(known)) and (
-                storage.counted or address % ALIGNMENT == 0 and untyped.device.type == "cpu" and
+                storage.counted or address % wire.BLOCK_ALIGNMENT == 0 and untyped.device.type == "cpu" and
                 not untyped.is_shared() and library.hw_watch(address)):
             if known is not None:
                 self.unwatched.add(known)
@@ -156,14 +152,14 @@ class Registry:
         storage.tensors = {}
         storage.first = None
         storage.stored = -1
-        storage.category = UNKNOWN
+        storage.category = CATEGORY_UNKNOWN
         address = untyped.data_ptr()
         storage.counted = storage.bytes == 0 or library.hw_block(address) >= 0
         if not storage.counted:
-            self.foreign += storage.bytes
+            self.uncounted += storage.bytes
         self.live[storage.weak] = storage
         self.watch(storage, untyped, address)
-        encode.send_storage(storage.id, seq, storage.bytes, op, layer, address, UNKNOWN,
+        encode.send_storage(storage.id, seq, storage.bytes, op, layer, address, CATEGORY_UNKNOWN,
                             str(tensor.device))
         return storage
 
@@ -189,10 +185,10 @@ class Registry:
         untyped = _storage_of(tensor)
         storage = self.live.get(untyped._cdata)
         if storage is None:
-            storage = self.add_storage(tensor, untyped, -1, 0, layer, self.next_seq())
+            storage = self.add_storage(tensor, untyped, -1, wire.PHASE_UNKNOWN, layer, self.next_seq())
         return storage, self.tensor_id(storage, tensor, -1)
 
-    def census(self, passing, others):
+    def scan(self, passing, others):
         """Registers every tensor there is, for finals() too; the optimizers. `passing`: objects that are
         only passing through; `others`: other threads train."""
         self.alive = {}
@@ -218,7 +214,7 @@ class Registry:
             pass  # sparse and other tensors without a storage
 
     def finals(self):
-        """Tensors that live, at least one a storage, as 64-bit ids; asked right after a census."""
+        """Tensors that live, at least one a storage, as 64-bit ids; asked right after a scan."""
         finals = []
         for storage in self.live.values():
             finals.extend(sorted(self.alive.get(storage.id, ())) or [storage.first])
@@ -226,7 +222,7 @@ class Registry:
 
     def categorize(self, tensor, category, layer):
         storage = self.lookup(tensor)
-        if storage is not None and storage.category in (UNKNOWN, TEMPORARY):
+        if storage is not None and storage.category in (CATEGORY_UNKNOWN, CATEGORY_TEMPORARY):
             storage.category = category
             encode.send_category(category, -1 if layer is None else layer, [storage.id])
 
@@ -236,11 +232,11 @@ class Registry:
         saved = {}
         for storage in self.live.values():
             if storage.op >= 0 and storage.epoch == self.epoch and \
-                    storage.phase == FORWARD and storage.category == UNKNOWN:
-                storage.category = ACTIVATION
+                    storage.phase == wire.PHASE_FORWARD and storage.category == CATEGORY_UNKNOWN:
+                storage.category = wire.CATEGORY_ACTIVATION
                 saved.setdefault(storage.layer, []).append(storage.id)
         for layer, storages in saved.items():
-            encode.send_category(ACTIVATION, layer, storages)
+            encode.send_category(wire.CATEGORY_ACTIVATION, layer, storages)
 
     def result(self, tensor, op, phase, layer, seq):
         """An output of an op: (storage, tensor id, whether the op made the storage)."""
@@ -255,7 +251,7 @@ class Registry:
 
     def resized(self, storage, untyped):
         if not storage.counted:
-            self.foreign += untyped.nbytes() - storage.bytes
+            self.uncounted += untyped.nbytes() - storage.bytes
         storage.bytes = untyped.nbytes()
         if self.watched.get(storage.address) == storage.weak:
             del self.watched[storage.address]
@@ -268,11 +264,11 @@ class Registry:
             return
         storage.stored = self.epoch
         size = storage.bytes
-        if size == 0 or not (self.contents or size <= SMALL_BYTES or tensor.dtype in PLAIN):
+        if size == 0 or not (self.contents or size <= wire.SMALL_CONTENTS or tensor.dtype in PLAIN):
             return
         if tensor.device.type != "cpu":
             encode.send_gap("contents of storage %d" % storage.id, "it is not in host memory")
-        elif size > LARGE_BYTES and not self.contents:
+        elif size > wire.MAX_PLAIN_CONTENTS and not self.contents:
             encode.send_gap("contents of storage %d" % storage.id,
                             "%d bytes are more than is stored without --contents" % size)
         else:

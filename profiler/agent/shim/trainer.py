@@ -27,7 +27,7 @@ class Trainer:
 
     def __init__(self, lost):
         """`lost`: called when the thread has gone, on any thread."""
-        self.ident = 0      # 0: nobody's yet
+        self.ident = 0      # 0: none yet
         self.lost = lost
         self.turn = _thread.RLock()
         self.local = _thread._local()

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace hw::profiler::cupti {
+namespace hw::profiler::wire {
 
 /// What the library calls of the agent.
 struct GpuHost {
@@ -33,4 +33,4 @@ struct GpuApi {
 /// The name under which the library exports `const GpuApi* ()`.
 inline constexpr char kGpuEntry[] = "hw_gpu_api";
 
-}  // namespace hw::profiler::cupti
+}  // namespace hw::profiler::wire

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every tensor that Python has, taken hold of in one go: where other threads train, a tensor may go
 // at any time, and one that Python still has a reference to goes wrong.
-#include "census.h"
+#include "tensor_scan.h"
 
 #include <unordered_map>
 
