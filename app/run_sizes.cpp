@@ -42,7 +42,7 @@ struct Row {
     }
 };
 
-Result<std::vector<Recorded>> profiles(Session& session) {
+Result<std::vector<Recorded>> profiles(const Session& session) {
     const auto steps = session.steps();
     if (!steps) return steps.error();
     std::vector<Recorded> recorded;
@@ -63,7 +63,7 @@ Result<Bytes> budgetOf(const SizesArguments& arguments, const std::vector<Record
 }
 
 // The plan of one step, as a file; empty where no choice of layers fits.
-Result<std::string> planStep(Session& session, Row& row, planners::InputAwarePlanner& planner,
+Result<std::string> planStep(const Session& session, Row& row, planners::InputAwarePlanner& planner,
                              Bytes budget, const std::filesystem::path& folder) {
     row.estimated = planner.estimator().peakAt(row.size);
     row.dropped = planner.choose(row.size);

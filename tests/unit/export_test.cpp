@@ -12,7 +12,7 @@
 #include "core/export/perfetto.h"
 #include "core/import/allocation_csv.h"
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "tests/unit/step_rows.h"
 #include "tests/unit/test_data.h"
 
@@ -74,10 +74,10 @@ struct Message {
 // Field numbers of Perfetto's protos, written down a second time.
 TEST(Export, PerfettoHasSlicesAndCounters) {
     test::TemporaryFolder folder;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(session.insert(LayerRow{1, {}, "block.0", "Linear"}));
     ASSERT_TRUE(test::writeSmallStep(session, 0));
-    session.database().execute("UPDATE ops SET layer = 1, begin_ns = 1000 + 100 * id");
+    databaseOf(session).execute("UPDATE ops SET layer = 1, begin_ns = 1000 + 100 * id");
     ASSERT_TRUE(session.insert(GapRow{0, {}, {}, "kernels", "no device"}));
     const std::vector<Sample> samples{{1000, 5}, {1050, 7}};
     ASSERT_TRUE(
@@ -140,7 +140,7 @@ TEST(Export, PerfettoHasSlicesAndCounters) {
 
 TEST(Export, EveryTableIsWrittenAsCsv) {
     test::TemporaryFolder folder;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(test::writeSmallStep(session, 0));
     MemoryEventRow event;
     event.kind = "a,\"b\"", event.timeNs = 5, event.bytes = Bytes(-7), event.allocated = 12;
