@@ -16,30 +16,34 @@ struct Arguments {
     bool show = false, reset = false;
 };
 
-int run(const Arguments& arguments, const Common& common) {
-    auto session =
-        Session::open(arguments.file, arguments.show ? Session::Mode::Read : Session::Mode::Write);
-    if (!session) return fail(session.error());
-    std::string text = "[]";
+// Of the file, or those that the session keeps.
+Result<std::string> rulesOf(const Arguments& arguments) {
+    const auto session = Session::open(arguments.file);
+    if (!session) return session.error();
     if (!arguments.rules.empty()) {
         std::ifstream file(arguments.rules);
-        if (!file)
-            return fail(badInput("there is no file '" + arguments.rules + "'", "check the path"));
+        if (!file) return badInput("there is no file '" + arguments.rules + "'", "check the path");
         std::ostringstream content;
         content << file.rdbuf();
-        text = content.str();
-    } else if (!arguments.reset) {
-        const auto stored = storedCategoryRules(*session);
-        if (!stored) return fail(stored.error());
-        if (!stored->empty()) text = *stored;
+        return content.str();
     }
-    const auto rules = parseCategoryRules(text);
+    if (arguments.reset) return std::string("[]");
+    auto stored = storedCategoryRules(*session);
+    return stored && stored->empty() ? std::string("[]") : stored;
+}
+
+int run(const Arguments& arguments, const Common& common) {
+    const auto text = rulesOf(arguments);
+    if (!text) return fail(text.error());
+    const auto rules = parseCategoryRules(*text);
     if (!rules) return fail(rules.error());
     if (arguments.show) {
-        std::cout << text << (text.ends_with('\n') ? "" : "\n");
+        std::cout << *text << (text->ends_with('\n') ? "" : "\n");
         return 0;
     }
-    const auto changes = applyCategoryRules(*session, *rules, text);
+    auto session = SessionWriter::open(arguments.file);
+    if (!session) return fail(session.error());
+    const auto changes = applyCategoryRules(*session, *rules, *text);
     if (!changes) return fail(changes.error());
     if (common.json) {
         Json list = Json::array();
@@ -60,7 +64,8 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addCategorize(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "categorize",
-                               "Sort a session's storages into categories by your own rules");
+                               "Sort a session's storages into categories by your own rules, "
+                               "which the session keeps");
     command->footer(
         "RULES is a JSON array; the first rule that fits a storage decides:\n"
         "  [{\"set\": \"input\", \"op\": \"aten::embedding\", \"layer\": \"encoder.*\"}]\n"

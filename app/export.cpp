@@ -58,7 +58,7 @@ Result<Source> findPlan(const Arguments& arguments) {
         std::erase_if(*plans, [&](const PlanRow& row) { return row.step != *arguments.step; });
     if (plans->empty())
         return badInput("'" + source.session + "' keeps no plan",
-                        "make one with 'highwater plan', or name a plan file with --plan");
+                        "make one with 'highwater plan --save', or name a plan file with --plan");
     source.plan = std::move(plans->back().plan);
     source.step = plans->back().step;
     return source;
@@ -118,8 +118,9 @@ void addExport(CLI::App& app, Common& common) {
                      "The file to write; csv without --table: a folder, a file for every table")
         ->required();
     command->add_option("--table", arguments->table, "csv: this table only");
-    command->add_option("--plan", arguments->plan,
-                        "torch-policy, layers: the plan (default: the session's last one)");
+    command->add_option(
+        "--plan", arguments->plan,
+        "torch-policy, layers: the plan (default: the last one that the session keeps)");
     command->add_option("--session", arguments->session, "The session of a plan given as FILE");
     command->add_option("--step", arguments->step, "The step of the plan");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });

@@ -22,7 +22,7 @@ core::Result<core::ImportSummary> importTo(const std::string& output, const Argu
     std::filesystem::remove(partial, ignored);
     core::Result<core::ImportSummary> summary = core::Error{};
     {
-        auto session = core::Session::create(partial);
+        auto session = core::SessionWriter::create(partial);
         if (!session) return session.error();
         summary = core::importFile(arguments.file, arguments.format, *session, arguments.join);
     }

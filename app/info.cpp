@@ -6,7 +6,6 @@
 #include "app/cli.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
 #include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
 #include "core/session/replay_events.h"
@@ -37,7 +36,7 @@ std::map<std::string, Bytes> categoriesAtPeak(const LoadedStep& step) {
     return bytes;
 }
 
-Json gapList(Session& session) {
+Json gapList(const Session& session) {
     Json list = Json::array();
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps) list.push_back({{"what", gap.what}, {"why", gap.why}});
@@ -50,7 +49,7 @@ struct Rank {
     Bytes peak;  // as its allocator said; 0: not recorded
 };
 
-std::vector<Rank> ranksOf(Session& session) {
+std::vector<Rank> ranksOf(const Session& session) {
     std::vector<Rank> ranks;
     const auto processes = session.processes();
     const auto steps = session.steps();
@@ -69,7 +68,7 @@ std::vector<Rank> ranksOf(Session& session) {
     return ranks;
 }
 
-Json rankList(Session& session) {
+Json rankList(const Session& session) {
     Json list = Json::array();
     for (const Rank& rank : ranksOf(session))
         list.push_back({{"rank", rank.process.rank},
@@ -78,7 +77,7 @@ Json rankList(Session& session) {
                         {"peak_bytes", rank.peak.count()}});
     return list;
 }
-void printRanks(Session& session) {
+void printRanks(const Session& session) {
     const std::vector<Rank> ranks = ranksOf(session);
     for (const Rank& rank : ranks)
         if (ranks.size() > 1)
@@ -91,24 +90,19 @@ void printRanks(Session& session) {
 }
 
 /// What CUPTI told; null where nothing was recorded of a GPU.
-Json gpuFigures(Session& session) {
-    try {
-        Statement counts(session.database(),
-                         "SELECT (SELECT count(*) FROM kernels), (SELECT count(*) FROM copies),"
-                         " (SELECT count(*) FROM kernels WHERE op IS NULL)");
-        if (!counts.step() || counts.integer(0) + counts.integer(1) == 0) return nullptr;
-        Json figures{{"kernels", counts.integer(0)},
-                     {"copies", counts.integer(1)},
-                     {"kernels_without_op", counts.integer(2)}};
-        if (const auto clock = session.meta("device_clock"); clock && !clock->empty())
-            figures["clock"] = Json::parse(*clock, nullptr, false);
-        for (const SeriesRow& row : session.series() ? *session.series() : std::vector<SeriesRow>())
+Json gpuFigures(const Session& session) {
+    const auto counts = session.deviceWorkCounts();
+    if (!counts || counts->kernels + counts->copies == 0) return nullptr;
+    Json figures{{"kernels", counts->kernels},
+                 {"copies", counts->copies},
+                 {"kernels_without_op", counts->kernelsWithoutOp}};
+    if (const auto clock = session.meta("device_clock"); clock && !clock->empty())
+        figures["clock"] = Json::parse(*clock, nullptr, false);
+    if (const auto series = session.series())
+        for (const SeriesRow& row : *series)
             if (row.key.name.ends_with(" CUPTI"))
                 figures["cupti_bytes"][row.key.name] = row.maximum;
-        return figures;
-    } catch (const DatabaseError&) {
-        return nullptr;
-    }
+    return figures;
 }
 
 void printGpu(const Json& gpu) {
@@ -122,7 +116,7 @@ void printGpu(const Json& gpu) {
 }
 
 /// Adds how busy each stream was, from the trace's beginning to the end of its last kernel.
-void addStreams(Json& gpu, Session& session, const RecordedMemory& recorded) {
+void addStreams(Json& gpu, const Session& session, const RecordedMemory& recorded) {
     const auto work = loadDeviceWork(session, recorded.ordinal, recorded.originNs);
     if (gpu.is_null() || !work) return;
     Nanoseconds end;
@@ -132,15 +126,15 @@ void addStreams(Json& gpu, Session& session, const RecordedMemory& recorded) {
         gpu["streams"].push_back({{"stream", stream.id}, {"busy", ratio(stream.busy, end)}});
 }
 
-void printGaps(Session& session) {
+void printGaps(const Session& session) {
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps)
             std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
 }
 
 /// What a trace without a step recorded of its device's memory.
-int printWithoutStep(Session& session, const SessionCounts& counts, const Arguments& arguments,
-                     const Common& common, const Error& error) {
+int printWithoutStep(const Session& session, const SessionCounts& counts,
+                     const Arguments& arguments, const Common& common, const Error& error) {
     if (counts.events == 0 && counts.ops == 0) return fail(error);
     const auto recorded = loadRecordedMemory(session);
     if (!recorded) return fail(recorded.error());

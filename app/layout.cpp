@@ -9,7 +9,6 @@
 #include "core/import/allocation_csv.h"
 #include "core/memory/caching_allocator.h"
 #include "core/memory/plan_layout.h"
-#include "core/session/database.h"
 #include "core/session/signatures.h"
 
 namespace hw::app {

@@ -7,6 +7,7 @@
 #include "core/memory/plan_layout.h"
 #include "core/plan/implementations.h"
 #include "core/session/load_menu.h"
+#include "core/session/session_writer.h"
 #include "core/session/signatures.h"
 #include "planners/registry.h"
 #include "planners/schedule/fit_arena.h"
@@ -25,7 +26,7 @@ struct Arguments {
     std::uint64_t seed = 0;
     double thrashLimit = 2.0;
     std::string fit = "peak";
-    bool layout = false;
+    bool layout = false, save = false;
     MenuArguments menu;
 };
 
@@ -54,11 +55,10 @@ Result<std::map<std::string, std::string>> optionsOf(const Arguments& arguments)
     return options;
 }
 
-// Keeps the plan in the session too, where the window finds it. A log or a read-only file has no
-// room.
-void keepInSession(const std::string& file, const planners::Outcome& outcome, std::int64_t step) {
-    auto session = Session::open(file, Session::Mode::Write);
-    if (!session) return;
+// Keeps the plan in the session, where the window and `export` find it.
+Status saveInSession(const std::string& file, const planners::Outcome& outcome, std::int64_t step) {
+    auto session = SessionWriter::open(file);
+    if (!session) return session.error();
     PlanRow row;
     row.step = step;
     row.createdNs = std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -67,8 +67,8 @@ void keepInSession(const std::string& file, const planners::Outcome& outcome, st
     row.plan = *outcome.plan;
     row.recomputedOps = outcome.recomputedOps;
     row.solveSeconds = outcome.solveSeconds;
-    if (const auto kept = session->insert(row); !kept)
-        std::cerr << "note: " << kept.error().what << '\n';
+    HW_TRY(session->insert(row));
+    return {};
 }
 
 // With the allocations of the implementations that the plan chose, as far as they are known.
@@ -165,7 +165,10 @@ int run(const Arguments& arguments, const Common& common) {
     if (!arguments.output.empty())
         if (const Status written = writePlanFile(*outcome->plan, arguments.output); !written)
             return fail(written.error());
-    keepInSession(arguments.file, *outcome, step->graph.sessionStep);
+    if (arguments.save)
+        if (const Status saved = saveInSession(arguments.file, *outcome, step->graph.sessionStep);
+            !saved)
+            return fail(saved.error());
     if (common.json) {
         Json json = outcomeJson(*outcome);
         if (outcome->plan->layout) json["arena_bytes"] = outcome->plan->layout->arena.count();
@@ -219,6 +222,9 @@ void addPlan(CLI::App& app, Common& common) {
         ->check(CLI::IsMember({"peak", "arena"}));
     command->add_flag("--layout", arguments->layout, "Add the address layout to the plan");
     command->add_option("-o,--output", arguments->output, "Where to write the plan (*.plan.json)");
+    command->add_flag("--save", arguments->save,
+                      "Keep the plan in SESSION, for the window and export; without it the file "
+                      "stays as it is");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

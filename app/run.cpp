@@ -7,7 +7,6 @@
 
 #include "app/run_sizes.h"
 #include "core/import/import.h"
-#include "core/session/database.h"
 #include "planners/registry.h"
 
 namespace hw::app {
@@ -22,15 +21,12 @@ struct Arguments {
 };
 
 // highwater-exec-MAJOR.MINOR for the session's torch where it is there, else the default one.
-Result<std::string> findExecutor(Session& session) {
+Result<std::string> findExecutor(const Session& session) {
+    const auto processes = session.processes();
+    if (!processes) return processes.error();
     std::string version;
-    try {
-        Statement process(session.database(),
-                          "SELECT framework, framework_version FROM processes ORDER BY id");
-        if (process.step() && process.text(0) == "pytorch") version = process.text(1);
-    } catch (const DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message);
-    }
+    if (!processes->empty() && processes->front().framework == "pytorch")
+        version = processes->front().frameworkVersion;
     const std::string fitting =
         "highwater-exec-" + version.substr(0, version.find('.', version.find('.') + 1));
     std::error_code ignored;
@@ -110,7 +106,9 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addRun(CLI::App& app, Common& common) {
     auto* command = addCommand(
-        app, common, "run", "Run a recorded step natively, under a plan, and compare every result");
+        app, common, "run",
+        "Run a recorded step natively, under a plan, and compare every result; the session keeps "
+        "what was measured, and the plan");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("SESSION", arguments->file, "A recorded session")->required();
     command->add_option("PLAN", arguments->plan, "The plan (default: none, the captured order)");

@@ -44,7 +44,7 @@ Result<Bytes> budgetOf(const SizesArguments& arguments,
 }
 
 // The plan of one step, as a file; empty where no choice of layers fits.
-Result<std::string> planStep(Session& session, Row& row, planners::InputAwarePlanner& planner,
+Result<std::string> planStep(const Session& session, Row& row, planners::InputAwarePlanner& planner,
                              Bytes budget, const std::filesystem::path& folder) {
     const auto graph = loadGraph(session, row.step);
     if (!graph) return graph.error();

@@ -31,7 +31,7 @@ core::MemoryEventRow MadeUpEvents::next() {
 
 core::Status writeEvents(const std::string& path, std::int64_t count) {
     constexpr std::int64_t kCommit = 100'000;
-    core::Result<core::Session> session = core::Session::create(path);
+    core::Result<core::SessionWriter> session = core::SessionWriter::create(path);
     if (!session) return session.error();
     MadeUpEvents events;
     for (std::int64_t i = 0; i < count; ++i) {

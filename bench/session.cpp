@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/made_up_events.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace {
 
@@ -55,7 +55,7 @@ Figures measure(const std::string& path, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i) events.push_back(source.next());
     auto begin = Clock::now();
     {
-        Session session = checked(Session::create(path));
+        SessionWriter session = checked(SessionWriter::create(path));
         checked(session.begin());
         std::int64_t written = 0;
         for (const MemoryEventRow& event : events) {

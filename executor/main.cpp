@@ -24,7 +24,8 @@ int usage(const std::string& what) {
 
 int main(int argc, char** argv) {
     CLI::App app(
-        "Runs a recorded training step with real kernels, under a plan, and compares every result");
+        "Runs a recorded training step with real kernels, under a plan, and compares every result. "
+        "The session keeps what was measured, and the plan.");
     hw::executor::RunRequest request;
     std::string device = "cpu";
     bool json = false;

@@ -6,7 +6,7 @@
 #include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
 #include "core/session/load_menu.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "core/session/signatures.h"
 #include "executor/implementations.h"
 #include "executor/interpreter.h"
@@ -32,24 +32,21 @@ public:
         : request_(request), progress_(progress) {}
 
     core::Result<Report> run() {
-        if (Status ok = open(); !ok) return ok.error();
+        HW_TRY(open());
         report_.device = request_.device == Device::Cuda ? "cuda" : "cpu";
-        if (Status ok = judge(); !ok) return ok.error();
+        HW_TRY(judge());
         progress_("preparing " + std::to_string(step_->graph.ops.size()) + " ops");
         auto interpreter = Interpreter::create(*step_, tracker_);
         if (!interpreter) return interpreter.error();
         interpreter_.emplace(std::move(*interpreter));
         for (const std::string& note : interpreter_->notes()) report_.notes.push_back(note);
-        if (Status ok = profile(); !ok) return ok.error();
-        if (under_)
-            if (Status ok = profileUnderChoice(); !ok) return ok.error();
-        if (Status ok = verify(); !ok) return ok.error();
-        if (Status ok = time(); !ok) return ok.error();
-        if (request_.steps > 0)
-            if (Status ok = train(); !ok) return ok.error();
+        HW_TRY(profile());
+        if (under_) HW_TRY(profileUnderChoice());
+        HW_TRY(verify());
+        HW_TRY(time());
+        if (request_.steps > 0) HW_TRY(train());
         // Last: oneDNN may allocate otherwise for an op once it has run it in another form.
-        if (request_.implementations)
-            if (Status ok = measure(); !ok) return ok.error();
+        if (request_.implementations) HW_TRY(measure());
         report_.residentSetPeak = residentSetPeak();
         report_.threads = step_->environment.threads;
         store();
@@ -58,11 +55,7 @@ public:
 
 private:
     Status open() {
-        auto session = core::Session::open(request_.session, core::Session::Mode::Write);
-        if (!session) {
-            writable_ = false;
-            session = core::Session::open(request_.session, core::Session::Mode::Read);
-        }
+        auto session = core::Session::open(request_.session);
         if (!session) return session.error();
         session_.emplace(std::move(*session));
         auto id = request_.step ? core::Result<std::int64_t>(*request_.step) : session_->lastStep();
@@ -177,7 +170,7 @@ private:
         for (const std::string& note : reference.notes()) report_.notes.push_back(note);
 
         progress_("running the plan");
-        if (Status ok = findArena(); !ok) return ok;
+        HW_TRY(findArena());
         Comparison comparison(reference);
         options.observer = &comparison;
         options.arena = &arena_;
@@ -248,25 +241,28 @@ private:
 
     // A run that cannot be stored is still a run: what went wrong becomes a note.
     void store() {
-        if (!writable_) {
+        auto writer = core::SessionWriter::open(request_.session);
+        if (!writer) {
             report_.notes.emplace_back(
                 "the session cannot be written: nothing of this run is kept in it");
             return;
         }
-        Status ok = session_->begin();
+        if (const Status kept = keep(*writer); !kept)
+            report_.notes.push_back("nothing of this run is kept in the session: " +
+                                    kept.error().what);
+    }
+
+    Status keep(core::SessionWriter& session) {
+        HW_TRY(session.begin());
         // Costs of a GPU are no costs of a step that was recorded on the CPU.
         const bool recordedHere =
             (request_.device == Device::Cuda) == step_->recordedOn.starts_with("cuda");
         const bool replace = request_.remeasure || menu_;
-        if (ok && (replace || (recordedHere && !session_->hasMeasuredCosts(stepId_))))
-            ok = storeProfile(*session_, step_->graph, captured_.profile);
-        if (ok && menu_)
-            ok = core::storeMenu(*session_, step_->graph, menu_->menu, menu_->signatures);
-        if (ok) ok = storeRun(*session_, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_);
-        if (ok) ok = session_->commit();
-        if (!ok)
-            report_.notes.push_back("nothing of this run is kept in the session: " +
-                                    ok.error().what);
+        if (replace || (recordedHere && !session.hasMeasuredCosts(stepId_)))
+            HW_TRY(storeProfile(session, step_->graph, captured_.profile));
+        if (menu_) HW_TRY(core::storeMenu(session, step_->graph, menu_->menu, menu_->signatures));
+        HW_TRY(storeRun(session, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_));
+        return session.commit();
     }
 
     const RunRequest& request_;
@@ -274,7 +270,6 @@ private:
     // Freed last: tensors that live in static objects of libtorch come back to it at exit.
     MemoryTracker& tracker_ = *new MemoryTracker(torch::memory());
     std::optional<core::Session> session_;
-    bool writable_ = true;
     std::int64_t stepId_ = 0;
     std::optional<core::Plan> plan_;
     std::optional<Step> step_;

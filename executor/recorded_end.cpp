@@ -9,7 +9,8 @@ namespace {
 using core::StorageIndex;
 
 // Nothing may lie between the steps that could have changed what the first one left.
-core::Result<std::optional<std::int64_t>> stepBehind(core::Session& session, std::int64_t id) {
+core::Result<std::optional<std::int64_t>> stepBehind(const core::Session& session,
+                                                     std::int64_t id) {
     const auto steps = session.steps();
     if (!steps) return steps.error();
     const auto found = [&](const auto& wanted) {
@@ -25,7 +26,7 @@ core::Result<std::optional<std::int64_t>> stepBehind(core::Session& session, std
 
 }  // namespace
 
-core::Result<RecordedEnd> loadRecordedEnd(core::Session& session, const Step& step) {
+core::Result<RecordedEnd> loadRecordedEnd(const core::Session& session, const Step& step) {
     RecordedEnd end;
     const auto next = stepBehind(session, step.id);
     if (!next) return next.error();

@@ -19,7 +19,7 @@ using RecordedEnd = std::map<core::StorageIndex, std::vector<std::byte>>;
 /// Those of the storages alive at the end of `step` that the session holds; empty where the next
 /// step was not recorded, or without the contents of tensors (`record --contents`).
 /// Errors: those of the session.
-core::Result<RecordedEnd> loadRecordedEnd(core::Session& session, const Step& step);
+core::Result<RecordedEnd> loadRecordedEnd(const core::Session& session, const Step& step);
 
 /// Tensors that a run leaves, element by element beside those of the training.
 struct Agreement {

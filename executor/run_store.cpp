@@ -15,7 +15,7 @@ std::int64_t nowNs() {
         .count();
 }
 
-core::Result<std::int64_t> storedPlan(core::Session& session, std::int64_t step,
+core::Result<std::int64_t> storedPlan(core::SessionWriter& session, std::int64_t step,
                                       const core::Plan& plan, std::int64_t recomputedOps) {
     auto plans = session.plans();
     if (!plans) return plans.error();
@@ -37,7 +37,7 @@ core::Nanoseconds median(std::vector<core::Nanoseconds> values) {
     return values[values.size() / 2];
 }
 
-Status storeProfile(core::Session& session, const core::TrainingGraph& graph,
+Status storeProfile(core::SessionWriter& session, const core::TrainingGraph& graph,
                     const Profile& profile) {
     std::vector<core::SignatureRow> rows;
     for (std::size_t i = 0; i < profile.signatures.size(); ++i) {
@@ -46,13 +46,12 @@ Status storeProfile(core::Session& session, const core::TrainingGraph& graph,
         for (const core::Allocation& allocation : profile.signatures[i].allocations)
             rows.push_back({op, position++, allocation.bytes, allocation.output,
                             allocation.beginEvent, allocation.endEvent});
-        if (Status ok = session.setMeasured(op, profile.times[i], profile.workspaces[i]); !ok)
-            return ok;
+        HW_TRY(session.setMeasured(op, profile.times[i], profile.workspaces[i]));
     }
     return session.replaceSignatures(rows);
 }
 
-Status storeRun(core::Session& session, std::int64_t step, const core::Plan* plan,
+Status storeRun(core::SessionWriter& session, std::int64_t step, const core::Plan* plan,
                 std::int64_t recomputedOps, const Report& report) {
     core::RunRow row;
     if (plan) {

@@ -8,7 +8,7 @@
 #include "core/graph/training_graph.h"
 #include "core/memory/signature.h"
 #include "core/plan/plan.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "executor/report.h"
 
 namespace hw::executor {
@@ -24,12 +24,12 @@ struct Profile {
 core::Nanoseconds median(std::vector<core::Nanoseconds> values);
 
 /// Replaces the measured figures of every op of the graph. Errors: those of the session.
-core::Status storeProfile(core::Session& session, const core::TrainingGraph& graph,
+core::Status storeProfile(core::SessionWriter& session, const core::TrainingGraph& graph,
                           const Profile& profile);
 
 /// Adds a run, and its plan (null: none) where the session does not hold it yet. Errors: those of
 /// the session.
-core::Status storeRun(core::Session& session, std::int64_t step, const core::Plan* plan,
+core::Status storeRun(core::SessionWriter& session, std::int64_t step, const core::Plan* plan,
                       std::int64_t recomputedOps, const Report& report);
 
 }  // namespace hw::executor

@@ -7,8 +7,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "core/session/database.h"
-
 namespace hw::executor {
 namespace {
 
@@ -45,7 +43,7 @@ std::optional<std::vector<std::int64_t>> parseIntegers(const std::string& text) 
     return values;
 }
 
-core::Status loadShapes(core::Session& session, Step& step) {
+core::Status loadShapes(const core::Session& session, Step& step) {
     auto rows = session.tensors();
     if (!rows) return rows.error();
     for (TensorIndex t = 0; t < static_cast<TensorIndex>(step.graph.tensors.size()); ++t)
@@ -64,7 +62,7 @@ core::Status loadShapes(core::Session& session, Step& step) {
     return {};
 }
 
-core::Status loadConstants(core::Session& session, Step& step) {
+core::Status loadConstants(const core::Session& session, Step& step) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(step.graph.storages.size()); ++s) {
         const core::Storage& storage = step.graph.storages[s];
         if (!storage.isConstant()) continue;
@@ -76,24 +74,17 @@ core::Status loadConstants(core::Session& session, Step& step) {
 }
 
 // The one device other than the CPU that a step used, "cpu" without.
-core::Result<std::string> recordedDevice(core::Session& session) {
-    try {
-        core::Statement device(session.database(),
-                               "SELECT DISTINCT device FROM storages WHERE device NOT LIKE 'cpu%'");
-        std::string found = "cpu";
-        for (bool first = true; device.step(); first = false) {
-            if (!first)
-                return badInput("session '" + session.path() + "' was recorded on several devices",
-                                "only steps of one device can be run");
-            found = device.text(0);
-        }
-        return found;
-    } catch (const core::DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message);
-    }
+core::Result<std::string> recordedDevice(const core::Session& session) {
+    auto devices = session.storageDevices();
+    if (!devices) return devices.error();
+    std::erase_if(*devices, [](const std::string& name) { return name.starts_with("cpu"); });
+    if (devices->size() > 1)
+        return badInput("session '" + session.path() + "' was recorded on several devices",
+                        "only steps of one device can be run");
+    return devices->empty() ? "cpu" : devices->front();
 }
 
-core::Status requireArguments(core::Session& session, const Step& step) {
+core::Status requireArguments(const core::Session& session, const Step& step) {
     const std::string hint =
         "only a session recorded with 'highwater record' can be run; plan and check work without";
     for (std::size_t i = 0; i < step.ops.size(); ++i)
@@ -104,7 +95,7 @@ core::Status requireArguments(core::Session& session, const Step& step) {
     return {};
 }
 
-core::Status requireDevice(core::Session& session, const Step& step, Device device) {
+core::Status requireDevice(const core::Session& session, const Step& step, Device device) {
     const bool gpu = step.recordedOn.starts_with("cuda");
     if (step.recordedOn != "cpu" && !(gpu && device == Device::Cuda))
         return badInput("session '" + session.path() + "' was recorded on " + step.recordedOn,
@@ -112,19 +103,14 @@ core::Status requireDevice(core::Session& session, const Step& step, Device devi
     return {};
 }
 
-std::string frameworkVersion(core::Session& session) {
-    try {
-        core::Statement process(session.database(),
-                                "SELECT framework_version FROM processes ORDER BY id");
-        return process.step() ? process.text(0) : "";
-    } catch (const core::DatabaseError&) {
-        return {};
-    }
+std::string frameworkVersion(const core::Session& session) {
+    const auto processes = session.processes();
+    return processes && !processes->empty() ? processes->front().frameworkVersion : "";
 }
 
 }  // namespace
 
-core::Result<Step> loadStep(core::Session& session, std::int64_t id,
+core::Result<Step> loadStep(const core::Session& session, std::int64_t id,
                             std::optional<core::CostSet> costs, Device device) {
     auto graph = core::loadGraph(session, id, costs);
     if (!graph) return graph.error();
@@ -138,13 +124,13 @@ core::Result<Step> loadStep(core::Session& session, std::int64_t id,
         return badInput(
             "session '" + session.path() + "': step " + std::to_string(id) + " contradicts itself",
             "record it again");
-    if (const core::Status ok = requireArguments(session, step); !ok) return ok.error();
+    HW_TRY(requireArguments(session, step));
     auto recordedOn = recordedDevice(session);
     if (!recordedOn) return recordedOn.error();
     step.recordedOn = std::move(*recordedOn);
-    if (const core::Status ok = requireDevice(session, step, device); !ok) return ok.error();
-    if (const core::Status ok = loadShapes(session, step); !ok) return ok.error();
-    if (const core::Status ok = loadConstants(session, step); !ok) return ok.error();
+    HW_TRY(requireDevice(session, step, device));
+    HW_TRY(loadShapes(session, step));
+    HW_TRY(loadConstants(session, step));
     auto generators = session.generators(id);
     if (!generators) return generators.error();
     step.generators = std::move(*generators);

@@ -52,7 +52,7 @@ struct Step {
 /// Loads step `id` with the given costs. Errors: BadInput when the session has no such step, or was
 /// not recorded with arguments (imported logs), or holds tensors of
 /// devices that a run on `device` cannot stand in for: a GPU's on the CPU, or several GPUs'.
-core::Result<Step> loadStep(core::Session& session, std::int64_t id,
+core::Result<Step> loadStep(const core::Session& session, std::int64_t id,
                             std::optional<core::CostSet> costs, Device device = Device::Cpu);
 
 /// The first bytes of a constant: the stored ones; without, zeros for integers and, for floating

@@ -60,6 +60,12 @@ private:
 
 using Status = Result<void>;
 
+/// Leaves the function with the error of `expression`, a Status or a Result, where it has one.
+#define HW_TRY(expression)                                                   \
+    do {                                                                     \
+        if (auto&& hwTried = (expression); !hwTried) return hwTried.error(); \
+    } while (false)
+
 inline Error badInput(std::string what, std::string hint = {}) {
     return {ErrorCode::BadInput, std::move(what), std::move(hint)};
 }

@@ -10,8 +10,6 @@
 
 #include "core/export/output_file.h"
 #include "core/export/protobuf_writer.h"
-#include "core/session/guarded.h"
-#include "core/session/series_reader.h"
 
 namespace hw::core {
 namespace {
@@ -45,16 +43,14 @@ constexpr std::int64_t kFirstTid = 1;
 
 class PerfettoWriter {
 public:
-    PerfettoWriter(Session& session, OutputFile& out)
-        : session_(session), database_(session.database()), out_(out) {}
+    PerfettoWriter(const Session& session, OutputFile& out) : session_(session), out_(out) {}
 
-    /// Throws DatabaseError; what Session says comes back.
     Status write() {
-        describeProcess();
+        HW_TRY(describeProcess());
         const auto steps = session_.steps();
         if (!steps) return steps.error();
-        for (const StepRow& step : *steps) writeStep(step);
-        writeDevices();
+        for (const StepRow& step : *steps) HW_TRY(writeStep(step));
+        HW_TRY(writeDevices());
         return writeGaps();
     }
 
@@ -90,12 +86,14 @@ private:
         putTrack(descriptor);
     }
 
-    void describeProcess() {
-        Statement from(database_, "SELECT pid, command FROM processes ORDER BY id");
+    Status describeProcess() {
+        const auto processes = session_.processes();
+        if (!processes) return processes.error();
         std::string name = "training process";
-        if (from.step()) {
-            if (from.integer(0) > 0) pid_ = from.integer(0);
-            if (!from.text(1).empty()) name = from.text(1);
+        if (!processes->empty()) {
+            const ProcessRow& first = processes->front();
+            if (first.pid > 0) pid_ = first.pid;
+            if (!first.command.empty()) name = first.command;
         }
         ProtobufWriter process, descriptor;
         process.number(track::kPid, pid_);
@@ -108,6 +106,7 @@ private:
         for (int c = 0; c < kCategoryCount; ++c)
             describe(kLiveTrack + 1 + c,
                      "live: " + std::string(categoryName(static_cast<Category>(c))), true);
+        return {};
     }
 
     std::int64_t threadTrack(std::int64_t thread) {
@@ -159,38 +158,34 @@ private:
         std::int64_t begin = 0, end = 0, workspace = 0;
     };
 
-    void writeStep(const StepRow& step) {
-        const std::map<std::int64_t, OpTime> times = writeOps(step);
-        if (times.empty()) return;
+    Status writeStep(const StepRow& step) {
+        const auto spans = session_.opSpans(step.id);
+        if (!spans) return spans.error();
+        if (spans->empty()) return {};
+        const std::map<std::int64_t, OpTime> times = writeOps(*spans);
         ProtobufWriter body = eventOf(event::kBegin, kStepTrack);
         body.bytes(event::kName, "step " + std::to_string(step.id));
         std::int64_t begin = times.begin()->second.begin, end = begin;
         for (const auto& [seq, op] : times)
             begin = std::min(begin, op.begin), end = std::max(end, op.end);
         slice(begin, end, kStepTrack, body);
-        writeLive(step, times);
+        return writeLive(step, times);
     }
 
-    std::map<std::int64_t, OpTime> writeOps(const StepRow& step) {
+    std::map<std::int64_t, OpTime> writeOps(const std::vector<OpSpanRow>& spans) {
         std::map<std::int64_t, OpTime> times;
-        Statement from(database_,
-                       "SELECT o.seq, o.name, o.overload, o.phase, l.path, o.thread, o.begin_ns,"
-                       " o.duration_ns, o.workspace_bytes, lead(o.begin_ns) OVER"
-                       " (PARTITION BY o.thread ORDER BY o.begin_ns, o.seq)"
-                       " FROM ops o LEFT JOIN layers l ON l.id = o.layer"
-                       " WHERE o.seq >= ? AND o.seq < ? ORDER BY o.seq");
-        for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
-            OpTime& op = times[from.integer(0)];
-            op.begin = from.integer(6), op.end = op.begin + from.integer(7);
+        for (const OpSpanRow& row : spans) {
+            OpTime& op = times[row.seq];
+            op.begin = row.beginNs, op.end = row.beginNs + row.durationNs;
             // Ops of a thread follow each other; clocks read twice may overlap by a hair.
-            if (const auto next = from.optionalInteger(9)) op.end = std::min(op.end, *next);
-            op.workspace = from.integer(8);
-            const std::int64_t uuid = threadTrack(from.integer(5));
+            if (row.nextBeginNs) op.end = std::min(op.end, *row.nextBeginNs);
+            op.workspace = row.workspace.count();
+            const std::int64_t uuid = threadTrack(row.thread);
             ProtobufWriter body = eventOf(event::kBegin, uuid);
-            body.bytes(event::kName, from.text(1));
-            body.bytes(event::kCategory, from.text(3));
-            if (!from.isNull(4)) annotate(body, "layer", from.text(4));
-            if (!from.text(2).empty()) annotate(body, "overload", from.text(2));
+            body.bytes(event::kName, row.name);
+            body.bytes(event::kCategory, std::string(phaseName(row.phase)));
+            if (row.layer) annotate(body, "layer", *row.layer);
+            if (!row.overload.empty()) annotate(body, "overload", row.overload);
             if (op.workspace > 0) annotate(body, "workspace bytes", op.workspace);
             slice(op.begin, op.end, uuid, body);
         }
@@ -198,7 +193,9 @@ private:
     }
 
     // A release has no time of its own: it counts from the end of the op before it.
-    void writeLive(const StepRow& step, const std::map<std::int64_t, OpTime>& times) {
+    Status writeLive(const StepRow& step, const std::map<std::int64_t, OpTime>& times) {
+        const auto storages = session_.storages(step);
+        if (!storages) return storages.error();
         struct Change {
             std::int64_t seq;
             std::size_t category;
@@ -206,19 +203,14 @@ private:
         };
         std::vector<Change> changes;
         std::array<std::int64_t, kCategoryCount> live{};
-        Statement from(
-            database_,
-            "SELECT bytes, category, alloc_seq, free_seq FROM storages"
-            " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)");
-        from.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
-        while (from.step()) {
-            const auto category = static_cast<std::size_t>(categoryFromName(from.text(1)));
-            if (from.integer(2) < step.firstSeq)
-                live[category] += from.integer(0);
+        for (const StorageRow& row : *storages) {
+            const auto category = static_cast<std::size_t>(row.category);
+            if (row.allocSeq < step.firstSeq)
+                live[category] += row.bytes.count();
             else
-                changes.push_back({from.integer(2), category, from.integer(0)});
-            if (const auto freed = from.optionalInteger(3); freed && *freed < step.endSeq)
-                changes.push_back({*freed, category, -from.integer(0)});
+                changes.push_back({row.allocSeq, category, row.bytes.count()});
+            if (row.freeSeq && *row.freeSeq < step.endSeq)
+                changes.push_back({*row.freeSeq, category, -row.bytes.count()});
         }
         const auto workspace = static_cast<std::size_t>(Category::Workspace);
         for (const auto& [seq, op] : times)
@@ -251,23 +243,23 @@ private:
             apply(op->second.end, workspace, -op->second.workspace);
             counter(op->second.end, kLiveTrack, total);
         }
+        return {};
     }
     static std::int64_t categoryTrack(std::size_t category) {
         return kLiveTrack + 1 + static_cast<std::int64_t>(category);
     }
 
-    void writeDevices() {
-        Statement blocks(database_,
-                         "SELECT data FROM series_blocks WHERE series = ? ORDER BY block");
-        for (const SeriesRow& row : readSeries(database_)) {
+    Status writeDevices() {
+        const auto all = session_.series();
+        if (!all) return all.error();
+        for (const SeriesRow& row : *all) {
             if (row.key.axis != SeriesAxis::Time || row.key.unit != "bytes") continue;
             const std::int64_t uuid = kDeviceTracks + row.id;
             describe(uuid, row.key.name, true);
-            for (blocks.bind(1, row.id); blocks.step();)
-                for (const Sample& sample : decodeSeriesBlock(blocks.blob(0)))
-                    counter(sample.x, uuid, sample.value);
-            blocks.reset();
+            HW_TRY(session_.visitSamples(
+                row.id, [&](const Sample& sample) { counter(sample.x, uuid, sample.value); }));
         }
+        return {};
     }
 
     Status writeGaps() {
@@ -284,8 +276,7 @@ private:
         return {};
     }
 
-    Session& session_;
-    Database& database_;
+    const Session& session_;
     OutputFile& out_;
     bool first_ = true;
     std::int64_t pid_ = 1;
@@ -294,14 +285,10 @@ private:
 
 }  // namespace
 
-Status exportPerfetto(Session& session, const std::string& path) {
-    if (Status flushed = session.flushMemoryEvents(); !flushed) return flushed;
+Status exportPerfetto(const Session& session, const std::string& path) {
     OutputFile out(path);
-    Status inner;
-    Status read =
-        guarded(session.path(), "exporting", [&] { inner = PerfettoWriter(session, out).write(); });
-    if (!read) return read;
-    return inner ? out.finish() : inner;
+    HW_TRY(PerfettoWriter(session, out).write());
+    return out.finish();
 }
 
 }  // namespace hw::core

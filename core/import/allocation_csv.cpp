@@ -117,13 +117,13 @@ std::vector<Change> changesOf(const std::vector<Block>& blocks) {
     return changes;
 }
 
-Status writeProblem(const AllocationProblem& problem, Session& session) {
+Status writeProblem(const AllocationProblem& problem, SessionWriter& session) {
     TraceWriter writer(session);
-    writer.require(session.begin());
+    require(session.begin());
     ProcessRow process;
     process.command = "allocation problem";
-    writer.require(session.insert(process));
-    const TraceDevice& device = writer.deviceOf(writer.device("memory", 0));
+    require(session.insert(process));
+    const DeviceRow& device = writer.deviceOf(writer.device("memory", 0));
     MemoryEventRow event;
     event.allocated = 0, event.seq = -1;
     for (const Change& change : changesOf(problem.blocks)) {
@@ -135,20 +135,20 @@ Status writeProblem(const AllocationProblem& problem, Session& session) {
         *event.allocated += event.bytes.count();
         writer.memory(event);
         if (!change.allocates) {
-            writer.require(session.setFreed(id, *event.seq));
+            require(session.setFreed(id, *event.seq));
             continue;
         }
         StorageRow storage;
         storage.id = id;
         storage.bytes = size;
-        storage.device = device.name();
+        storage.device = device.label();
         storage.allocSeq = *event.seq;
-        writer.require(session.insert(storage));
+        require(session.insert(storage));
     }
     writer.gap("ops", "an allocation problem tells blocks and lifetimes, no ops");
     writer.gap("times", "the lifetimes are steps of the problem: its events stand in their order");
-    writer.require(session.setMeta(
-        "no_step", "an allocation problem tells allocations, not the ops that need them"));
+    require(session.setMeta("no_step",
+                            "an allocation problem tells allocations, not the ops that need them"));
     return session.commit();
 }
 
@@ -202,7 +202,7 @@ Result<AllocationProblem> readAllocationCsv(const std::string& path) {
     return std::move(reader.problem);
 }
 
-Status importAllocationCsv(const std::string& path, Session& session) {
+Status importAllocationCsv(const std::string& path, SessionWriter& session) {
     const auto problem = readAllocationCsv(path);
     if (!problem) return problem.error();
     return importing("allocation problem", kForm, [&] { return writeProblem(*problem, session); });

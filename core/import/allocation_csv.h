@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/memory/layout.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -26,7 +26,7 @@ Result<AllocationProblem> readAllocationCsv(const std::string& path);
 
 /// Fills a new session with the problem's blocks as memory events, in the order of their times: a
 /// trace of a device without ops. Errors: BadInput as above.
-Status importAllocationCsv(const std::string& path, Session& session);
+Status importAllocationCsv(const std::string& path, SessionWriter& session);
 
 /// Writes `id,offset`, one row a block in the given order. Errors: BadInput when it cannot.
 Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& ids,

@@ -40,7 +40,7 @@ std::vector<bool> writtenArguments(const std::string& schema) {
 
 class ExecutionImporter {
 public:
-    ExecutionImporter(ExecutionNodes trace, Session& session, const RecordedTimes* times)
+    ExecutionImporter(ExecutionNodes trace, SessionWriter& session, const RecordedTimes* times)
         : trace_(std::move(trace)), session_(session), writer_(session), times_(times) {}
 
     Status run() {
@@ -256,17 +256,17 @@ private:
     Status write() {
         placeAll();
         categorize();
-        writer_.require(session_.begin());
+        require(session_.begin());
         ProcessRow process;
         process.pid = trace_.pid, process.command = "execution trace " + trace_.schema;
         process.framework = "pytorch";
-        writer_.require(session_.insert(process));
-        for (const OpRow& op : ops_) writer_.require(session_.insert(op));
-        for (const StorageState& storage : storages_) writer_.require(session_.insert(storage.row));
-        for (const TensorRow& tensor : tensors_) writer_.require(session_.insert(tensor));
+        require(session_.insert(process));
+        for (const OpRow& op : ops_) require(session_.insert(op));
+        for (const StorageState& storage : storages_) require(session_.insert(storage.row));
+        for (const TensorRow& tensor : tensors_) require(session_.insert(tensor));
         StepRow step;
         step.endSeq = seq_;
-        writer_.require(session_.insert(step, {}));
+        require(session_.insert(step, {}));
         joinRate();
         stateGaps();
         return session_.commit();
@@ -278,7 +278,7 @@ private:
             ++rate_.ops;
             rate_.matched += times_->byRecordFunction.contains(node.recordFunction) ? 1 : 0;
         }
-        writer_.require(session_.setMeta(
+        require(session_.setMeta(
             "join", std::to_string(rate_.matched) + " of " + std::to_string(rate_.ops)));
     }
 
@@ -307,7 +307,7 @@ private:
     }
 
     const ExecutionNodes trace_;
-    Session& session_;
+    SessionWriter& session_;
     TraceWriter writer_;
     const RecordedTimes* times_;
     JoinRate rate_;
@@ -328,30 +328,26 @@ private:
 Result<RecordedTimes> readRecordedTimes(const std::string& path) {
     auto source = TextSource::open(path);
     if (!source) return source.error();
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     std::unordered_map<std::int64_t, std::int64_t> opOf;
     if (const Status status = importKineto(*source, session, &opOf); !status)
         return badInput("'" + path + "': " + status.error().what, status.error().hint);
+    const auto rows = session.opTimes();
+    if (!rows) return rows.error();
+    std::unordered_map<std::int64_t, const OpTimeRow*> timeOf;
+    for (const OpTimeRow& row : *rows) timeOf[row.op] = &row;
     RecordedTimes times;
-    const Status read = importing("Kineto trace", kHint, [&]() -> Status {
-        Statement op(session.database(),
-                     "SELECT begin_ns, duration_ns, device_ns FROM ops WHERE id = ?");
-        for (const auto& [recordFunction, id] : opOf) {
-            if (op.bind(1, id).step())
-                times.byRecordFunction[recordFunction] = {op.integer(0), op.integer(1),
-                                                          op.optionalInteger(2)};
-            op.reset();
-        }
-        return {};
-    });
-    if (!read) return read.error();
+    for (const auto& [recordFunction, id] : opOf)
+        if (const auto at = timeOf.find(id); at != timeOf.end())
+            times.byRecordFunction[recordFunction] = {at->second->beginNs, at->second->durationNs,
+                                                      at->second->deviceNs};
     if (times.byRecordFunction.empty())
         return badInput("'" + path + "' has no op with a record function id",
                         "join the profiler's trace of the same run");
     return times;
 }
 
-Result<JoinRate> importExecutionTrace(TextSource& source, Session& session,
+Result<JoinRate> importExecutionTrace(TextSource& source, SessionWriter& session,
                                       const RecordedTimes* times) {
     JoinRate rate;
     const Status status = importing("execution trace", kHint, [&] {

@@ -9,7 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/import/text_source.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -36,7 +36,7 @@ struct JoinRate {
 /// itself, without them 1 µs; a storage is freed after the last op that reads it, and stays when
 /// none does. Gaps say so. A trace that is cut short is imported as far as it goes.
 /// Errors: BadInput when it has no op, or sizes that contradict each other.
-Result<JoinRate> importExecutionTrace(TextSource& source, Session& session,
+Result<JoinRate> importExecutionTrace(TextSource& source, SessionWriter& session,
                                       const RecordedTimes* times = nullptr);
 
 }  // namespace hw::core

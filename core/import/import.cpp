@@ -12,7 +12,6 @@
 #include "core/import/simrd.h"
 #include "core/import/text_source.h"
 #include "core/import/torch_snapshot.h"
-#include "core/session/database.h"
 
 namespace hw::core {
 namespace {
@@ -50,7 +49,7 @@ Result<std::string> detectFormat(const std::string& path) {
                     "known formats: " + importFormats());
 }
 
-Status importText(const std::string& path, const std::string& format, Session& session,
+Status importText(const std::string& path, const std::string& format, SessionWriter& session,
                   const RecordedTimes* times, ImportSummary& summary) {
     auto source = TextSource::open(path);
     if (!source) return source.error();
@@ -64,7 +63,7 @@ Status importText(const std::string& path, const std::string& format, Session& s
 }
 
 // By summary.format. Errors name the file.
-Status importAs(const std::string& path, Session& session, const RecordedTimes* times,
+Status importAs(const std::string& path, SessionWriter& session, const RecordedTimes* times,
                 ImportSummary& summary) {
     if (summary.format == "allocation-csv") return importAllocationCsv(path, session);
     const Status done = summary.format == "nsight"
@@ -82,7 +81,7 @@ std::string importFormats() {
 }
 
 Result<ImportSummary> importFile(const std::string& path, const std::string& wanted,
-                                 Session& session, const std::string& join) {
+                                 SessionWriter& session, const std::string& join) {
     ImportSummary summary{wanted, {}, {}};
     if (wanted.empty() || wanted == "auto") {
         auto found = detectFormat(path);
@@ -103,10 +102,9 @@ Result<ImportSummary> importFile(const std::string& path, const std::string& wan
         if (!read) return read.error();
         times = std::move(*read);
     }
-    const Status status = importAs(path, session, times ? &*times : nullptr, summary);
-    if (!status) return status.error();
-    if (const Status meta = session.setMeta("source", path); !meta) return meta.error();
-    if (const Status meta = session.setMeta("format", summary.format); !meta) return meta.error();
+    HW_TRY(importAs(path, session, times ? &*times : nullptr, summary));
+    HW_TRY(session.setMeta("source", path));
+    HW_TRY(session.setMeta("format", summary.format));
     auto counts = session.counts();
     if (!counts) return counts.error();
     summary.counts = *counts;
@@ -115,9 +113,8 @@ Result<ImportSummary> importFile(const std::string& path, const std::string& wan
 
 Result<Session> openAny(const std::string& path) {
     if (isDatabaseFile(path) && !isNsightFile(path)) return Session::open(path);
-    Session session = Session::inMemory();
-    auto summary = importFile(path, "auto", session);
-    if (!summary) return summary.error();
+    SessionWriter session = SessionWriter::inMemory();
+    HW_TRY(importFile(path, "auto", session));
     return session;
 }
 

@@ -7,7 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/import/execution_trace.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -25,7 +25,7 @@ std::string importFormats();
 /// trace its times. Errors: BadInput with the place that is wrong; Usage for an unknown format, or
 /// a `join` that the format does not take.
 Result<ImportSummary> importFile(const std::string& path, const std::string& format,
-                                 Session& session, const std::string& join = {});
+                                 SessionWriter& session, const std::string& join = {});
 
 /// Opens `path`: a session as it is (read only), any importable file through an in-memory session.
 Result<Session> openAny(const std::string& path);

@@ -8,8 +8,8 @@
 
 #include "core/import/checked.h"
 #include "core/import/kineto_events.h"
-#include "core/import/kineto_staging.h"
 #include "core/import/trace_writer.h"
+#include "core/session/trace_staging.h"
 
 namespace hw::core {
 namespace {
@@ -23,12 +23,16 @@ bool isOneOf(std::string_view text, std::initializer_list<std::string_view> name
 
 class KinetoImporter {
 public:
-    KinetoImporter(TextSource& source, Session& session,
+    KinetoImporter(TextSource& source, SessionWriter& session,
                    std::unordered_map<std::int64_t, std::int64_t>* opOf)
-        : source_(source), session_(session), writer_(session), staging_(session), opOf_(opOf) {}
+        : source_(source),
+          session_(session),
+          writer_(session),
+          staging_(required(TraceStaging::create(session))),
+          opOf_(opOf) {}
 
     Status run() {
-        writer_.require(session_.begin());
+        require(session_.begin());
         const KinetoHandlers handlers{[this](const KinetoEvent& event) { stage(event); },
                                       [this](const KinetoDevice& device) { describe(device); },
                                       [this](std::int64_t rank) { rank_ = rank; }};
@@ -37,17 +41,18 @@ public:
             throw std::invalid_argument(stopped.empty()
                                             ? "it holds no event of a trace"
                                             : "nothing of a trace before it ends at " + stopped);
-        staging_.visitHost([this](const KinetoRow& row) { host(row); });
-        staging_.visitDevice([this](const KinetoRow& row, const std::optional<std::int64_t>& op) {
-            deviceWork(row, op);
-        });
+        require(staging_.visitHost([this](const StagedEvent& row) { host(row); }));
+        require(staging_.visitDevice(
+            [this](const StagedEvent& row, const std::optional<std::int64_t>& op) {
+                deviceWork(row, op);
+            }));
         finish(stopped);
         return session_.commit();
     }
 
 private:
     struct Span {  // an op, annotation or module that is open on its thread
-        KinetoKind kind = KinetoKind::Op;
+        StagedKind kind = StagedKind::Op;
         std::int64_t end = 0;
         std::optional<std::int64_t> op, layer, module;
         Phase phase = Phase::Unknown;
@@ -66,31 +71,31 @@ private:
             writer_.describe(writer_.device("cuda", *device.id), device.name, device.bytes);
     }
 
-    static std::optional<KinetoKind> kindOf(const KinetoEvent& event) {
-        if (event.name == "[memory]") return KinetoKind::Memory;
+    static std::optional<StagedKind> kindOf(const KinetoEvent& event) {
+        if (event.name == "[memory]") return StagedKind::Memory;
         if (event.phase != "X") return std::nullopt;
         const std::string& category = event.category;
         // "Optimizer.step#SGD.step": annotations of 2021 stand among the operators.
         if (isOneOf(category, {"Operator", "cpu_op"}))
-            return event.name.find('#') == std::string::npos ? KinetoKind::Op
-                                                             : KinetoKind::Annotation;
-        if (category == "user_annotation") return KinetoKind::Annotation;
+            return event.name.find('#') == std::string::npos ? StagedKind::Op
+                                                             : StagedKind::Annotation;
+        if (category == "user_annotation") return StagedKind::Annotation;
         if (category == "python_function" && event.name.starts_with("nn.Module: "))
-            return KinetoKind::Module;
+            return StagedKind::Module;
         if (isOneOf(category, {"Runtime", "cuda_runtime", "cuda_driver"}))
-            return KinetoKind::Runtime;
-        if (isOneOf(category, {"Kernel", "kernel"})) return KinetoKind::Kernel;
+            return StagedKind::Runtime;
+        if (isOneOf(category, {"Kernel", "kernel"})) return StagedKind::Kernel;
         if (isOneOf(category, {"Memcpy", "Memset", "gpu_memcpy", "gpu_memset"}))
-            return KinetoKind::Copy;
+            return StagedKind::Copy;
         return std::nullopt;
     }
 
     void stage(const KinetoEvent& event) {
         const auto kind = kindOf(event);
         if (!kind) return;
-        KinetoRow row;
+        StagedEvent row;
         row.kind = *kind;
-        const bool memory = *kind == KinetoKind::Memory;
+        const bool memory = *kind == StagedKind::Memory;
         if (!event.beginNs || event.durationNs < 0 || (memory && !event.bytes) ||
             __builtin_add_overflow(*event.beginNs, memory ? 0 : event.durationNs, &row.end)) {
             ++unreadable_;
@@ -99,12 +104,12 @@ private:
         row.begin = *event.beginNs;
         row.thread = event.thread.value_or(0);
         row.name = staging_.intern(memory ? std::string() : event.name);
-        if (*kind == KinetoKind::Op) {
+        if (*kind == StagedKind::Op) {
             row.layer = namedLayer(event);
             if (!pid_) pid_ = event.pid;
         }
         row.external = event.recordFunction ? event.recordFunction : event.externalId;
-        if (*kind >= KinetoKind::Kernel) row.external = event.externalId;
+        if (*kind >= StagedKind::Kernel) row.external = event.externalId;
         row.sequence = event.sequence, row.forwardThread = event.forwardThread;
         row.correlation = event.correlation, row.stream = event.stream;
         row.address = event.address, row.bytes = event.bytes;
@@ -112,10 +117,10 @@ private:
         row.eventIndex = event.eventIndex;
         row.device = memory ? writer_.device(deviceKind(event.deviceType.value_or(0)),
                                              event.deviceId.value_or(-1))
-                     : event.device && *kind >= KinetoKind::Kernel
+                     : event.device && *kind >= StagedKind::Kernel
                          ? std::optional(writer_.device("cuda", *event.device))
                          : std::nullopt;
-        staging_.add(row);
+        require(staging_.add(row));
         ++staged_;
     }
     static std::string deviceKind(std::int64_t type) {
@@ -145,15 +150,15 @@ private:
 
     // --- second pass: by time
 
-    void host(const KinetoRow& row) {
+    void host(const StagedEvent& row) {
         std::vector<Span>& open = open_[row.thread];
         while (!open.empty() && open.back().end < row.end) open.pop_back();
         const Span* outer = open.empty() ? nullptr : &open.back();
         switch (row.kind) {
-            case KinetoKind::Op:
+            case StagedKind::Op:
                 op(row, open);
                 break;
-            case KinetoKind::Annotation: {
+            case StagedKind::Annotation: {
                 Span span = opened(row, outer);
                 const std::string& name = staging_.name(row.name);
                 if (name.starts_with("Optimizer.")) span.phase = Phase::Optimizer;
@@ -161,7 +166,7 @@ private:
                 open.push_back(span);
                 break;
             }
-            case KinetoKind::Module: {
+            case StagedKind::Module: {
                 Span span = opened(row, outer);
                 const std::string name = staging_.name(row.name).substr(11);
                 span.module = span.layer =
@@ -169,11 +174,11 @@ private:
                 open.push_back(span);
                 break;
             }
-            case KinetoKind::Runtime:
+            case StagedKind::Runtime:
                 if (outer && outer->op && row.correlation)
-                    staging_.launch(*row.correlation, *outer->op);
+                    require(staging_.launch(*row.correlation, *outer->op));
                 break;
-            case KinetoKind::Memory:
+            case StagedKind::Memory:
                 memory(row, outer);
                 break;
             default:
@@ -181,13 +186,13 @@ private:
         }
     }
 
-    static Span opened(const KinetoRow& row, const Span* outer) {
+    static Span opened(const StagedEvent& row, const Span* outer) {
         Span span = outer ? *outer : Span{};
         span.kind = row.kind, span.end = row.end;
         return span;
     }
 
-    Phase phaseOf(const KinetoRow& row, const Span* outer) {
+    Phase phaseOf(const StagedEvent& row, const Span* outer) {
         if (outer && outer->phase != Phase::Unknown) return outer->phase;
         const std::string& name = staging_.name(row.name);
         const bool autograd = name.starts_with("autograd::engine::") ||
@@ -202,7 +207,7 @@ private:
         return Phase::Forward;
     }
 
-    void op(const KinetoRow& row, std::vector<Span>& open) {
+    void op(const StagedEvent& row, std::vector<Span>& open) {
         const Span* outer = open.empty() ? nullptr : &open.back();
         OpRow made;
         made.id = ops_++;
@@ -222,8 +227,8 @@ private:
         made.thread = row.thread;
         made.beginNs = row.begin;
         made.duration = Nanoseconds(row.end - row.begin);
-        writer_.require(session_.insert(made));
-        if (row.external) staging_.external(*row.external, made.id);
+        require(session_.insert(made));
+        if (row.external) require(staging_.external(*row.external, made.id));
         if (row.external && opOf_) opOf_->emplace(*row.external, made.id);
         Span span = opened(row, outer);
         span.op = made.id, span.layer = made.layer, span.phase = made.phase;
@@ -246,7 +251,7 @@ private:
         }
     }
 
-    void memory(const KinetoRow& row, const Span* outer) {
+    void memory(const StagedEvent& row, const Span* outer) {
         MemoryEventRow event;
         event.seq = seq_++;
         event.device = writer_.deviceOf(*row.device).ordinal;
@@ -267,13 +272,13 @@ private:
     }
 
     // Addresses tell which free ends which allocation.
-    void lifetime(const KinetoRow& row, const MemoryEventRow& event, const Span* outer) {
+    void lifetime(const StagedEvent& row, const MemoryEventRow& event, const Span* outer) {
         ++addressed_;
         auto& live = live_[*row.device];
         const auto at = live.find(*row.address);
         if (event.bytes < Bytes(0)) {
             if (at == live.end()) return;  // allocated before the trace
-            writer_.require(session_.setFreed(at->second.storage, *event.seq));
+            require(session_.setFreed(at->second.storage, *event.seq));
             categorize(at->second, phase_);
             live.erase(at);
             return;
@@ -281,16 +286,16 @@ private:
         StorageRow storage;
         storage.id = storages_++;
         storage.bytes = event.bytes;
-        storage.device = writer_.deviceOf(*row.device).name();
+        storage.device = writer_.deviceOf(*row.device).label();
         if (outer) storage.layer = outer->layer;
         storage.allocSeq = *event.seq;
         storage.address = row.address;
-        writer_.require(session_.insert(storage));
+        require(session_.insert(storage));
         live[*row.address] = {storage.id, phase_};
     }
     void categorize(const Live& live, std::optional<Phase> end) {
         if (const Category category = categoryOf(live.phase, end); category != Category::Unknown) {
-            writer_.require(session_.setCategory(live.storage, category, std::nullopt));
+            require(session_.setCategory(live.storage, category, std::nullopt));
             ++deduced_;
         }
     }
@@ -300,34 +305,32 @@ private:
         const auto [at, isNew] = levels_.try_emplace(device);
         if (isNew) {
             std::int64_t level = 0, lowest = 0;
-            staging_.visitUntotalled(device, [&](std::int64_t bytes) {
+            require(staging_.visitUntotalled(device, [&](std::int64_t bytes) {
                 level = checkedAdd(level, bytes);
                 lowest = std::min(lowest, level);
-            });
+            }));
             at->second = -lowest;
         }
         return at->second;
     }
 
-    void deviceWork(const KinetoRow& row, const std::optional<std::int64_t>& op) {
-        TraceDeviceWork work{row.device, row.stream, staging_.name(row.name), 0, row.begin,
-                             row.end,    op,         row.correlation};
+    void deviceWork(const StagedEvent& row, const std::optional<std::int64_t>& op) {
+        DeviceWorkRow work{row.device, row.stream, staging_.name(row.name), 0, row.begin,
+                           row.end,    op,         row.correlation};
         work.bytes = row.bytes.value_or(0);
         unlaunched_ += op ? 0 : 1;
-        row.kind == KinetoKind::Kernel ? writer_.kernel(work) : writer_.copy(work);
+        row.kind == StagedKind::Kernel ? writer_.kernel(work) : writer_.copy(work);
     }
 
     void finish(const std::string& stopped) {
-        session_.database().execute(
-            "UPDATE ops SET device_ns = k.total FROM (SELECT op, sum(end_ns - begin_ns) AS total"
-            " FROM kernels WHERE op IS NOT NULL GROUP BY op) k WHERE k.op = ops.id");
+        require(session_.chargeKernels());
         ProcessRow process;
         process.pid = pid_.value_or(0);
         process.command = "Kineto trace";
         process.framework = "pytorch";
         process.rank = static_cast<int>(std::clamp<std::int64_t>(rank_, 0, 1 << 20));
-        writer_.require(session_.insert(process));
-        writer_.require(session_.setMeta(
+        require(session_.insert(process));
+        require(session_.setMeta(
             "no_step", "a Kineto trace names ops and sizes, but not which tensors an op reads"));
         for (const auto& [device, live] : live_)
             for (const auto& [address, storage] : live) categorize(storage, std::nullopt);
@@ -365,9 +368,9 @@ private:
     }
 
     TextSource& source_;
-    Session& session_;
+    SessionWriter& session_;
     TraceWriter writer_;
-    KinetoStaging staging_;
+    TraceStaging staging_;
     std::unordered_map<std::int64_t, std::int64_t>* opOf_;
     std::unordered_map<std::string, std::optional<std::int64_t>> layerOfText_;
     std::unordered_map<std::int64_t, std::vector<Span>> open_;  // by thread
@@ -385,7 +388,7 @@ private:
 
 }  // namespace
 
-Status importKineto(TextSource& source, Session& session,
+Status importKineto(TextSource& source, SessionWriter& session,
                     std::unordered_map<std::int64_t, std::int64_t>* opOf) {
     return importing("Kineto trace", kHint,
                      [&] { return KinetoImporter(source, session, opOf).run(); });

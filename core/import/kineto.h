@@ -10,7 +10,7 @@
 
 #include "core/base/result.h"
 #include "core/import/text_source.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -24,7 +24,7 @@ namespace hw::core {
 /// the format does not say which tensors an op reads.
 /// `opOf`, where given, gets the session's op of every record function id (of older traces: of
 /// every external id, which was the same). Errors: BadInput when nothing of a trace is in it.
-Status importKineto(TextSource& source, Session& session,
+Status importKineto(TextSource& source, SessionWriter& session,
                     std::unordered_map<std::int64_t, std::int64_t>* opOf = nullptr);
 
 /// "TOP(ResNet)::forward.layer1(Sequential)::forward.0(BasicBlock)::forward" → names with types.

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "core/import/nsight.h"
 
-#include <sqlite3.h>
-
 #include <set>
 #include <stdexcept>
 
 #include "core/import/checked.h"
 #include "core/import/trace_writer.h"
+#include "core/session/tables.h"
 
 namespace hw::core {
 namespace {
@@ -16,19 +15,6 @@ constexpr const char* kTable = "CUDA_GPU_MEMORY_USAGE_EVENTS";
 constexpr const char* kHint =
     "export it again with 'nsys export --type sqlite' from a report with --cuda-memory-usage=true";
 
-// Empty where there is no such table; a view of this name could compute without end.
-std::set<std::string> columnsOf(Database& database) {
-    Statement table(database,
-                    std::string("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name"
-                                " = '") +
-                        kTable + "' AND sql NOT LIKE 'CREATE VIRTUAL%'");
-    if (!table.step()) return {};
-    Statement from(database, std::string("SELECT name FROM pragma_table_info('") + kTable + "')");
-    std::set<std::string> names;
-    while (from.step()) names.insert(from.text(0));
-    return names;
-}
-
 // CUPTI's kinds of memory: pageable, pinned, device, array, managed, …
 bool isHostMemory(std::int64_t kind) {
     return kind == 1 || kind == 2;
@@ -36,30 +22,39 @@ bool isHostMemory(std::int64_t kind) {
 
 class NsightImporter {
 public:
-    NsightImporter(Database& file, Session& session)
+    NsightImporter(const TableFile& file, SessionWriter& session)
         : file_(file), session_(session), writer_(session) {}
 
     Status run() {
-        const std::set<std::string> columns = columnsOf(file_);
+        std::set<std::string> columns;
+        for (const TableColumn& column : readable(file_.columns(kTable)))
+            columns.insert(column.name);
         if (columns.empty())
             throw std::invalid_argument("there is no table " + std::string(kTable));
         for (const char* needed : {"start", "address", "bytes", "memoryOperationType"})
             if (!columns.contains(needed))
                 throw std::invalid_argument(std::string(kTable) + " has no column " + needed);
-        writer_.require(session_.begin());
+        require(session_.begin());
         read(columns);
         if (events_ == 0) throw std::invalid_argument(std::string(kTable) + " holds no event");
         ProcessRow process;
         process.pid = pid_, process.command = "Nsight Systems";
-        writer_.require(session_.insert(process));
-        writer_.require(session_.setMeta("no_step",
-                                         "Nsight Systems tells the driver's memory, not "
-                                         "the ops that need it"));
+        require(session_.insert(process));
+        require(session_.setMeta("no_step",
+                                 "Nsight Systems tells the driver's memory, not "
+                                 "the ops that need it"));
         stateGaps();
         return session_.commit();
     }
 
 private:
+    // What is wrong with the file is wrong input.
+    template <class T>
+    static T readable(Result<T> result) {
+        if (!result) throw std::invalid_argument(result.error().what);
+        return std::move(*result);
+    }
+
     struct Live {
         std::int64_t storage, bytes;
     };
@@ -69,19 +64,20 @@ private:
     };
 
     void read(const std::set<std::string>& columns) {
-        const auto either = [&](const char* column, const char* instead) {
-            return columns.contains(column) ? std::string(column) : std::string(instead);
+        const auto ifThere = [&](const char* column) {
+            return columns.contains(column) ? std::string(column) : std::string();
         };
-        Statement from(file_, "SELECT start, address, bytes, memoryOperationType, " +
-                                  either("memKind", "3") + ", " + either("deviceId", "0") + ", " +
-                                  either("globalPid", "0") + " FROM " + kTable +
-                                  " ORDER BY start, rowid");
-        while (from.step()) {
-            // A globalPid holds the process id in bits 24 to 47.
-            if (pid_ == 0) pid_ = (from.integer(6) >> 24) & 0xffffff;
-            event(from.integer(0), from.integer(1), from.integer(2), from.integer(3),
-                  from.integer(4), from.integer(5));
-        }
+        const Status read =
+            file_.visit(kTable,
+                        {"start", "address", "bytes", "memoryOperationType", ifThere("memKind"),
+                         ifThere("deviceId"), ifThere("globalPid")},
+                        {"start"}, [this](const TableRow& row) {
+                            // A globalPid holds the process id in bits 24 to 47.
+                            if (pid_ == 0) pid_ = (row.integer(6) >> 24) & 0xffffff;
+                            event(row.integer(0), row.integer(1), row.integer(2), row.integer(3),
+                                  row.integer(4), row.integer(5));
+                        });
+        if (!read) throw std::invalid_argument(read.error().what);
     }
 
     // CUPTI's operations: 1 allocates, 2 frees.
@@ -102,7 +98,7 @@ private:
         const auto live = device.live.find(address);
         if (operation == 1) {
             row.kind = "alloc", row.bytes = Bytes(bytes);
-            allocate(device, row, writer_.deviceOf(id).name());
+            allocate(device, row, writer_.deviceOf(id).label());
         } else {
             row.kind = "free";
             if (live == device.live.end()) {
@@ -111,7 +107,7 @@ private:
             } else {
                 row.bytes = Bytes(-live->second.bytes);  // a free's own size is often 0
                 device.bytes -= live->second.bytes;
-                writer_.require(session_.setFreed(live->second.storage, *row.seq));
+                require(session_.setFreed(live->second.storage, *row.seq));
                 device.live.erase(live);
             }
         }
@@ -125,7 +121,7 @@ private:
         storage.device = name;
         storage.allocSeq = *row.seq;
         storage.address = row.address;
-        writer_.require(session_.insert(storage));
+        require(session_.insert(storage));
         device.live[*row.address] = {storage.id, row.bytes.count()};
         device.bytes = checkedAdd(device.bytes, row.bytes.count());
     }
@@ -145,8 +141,8 @@ private:
                                       " events neither allocate nor free, and are left out");
     }
 
-    Database& file_;
-    Session& session_;
+    const TableFile& file_;
+    SessionWriter& session_;
     TraceWriter writer_;
     std::unordered_map<std::int64_t, Device> devices_;
     std::int64_t pid_ = 0, events_ = 0, storages_ = 0, unmatched_ = 0, unknown_ = 0;
@@ -156,23 +152,17 @@ private:
 
 bool isNsightFile(const std::string& path) {
     if (!isDatabaseFile(path)) return false;
-    try {
-        Database file(path, SQLITE_OPEN_READONLY);
-        return !columnsOf(file).empty();
-    } catch (const DatabaseError&) {
-        return false;
-    }
+    const auto file = TableFile::open(path);
+    if (!file) return false;
+    const auto columns = file->columns(kTable);
+    return columns && !columns->empty();
 }
 
-Status importNsight(const std::string& path, Session& session) {
-    try {
-        Database file(path, SQLITE_OPEN_READONLY);
-        columnsOf(file);  // a damaged file shows here
-        return importing("Nsight Systems export", kHint,
-                         [&] { return NsightImporter(file, session).run(); });
-    } catch (const DatabaseError& error) {
-        return badInput("Nsight Systems export: " + error.message, kHint);
-    }
+Status importNsight(const std::string& path, SessionWriter& session) {
+    const auto file = TableFile::open(path);
+    if (!file) return badInput("Nsight Systems export: " + file.error().what, kHint);
+    return importing("Nsight Systems export", kHint,
+                     [&] { return NsightImporter(*file, session).run(); });
 }
 
 }  // namespace hw::core

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -17,6 +17,6 @@ bool isNsightFile(const std::string& path);
 /// the start of the trace; pinned and pageable host memory is of the device "host". There is no
 /// step: the format has no ops. Errors: BadInput when the table or a column is missing, or the file
 /// is damaged.
-Status importNsight(const std::string& path, Session& session);
+Status importNsight(const std::string& path, SessionWriter& session);
 
 }  // namespace hw::core

@@ -21,7 +21,8 @@ std::int64_t wholeNumber(const json& item, const char* key) {
 
 class SimrdImporter {
 public:
-    SimrdImporter(TextSource& source, Session& session) : source_(source), session_(session) {}
+    SimrdImporter(TextSource& source, SessionWriter& session)
+        : source_(source), session_(session) {}
 
     Status run() {
         try {
@@ -280,7 +281,7 @@ private:
     }
 
     TextSource& source_;
-    Session& session_;
+    SessionWriter& session_;
     std::unordered_map<std::string, std::int64_t> names_;
     std::vector<std::string> nameOrder_;  // in which names were first given
     std::vector<TensorState> tensors_;
@@ -293,7 +294,7 @@ private:
 
 }  // namespace
 
-Status importSimrd(TextSource& source, Session& session) {
+Status importSimrd(TextSource& source, SessionWriter& session) {
     return SimrdImporter(source, session).run();
 }
 

@@ -4,7 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/import/text_source.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -12,6 +12,6 @@ namespace hw::core {
 /// a result that is no alias and a mutated argument are new storages (a logged mutation is a pure
 /// op with a fresh output). A storage is released when the last name of a tensor on it goes.
 /// Errors: BadInput with the line number.
-Status importSimrd(TextSource& source, Session& session);
+Status importSimrd(TextSource& source, SessionWriter& session);
 
 }  // namespace hw::core

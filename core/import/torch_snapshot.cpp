@@ -48,7 +48,7 @@ Effect effectOf(std::string_view action) {
 
 class SnapshotImporter {
 public:
-    SnapshotImporter(const PickleDocument& document, Session& session)
+    SnapshotImporter(const PickleDocument& document, SessionWriter& session)
         : document_(document), session_(session), writer_(session) {}
 
     Status run() {
@@ -174,16 +174,16 @@ private:
     // --- writing
 
     Status write() {
-        writer_.require(session_.begin());
+        require(session_.begin());
         ProcessRow process;
         process.command = "torch memory snapshot";
         process.framework = "pytorch";
-        writer_.require(session_.insert(process));
+        require(session_.insert(process));
         findTimes();
         for (auto& [ordinal, device] : devices_) start(ordinal, device);
         writeEntries();
         stateGaps();
-        writer_.require(session_.setMeta(
+        require(session_.setMeta(
             "no_step", "a torch memory snapshot tells allocations, not the ops that need them"));
         return session_.commit();
     }
@@ -276,7 +276,7 @@ private:
         const auto freed =
             effect == Effect::Free ? device.live.find(entry.address) : device.live.end();
         if (freed != device.live.end()) {
-            writer_.require(session_.setFreed(freed->second, at));
+            require(session_.setFreed(freed->second, at));
             device.live.erase(freed);
         }
     }
@@ -305,7 +305,7 @@ private:
         row.layer = frames ? layerOf(*frames) : std::nullopt;
         row.allocSeq = at;
         row.address = address;
-        writer_.require(session_.insert(row));
+        require(session_.insert(row));
         return row.id;
     }
 
@@ -358,7 +358,7 @@ private:
     }
 
     const PickleDocument& document_;
-    Session& session_;
+    SessionWriter& session_;
     TraceWriter writer_;
     std::map<std::int64_t, Device> devices_;
     std::set<PickleRef> visited_;
@@ -370,7 +370,7 @@ private:
 
 }  // namespace
 
-Status importTorchSnapshot(TextSource& source, Session& session) {
+Status importTorchSnapshot(TextSource& source, SessionWriter& session) {
     const auto document = PickleDocument::read(source);
     if (!document) return document.error();
     return importing("torch memory snapshot", kHint,

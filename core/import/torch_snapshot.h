@@ -4,7 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/import/text_source.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -15,6 +15,6 @@ namespace hw::core {
 /// without history gets one event `block` for each block in use. Python frames become layers. What
 /// the format cannot tell is stated as gaps. There is no step: nothing to plan.
 /// Errors: BadInput when it is no snapshot, damaged, or contradicts itself.
-Status importTorchSnapshot(TextSource& source, Session& session);
+Status importTorchSnapshot(TextSource& source, SessionWriter& session);
 
 }  // namespace hw::core

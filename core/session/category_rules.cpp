@@ -7,6 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/session/access.h"
 #include "core/session/guarded.h"
 
 namespace hw::core {
@@ -75,7 +76,7 @@ Result<std::vector<CategoryRule>> parseCategoryRules(const std::string& text) {
 }
 
 Result<std::map<std::string, CategoryChange>> applyCategoryRules(
-    Session& session, const std::vector<CategoryRule>& rules, const std::string& text) {
+    SessionWriter& session, const std::vector<CategoryRule>& rules, const std::string& text) {
     struct Update {
         std::int64_t storage;
         std::string category;
@@ -83,7 +84,7 @@ Result<std::map<std::string, CategoryChange>> applyCategoryRules(
     std::map<std::string, CategoryChange> changes;
     std::vector<Update> updates;
     const Status done = guarded(session.path(), "applying category rules", [&] {
-        Database& database = session.database();
+        Database& database = databaseOf(session);
         Statement from(
             database,
             "SELECT s.id, s.bytes, s.category, coalesce(s.recorded_category, s.category),"
@@ -122,7 +123,7 @@ Result<std::map<std::string, CategoryChange>> applyCategoryRules(
     return changes;
 }
 
-Result<std::string> storedCategoryRules(Session& session) {
+Result<std::string> storedCategoryRules(const Session& session) {
     return session.meta(kMeta);
 }
 

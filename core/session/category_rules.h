@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
@@ -37,9 +37,9 @@ struct CategoryChange {
 /// Applies the rules to all storages, in one transaction; no rules: back to what was recorded. The
 /// session keeps `text` as its rules. Changes by "FROM -> TO". Errors: BadInput.
 Result<std::map<std::string, CategoryChange>> applyCategoryRules(
-    Session& session, const std::vector<CategoryRule>& rules, const std::string& text);
+    SessionWriter& session, const std::vector<CategoryRule>& rules, const std::string& text);
 
 /// The text that was applied last; empty when there was none.
-Result<std::string> storedCategoryRules(Session& session);
+Result<std::string> storedCategoryRules(const Session& session);
 
 }  // namespace hw::core

@@ -6,6 +6,8 @@
 #include <fstream>
 #include <utility>
 
+#include "core/session/session.h"
+
 namespace hw::core {
 namespace {
 
@@ -36,7 +38,7 @@ Database::Database(const std::string& path, int openFlags) {
         handle_ = nullptr;
         throw error;
     }
-    sqlite3_busy_timeout(handle_, 5000);
+    sqlite3_busy_timeout(handle_, kBusyMilliseconds);
 }
 
 Database::~Database() {

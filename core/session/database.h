@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A thin RAII layer over SQLite. Nothing above core/session sees sqlite3 itself.
+// A thin RAII layer over SQLite. Private to core/session.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace hw::core {
 
 class Database;
 
-/// A prepared statement. Bind by position from 1, read columns from 0. Throws DatabaseError inside
-/// core/session only; Session's interface turns it into an Error.
+/// A prepared statement. Bind by position from 1, read columns from 0. Throws DatabaseError, which
+/// Session's interface turns into an Error (guarded.h).
 class Statement {
 public:
     Statement(Database& database, std::string_view sql);
@@ -55,9 +55,6 @@ struct DatabaseError {
     std::string message;
 };
 
-/// By its first bytes.
-bool isDatabaseFile(const std::string& path);
-
 class Database {
 public:
     /// `path` may be ":memory:". Throws DatabaseError.
@@ -69,7 +66,8 @@ public:
     void execute(const char* sql);
     std::int64_t lastInsertId() const;
     std::int64_t pragma(const char* name);  // its value, 0 when it has none
-    /// Milliseconds that a statement waits for another connection's lock; 5,000 at first.
+    static constexpr int kBusyMilliseconds = 5000;
+    /// How long a statement waits for another connection's lock; kBusyMilliseconds at first.
     void setBusyTimeout(int milliseconds);
     /// A private copy on a temporary file, which SQLite removes with it. Throws DatabaseError.
     std::unique_ptr<Database> copy() const;

@@ -5,16 +5,18 @@
 #include <map>
 #include <unordered_map>
 
+#include "core/session/access.h"
 #include "core/session/guarded.h"
 
 namespace hw::core {
 
-Result<DeviceWork> loadDeviceWork(Session& session, std::int64_t ordinal, std::int64_t originNs) {
+Result<DeviceWork> loadDeviceWork(const Session& session, std::int64_t ordinal,
+                                  std::int64_t originNs) {
     return guarded(session.path(), "reading the device's work", [&] {
         DeviceWork work;
         std::unordered_map<std::string, std::int32_t> known;
         std::map<std::int64_t, DeviceWork::Stream> streams;
-        Statement from(session.database(),
+        Statement from(databaseOf(session),
                        "SELECT w.name, stream, begin_ns, end_ns FROM"
                        " (SELECT device, name, stream, begin_ns, end_ns FROM kernels UNION ALL"
                        "  SELECT device, kind, stream, begin_ns, end_ns FROM copies) w"

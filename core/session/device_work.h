@@ -29,6 +29,7 @@ struct DeviceWork {
 /// Of the device with this ordinal. Times are from `originNs` of the session's clock on; what ended
 /// before it is left out. Empty where no kernel was recorded. Errors: BadInput when the session
 /// cannot be read.
-Result<DeviceWork> loadDeviceWork(Session& session, std::int64_t ordinal, std::int64_t originNs);
+Result<DeviceWork> loadDeviceWork(const Session& session, std::int64_t ordinal,
+                                  std::int64_t originNs);
 
 }  // namespace hw::core

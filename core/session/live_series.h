@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/session/database.h"
-#include "core/session/session.h"
+#include "core/session/rows.h"
 
 namespace hw::core {
 

@@ -4,8 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "core/session/database.h"
-#include "core/session/session.h"
+#include "core/session/access.h"
 
 namespace hw::core {
 namespace {
@@ -203,7 +202,8 @@ private:
 
 }  // namespace
 
-Result<TrainingGraph> loadGraph(Session& session, std::int64_t step, std::optional<CostSet> costs) {
+Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
+                                std::optional<CostSet> costs) {
     auto steps = session.steps();
     if (!steps) return steps.error();
     const auto row =
@@ -215,7 +215,7 @@ Result<TrainingGraph> loadGraph(Session& session, std::int64_t step, std::option
                                              " to " + std::to_string(steps->back().id));
     if (!costs) costs = session.hasMeasuredCosts(step) ? CostSet::Measured : CostSet::Captured;
     try {
-        TrainingGraph graph = GraphLoader(session.database(), *row, *costs).load();
+        TrainingGraph graph = GraphLoader(databaseOf(session), *row, *costs).load();
         if (const std::string wrong = graph.finish(); !wrong.empty())
             return badInput(
                 "session '" + session.path() + "', step " + std::to_string(step) + ": " + wrong,

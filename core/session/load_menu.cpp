@@ -3,7 +3,7 @@
 
 #include <unordered_map>
 
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/signatures.h"
 
 namespace hw::core {
@@ -20,8 +20,8 @@ CREATE TABLE IF NOT EXISTS implementation_signatures (
     PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
 )";
 
-bool hasTable(Session& session, std::string_view name) {
-    Statement table(session.database(),
+bool hasTable(const Session& session, std::string_view name) {
+    Statement table(databaseOf(session),
                     "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
     table.bind(1, name);
     return table.step();
@@ -31,11 +31,11 @@ Error unreadable(const Session& session, const DatabaseError& error) {
     return badInput("session '" + session.path() + "': " + error.message, kRepeatHint);
 }
 
-Status loadAlgorithms(Session& session, const TrainingGraph& graph, Menu& menu) {
+Status loadAlgorithms(const Session& session, const TrainingGraph& graph, Menu& menu) {
     std::unordered_map<std::int64_t, OpIndex> indices;
     for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i)
         indices[graph.ops[i].sessionId] = i;
-    Statement from(session.database(),
+    Statement from(databaseOf(session),
                    "SELECT op, name, duration_ns, workspace_bytes FROM implementations"
                    " ORDER BY op, name");
     while (from.step()) {
@@ -55,9 +55,9 @@ Status loadAlgorithms(Session& session, const TrainingGraph& graph, Menu& menu) 
     return {};
 }
 
-Status loadOthers(Session& session, const TrainingGraph& graph, Menu& menu) {
+Status loadOthers(const Session& session, const TrainingGraph& graph, Menu& menu) {
     if (!hasTable(session, "menus")) return {};
-    Statement from(session.database(), "SELECT document FROM menus WHERE step = ?");
+    Statement from(databaseOf(session), "SELECT document FROM menus WHERE step = ?");
     from.bind(1, graph.sessionStep);
     if (!from.step()) return {};
     auto others = parseMenu(from.text(0), graph);
@@ -74,9 +74,9 @@ Status loadOthers(Session& session, const TrainingGraph& graph, Menu& menu) {
 }
 
 // Position -1 stands for an op that allocates nothing, too.
-void storeSignature(Session& session, const TrainingGraph& graph,
+void storeSignature(SessionWriter& session, const TrainingGraph& graph,
                     const ImplementationSignature& under) {
-    Statement into(session.database(),
+    Statement into(databaseOf(session),
                    "INSERT INTO implementation_signatures VALUES(?, ?, ?, ?, ?, ?, ?, ?)");
     const auto row = [&](int position, const Allocation& allocation) {
         into.bind(1, graph.ops[under.op].sessionId).bind(2, std::string_view(under.name));
@@ -95,9 +95,10 @@ void storeSignature(Session& session, const TrainingGraph& graph,
 }
 
 // None when the session has none of that op under that implementation.
-Result<std::optional<OpSignature>> signatureUnder(Session& session, const TrainingGraph& graph,
+Result<std::optional<OpSignature>> signatureUnder(const Session& session,
+                                                  const TrainingGraph& graph,
                                                   const Implementation& one, OpIndex of) {
-    Statement from(session.database(),
+    Statement from(databaseOf(session),
                    "SELECT position, bytes, output, begin_event, end_event FROM"
                    " implementation_signatures WHERE op = ? AND name = ? AND of = ?"
                    " ORDER BY position");
@@ -130,27 +131,27 @@ Result<std::optional<OpSignature>> signatureUnder(Session& session, const Traini
 
 }  // namespace
 
-Result<Menu> loadMenu(Session& session, const TrainingGraph& graph) {
+Result<Menu> loadMenu(const Session& session, const TrainingGraph& graph) {
     Menu menu;
     try {
-        if (Status ok = loadAlgorithms(session, graph, menu); !ok) return ok.error();
-        if (Status ok = loadOthers(session, graph, menu); !ok) return ok.error();
+        HW_TRY(loadAlgorithms(session, graph, menu));
+        HW_TRY(loadOthers(session, graph, menu));
     } catch (const DatabaseError& error) {
         return unreadable(session, error);
     }
     return menu;
 }
 
-Status storeMenu(Session& session, const TrainingGraph& graph, const Menu& menu,
+Status storeMenu(SessionWriter& session, const TrainingGraph& graph, const Menu& menu,
                  const std::vector<ImplementationSignature>& signatures) {
     try {
-        session.database().execute(kTables);
+        databaseOf(session).execute(kTables);
         for (const char* table : {"implementations", "implementation_signatures"}) {
-            Statement remove(session.database(),
+            Statement remove(databaseOf(session),
                              "DELETE FROM " + std::string(table) + " WHERE op = ?");
             for (const Op& op : graph.ops) remove.bind(1, op.sessionId).execute();
         }
-        Statement into(session.database(), "INSERT INTO implementations VALUES(?, ?, ?, ?)");
+        Statement into(databaseOf(session), "INSERT INTO implementations VALUES(?, ?, ?, ?)");
         Menu others;
         for (const Implementation& one : menu.implementations) {
             if (one.kind != ImplementationKind::Algorithm) {
@@ -161,7 +162,7 @@ Status storeMenu(Session& session, const TrainingGraph& graph, const Menu& menu,
             into.bind(3, one.time->count()).bind(4, one.workspace->count());
             into.execute();
         }
-        Statement document(session.database(), "INSERT OR REPLACE INTO menus VALUES(?, ?)");
+        Statement document(databaseOf(session), "INSERT OR REPLACE INTO menus VALUES(?, ?)");
         document.bind(1, graph.sessionStep).bind(2, std::string_view(writeMenu(others)));
         document.execute();
         for (const ImplementationSignature& under : signatures)
@@ -172,7 +173,7 @@ Status storeMenu(Session& session, const TrainingGraph& graph, const Menu& menu,
     }
 }
 
-Result<Signatures> loadSignaturesUnder(Session& session, const TrainingGraph& graph,
+Result<Signatures> loadSignaturesUnder(const Session& session, const TrainingGraph& graph,
                                        const Menu& chosen) {
     auto signatures = loadSignatures(session, graph);
     if (!signatures || signatures->empty() || chosen.empty()) return signatures;

@@ -6,13 +6,13 @@
 
 #include "core/memory/signature.h"
 #include "core/plan/implementations.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
 /// The implementations that the session holds of the ops of `graph`; empty when it holds none.
 /// Errors: BadInput when they cannot be read, hold negative figures or do not fit the graph.
-Result<Menu> loadMenu(Session& session, const TrainingGraph& graph);
+Result<Menu> loadMenu(const Session& session, const TrainingGraph& graph);
 
 /// What `of` allocates when `op` runs as implementation `name`: `op` itself, or the gradient op
 /// that changes with it.
@@ -23,15 +23,15 @@ struct ImplementationSignature {
     OpSignature signature;
 };
 
-/// Replaces what the session holds for the step of `graph`. The session must be open for writing,
-/// in a transaction. Algorithms must state time and workspace. Errors: those of the session.
-Status storeMenu(Session& session, const TrainingGraph& graph, const Menu& menu,
+/// Replaces what the session holds for the step of `graph`. In a transaction of the
+/// session's. Algorithms must state time and workspace. Errors: those of the session.
+Status storeMenu(SessionWriter& session, const TrainingGraph& graph, const Menu& menu,
                  const std::vector<ImplementationSignature>& signatures);
 
 /// Those of the captured `graph` (loadSignatures()) with the ones under `menu`'s entries, all of
 /// which are chosen, in their places; empty when one of them is not known. Errors: BadInput when
 /// the session cannot be read or contradicts itself.
-Result<Signatures> loadSignaturesUnder(Session& session, const TrainingGraph& graph,
+Result<Signatures> loadSignaturesUnder(const Session& session, const TrainingGraph& graph,
                                        const Menu& chosen);
 
 }  // namespace hw::core

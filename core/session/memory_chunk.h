@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/base/varint.h"
-#include "core/session/session.h"
+#include "core/session/rows.h"
 
 namespace hw::core {
 

@@ -8,7 +8,7 @@
 #include "core/session/database.h"
 #include "core/session/memory_events.h"
 #include "core/session/migrate.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "core/session/statements.h"
 
 namespace hw::core {
@@ -48,9 +48,9 @@ bool isComplete(Database& database, const std::string& path) {
 
 // An older file, or one whose indexes are damaged, is put right: itself when it is open for
 // writing, a private copy otherwise.
-Status makeReady(std::unique_ptr<Database>& database, const std::string& path, Session::Mode mode) {
+Status makeReady(std::unique_ptr<Database>& database, const std::string& path, bool writing) {
     const auto own = [&] {
-        if (mode == Session::Mode::Read) database = database->copy();
+        if (!writing) database = database->copy();
     };
     const bool complete = isComplete(*database, path);
     const auto size = database->pragma("page_count") * database->pragma("page_size");
@@ -71,9 +71,7 @@ Status makeReady(std::unique_ptr<Database>& database, const std::string& path, S
     return {};
 }
 
-std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mode) {
-    if (mode == Session::Mode::Write)
-        return std::make_unique<Database>(path, SQLITE_OPEN_READWRITE);
+std::unique_ptr<Database> openForReading(const std::string& path) {
     try {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
         database->pragma("application_id");  // reads the file: a locked-away WAL shows here
@@ -85,44 +83,7 @@ std::unique_ptr<Database> openDatabase(const std::string& path, Session::Mode mo
     }
 }
 
-}  // namespace
-
-Session::Session(std::unique_ptr<Database> database, std::string path)
-    : database_(std::move(database)), path_(std::move(path)) {}
-Session::Session(Session&&) noexcept = default;
-
-Session& Session::operator=(Session&& other) noexcept {
-    std::swap(database_, other.database_);
-    std::swap(statements_, other.statements_);
-    std::swap(path_, other.path_);
-    std::swap(memoryEvents_, other.memoryEvents_);
-    std::swap(writing_, other.writing_);
-    return *this;
-}
-
-Session::~Session() {
-    statements_.reset();
-    if (!database_ || !writing_) return;
-    try {
-        flush();
-        memoryEvents_.reset();
-        database_->setBusyTimeout(0);
-        database_->execute("PRAGMA journal_mode = DELETE");
-    } catch (const DatabaseError&) {
-        // A reader is attached; the WAL stays beside the file and is read with it.
-    }
-}
-
-const std::string& Session::path() const {
-    return path_;
-}
-
-Session::Statements& Session::statements() {
-    if (!statements_) statements_ = std::make_unique<Statements>(*database_);
-    return *statements_;
-}
-
-Result<Session> Session::open(const std::string& path, Mode mode) {
+Result<std::unique_ptr<Database>> openReady(const std::string& path, bool writing) {
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored))
         return badInput("there is no file '" + path + "'", "check the path");
@@ -130,43 +91,107 @@ Result<Session> Session::open(const std::string& path, Mode mode) {
         return badInput("'" + path + "' is no Highwater session",
                         "record one with 'highwater record'");
     try {
-        Session session(openDatabase(path, mode), path);
-        if (const Status status = checkIsSession(*session.database_, path); !status)
-            return status.error();
-        if (const Status status = makeReady(session.database_, path, mode); !status)
-            return status.error();
-        session.writing_ = mode == Mode::Write;
-        return session;
+        auto database = writing ? std::make_unique<Database>(path, SQLITE_OPEN_READWRITE)
+                                : openForReading(path);
+        HW_TRY(checkIsSession(*database, path));
+        HW_TRY(makeReady(database, path, writing));
+        return database;
     } catch (const DatabaseError& error) {
         return badInput("'" + path + "' cannot be read: " + error.message,
                         "it may be damaged or cut short; copy it again from where it was recorded");
     }
 }
 
-Result<Session> Session::create(const std::string& path) {
+}  // namespace
+
+Session::Session(std::unique_ptr<Database> database, std::string path)
+    : database_(std::move(database)), path_(std::move(path)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Session::Session(SessionWriter&& writer) noexcept {
+    writer.close();
+    database_ = std::move(writer.database_);
+    path_ = std::move(writer.path_);
+}
+
+Result<Session> Session::open(const std::string& path) {
+    auto database = openReady(path, false);
+    if (!database) return database.error();
+    return Session(std::move(*database), path);
+}
+
+SessionWriter::SessionWriter(std::unique_ptr<Database> database, std::string path)
+    : Session(std::move(database), std::move(path)) {}
+
+SessionWriter::SessionWriter(SessionWriter&& other) noexcept
+    : Session(std::move(other.database_), std::move(other.path_)),
+      statements_(std::move(other.statements_)),
+      deviceStatements_(std::move(other.deviceStatements_)),
+      memoryEvents_(std::move(other.memoryEvents_)) {}
+
+SessionWriter& SessionWriter::operator=(SessionWriter&& other) noexcept {
+    std::swap(database_, other.database_);
+    std::swap(path_, other.path_);
+    std::swap(statements_, other.statements_);
+    std::swap(deviceStatements_, other.deviceStatements_);
+    std::swap(memoryEvents_, other.memoryEvents_);
+    return *this;
+}
+
+SessionWriter::~SessionWriter() {
+    close();
+}
+
+void SessionWriter::close() noexcept {
+    statements_.reset();
+    deviceStatements_.reset();
+    if (!database_) return;
+    try {
+        writeGathered();
+        memoryEvents_.reset();
+        database_->setBusyTimeout(0);
+        database_->execute("PRAGMA journal_mode = DELETE");
+        database_->setBusyTimeout(Database::kBusyMilliseconds);
+    } catch (const DatabaseError&) {
+        // A reader is attached; the WAL stays beside the file and is read with it.
+    }
+}
+
+SessionWriter::Statements& SessionWriter::statements() {
+    if (!statements_) statements_ = std::make_unique<Statements>(*database_);
+    return *statements_;
+}
+
+Result<SessionWriter> SessionWriter::open(const std::string& path) {
+    auto database = openReady(path, true);
+    if (!database) return database.error();
+    return SessionWriter(std::move(*database), path);
+}
+
+Result<SessionWriter> SessionWriter::create(const std::string& path) {
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored))
         return badInput("'" + path + "' exists already",
                         "choose another name with -o, or move it away");
     try {
-        Session session(
-            std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE), path);
-        session.database_->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
-        session.database_->execute(kSessionSchema);
-        session.writing_ = true;
-        return session;
+        auto database =
+            std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+        database->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+        database->execute(kSessionSchema);
+        return SessionWriter(std::move(database), path);
     } catch (const DatabaseError& error) {
         return badInput("cannot create '" + path + "': " + error.message,
                         "check that the folder exists, is writable and has room");
     }
 }
 
-Session Session::inMemory() {
-    Session session(
-        std::make_unique<Database>(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE),
-        ":memory:");
-    session.database_->execute(kSessionSchema);
-    return session;
+SessionWriter SessionWriter::inMemory() {
+    auto database =
+        std::make_unique<Database>(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    database->execute(kSessionSchema);
+    return {std::move(database), ":memory:"};
 }
 
 }  // namespace hw::core

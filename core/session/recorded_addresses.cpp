@@ -3,13 +3,13 @@
 
 #include <limits>
 
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
 
 namespace hw::core {
 
-Result<std::vector<RecordedBlock>> recordedBlocks(Session& session, std::int64_t device) {
+Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::int64_t device) {
     return guarded(session.path(), "reading memory events", [&] {
         std::vector<RecordedBlock> blocks;
         std::unordered_map<std::int64_t, std::size_t> held;  // by address
@@ -30,17 +30,17 @@ Result<std::vector<RecordedBlock>> recordedBlocks(Session& session, std::int64_t
             held[*event.address] = blocks.size();
             blocks.push_back({now, 0, *event.address, event.bytes});
         };
-        readMemoryEvents(session.database(), std::numeric_limits<std::int64_t>::min(),
+        readMemoryEvents(databaseOf(session), std::numeric_limits<std::int64_t>::min(),
                          std::numeric_limits<std::int64_t>::max(), take);
         for (const auto& [address, block] : held) blocks[block].end = moment;
         return blocks;
     });
 }
 
-Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(Session& session) {
+Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(const Session& session) {
     return guarded(session.path(), "reading addresses", [&] {
         std::unordered_map<std::int64_t, std::int64_t> addresses;
-        Statement from(session.database(),
+        Statement from(databaseOf(session),
                        "SELECT id, address FROM storages WHERE address IS NOT NULL");
         while (from.step()) addresses[from.integer(0)] = from.integer(1);
         return addresses;

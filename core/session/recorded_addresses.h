@@ -21,9 +21,9 @@ struct RecordedBlock {
 /// The blocks of a device's memory events, by `first`; those that are never taken back end after
 /// the last moment. An address given out twice was taken back unseen. Errors: BadInput when the
 /// session cannot be read.
-Result<std::vector<RecordedBlock>> recordedBlocks(Session& session, std::int64_t device);
+Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::int64_t device);
 
 /// Addresses of storages by their session ids, as far as they were recorded. Errors: as above.
-Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(Session& session);
+Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(const Session& session);
 
 }  // namespace hw::core

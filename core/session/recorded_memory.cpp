@@ -7,7 +7,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/memory_events.h"
 
 namespace hw::core {
@@ -18,7 +18,7 @@ constexpr std::int64_t kEventNs = 1'000'000;  // of an event without a time
 
 class Loader {
 public:
-    explicit Loader(Session& session) : database_(session.database()) {}
+    explicit Loader(const Session& session) : database_(databaseOf(session)) {}
 
     RecordedMemory load(RecordedDetail detail) {
         loadLayers();
@@ -155,9 +155,9 @@ private:
 
 }  // namespace
 
-Result<std::optional<Bytes>> deviceCapacity(Session& session) {
+Result<std::optional<Bytes>> deviceCapacity(const Session& session) {
     try {
-        Statement from(session.database(), "SELECT max(capacity_bytes) FROM devices");
+        Statement from(databaseOf(session), "SELECT max(capacity_bytes) FROM devices");
         std::optional<Bytes> capacity;
         if (from.step() && from.optionalInteger(0).value_or(0) > 0)
             capacity = Bytes(from.integer(0));
@@ -168,12 +168,12 @@ Result<std::optional<Bytes>> deviceCapacity(Session& session) {
     }
 }
 
-Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph& graph) {
+Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph) {
     try {
         std::unordered_map<std::int64_t, std::size_t> opOf;
         for (std::size_t i = 0; i < graph.ops.size(); ++i) opOf[graph.ops[i].sessionId] = i;
         std::vector<std::int64_t> begins(graph.ops.size());
-        Statement from(session.database(), "SELECT id, begin_ns FROM ops WHERE begin_ns > 0");
+        Statement from(databaseOf(session), "SELECT id, begin_ns FROM ops WHERE begin_ns > 0");
         while (from.step())
             if (const auto op = opOf.find(from.integer(0)); op != opOf.end())
                 begins[op->second] = from.integer(1);
@@ -184,7 +184,7 @@ Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph
     }
 }
 
-Result<RecordedMemory> loadRecordedMemory(Session& session, RecordedDetail detail) {
+Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail detail) {
     try {
         RecordedMemory found = Loader(session).load(detail);
         if (detail == RecordedDetail::Everything && found.moments.empty() && found.spans.empty())

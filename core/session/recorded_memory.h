@@ -43,17 +43,17 @@ struct RecordedMemory {
 
 /// Of the recorded device with the most memory; none where no source told it. Errors: BadInput when
 /// the session cannot be read.
-Result<std::optional<Bytes>> deviceCapacity(Session& session);
+Result<std::optional<Bytes>> deviceCapacity(const Session& session);
 
 /// When each op of a graph that came from `session` began, on the clock of the recorded process; 0
 /// where it was not recorded. Errors: as above.
-Result<std::vector<std::int64_t>> opBegins(Session& session, const TrainingGraph& graph);
+Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph);
 /// OpsOnly: no moments and residences, whose number may be large; the session's series tell the
 /// curve.
 enum class RecordedDetail : std::uint8_t { Everything, OpsOnly };
 
 /// Errors: BadInput when the session holds neither ops nor memory events.
-Result<RecordedMemory> loadRecordedMemory(Session& session,
+Result<RecordedMemory> loadRecordedMemory(const Session& session,
                                           RecordedDetail detail = RecordedDetail::Everything);
 
 }  // namespace hw::core

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
-// The part of Session about memory events and series.
+// The parts of Session and SessionWriter about memory events and series.
 #include <limits>
 
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
 #include "core/session/series_reader.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
-MemoryEventWriter& Session::memoryEventWriter() {
+MemoryEventWriter& SessionWriter::memoryEventWriter() {
     if (!memoryEvents_) memoryEvents_ = std::make_unique<MemoryEventWriter>(*database_);
     return *memoryEvents_;
 }
 
-void Session::flush() {
+void SessionWriter::writeGathered() const {
     if (memoryEvents_) memoryEvents_->flush();
 }
 
-Status Session::insert(const MemoryEventRow& row) {
+Status SessionWriter::insert(const MemoryEventRow& row) {
     return guarded(path_, "writing a memory event", [&] { memoryEventWriter().append(row); });
 }
 
-Status Session::flushMemoryEvents() {
-    return guarded(path_, "writing memory events", [&] { flush(); });
+Status SessionWriter::flushMemoryEvents() {
+    return guarded(path_, "writing memory events", [&] { writeGathered(); });
 }
 
-Status Session::insertSamples(const SeriesKey& key, std::span<const Sample> samples) {
+Status SessionWriter::insertSamples(const SeriesKey& key, std::span<const Sample> samples) {
     return guarded(path_, "writing a series", [&] {
         SeriesWriter writer(*database_, key);
         for (const Sample& sample : samples) writer.append(sample.x, sample.value);
@@ -34,21 +34,23 @@ Status Session::insertSamples(const SeriesKey& key, std::span<const Sample> samp
     });
 }
 
-Result<std::vector<MemoryEventRow>> Session::memoryEvents() {
+Status Session::visitMemoryEvents(const std::function<void(const MemoryEventRow&)>& visit) const {
     return guarded(path_, "reading memory events", [&] {
-        flush();
-        std::vector<MemoryEventRow> rows;
-        constexpr auto kAll = std::numeric_limits<std::int64_t>::max();
-        readMemoryEvents(*database_, std::numeric_limits<std::int64_t>::min(), kAll,
-                         [&](const MemoryEventRow& row) { rows.push_back(row); });
-        return rows;
+        writeGathered();
+        readMemoryEvents(*database_, std::numeric_limits<std::int64_t>::min(),
+                         std::numeric_limits<std::int64_t>::max(), visit);
     });
 }
 
+Result<std::vector<MemoryEventRow>> Session::memoryEvents() const {
+    return memoryEvents(std::numeric_limits<std::int64_t>::min(),
+                        std::numeric_limits<std::int64_t>::max());
+}
+
 Result<std::vector<MemoryEventRow>> Session::memoryEvents(std::int64_t beginNs,
-                                                          std::int64_t endNs) {
+                                                          std::int64_t endNs) const {
     return guarded(path_, "reading memory events", [&] {
-        flush();
+        writeGathered();
         std::vector<MemoryEventRow> rows;
         readMemoryEvents(*database_, beginNs, endNs,
                          [&](const MemoryEventRow& row) { rows.push_back(row); });
@@ -56,17 +58,28 @@ Result<std::vector<MemoryEventRow>> Session::memoryEvents(std::int64_t beginNs,
     });
 }
 
-Result<std::vector<SeriesRow>> Session::series() {
+Status Session::visitSamples(std::int64_t series,
+                             const std::function<void(const Sample&)>& visit) const {
+    return guarded(path_, "reading a series", [&] {
+        writeGathered();
+        Statement from(*database_,
+                       "SELECT data FROM series_blocks WHERE series = ? ORDER BY block");
+        for (from.bind(1, series); from.step();)
+            for (const Sample& sample : decodeSeriesBlock(from.blob(0))) visit(sample);
+    });
+}
+
+Result<std::vector<SeriesRow>> Session::series() const {
     return guarded(path_, "reading series", [&] {
-        flush();
+        writeGathered();
         return readSeries(*database_);
     });
 }
 
 Result<std::vector<SeriesBucket>> Session::window(std::int64_t series, std::int64_t begin,
-                                                  std::int64_t end, std::int64_t width) {
+                                                  std::int64_t end, std::int64_t width) const {
     return guarded(path_, "reading a series", [&] {
-        flush();
+        writeGathered();
         return readWindow(*database_, series, begin, end, width);
     });
 }

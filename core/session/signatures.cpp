@@ -6,7 +6,7 @@
 
 namespace hw::core {
 
-Result<Signatures> loadSignatures(Session& session, const TrainingGraph& graph) {
+Result<Signatures> loadSignatures(const Session& session, const TrainingGraph& graph) {
     if (graph.costs != CostSet::Measured) return Signatures{};
     const auto rows = session.signatures(graph.sessionStep);
     if (!rows) return rows.error();

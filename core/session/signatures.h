@@ -11,6 +11,6 @@ namespace hw::core {
 
 /// Those of the ops of `graph`, which came from `session`; empty when the graph has captured costs
 /// or no profile run has recorded any. Errors: BadInput when the session cannot be read.
-Result<Signatures> loadSignatures(Session& session, const TrainingGraph& graph);
+Result<Signatures> loadSignatures(const Session& session, const TrainingGraph& graph);
 
 }  // namespace hw::core

@@ -2,12 +2,16 @@
 // The prepared inserts of a session. Private to core/session.
 #pragma once
 
+#include <map>
+#include <string>
+#include <utility>
+
 #include "core/session/database.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::core {
 
-struct Session::Statements {
+struct SessionWriter::Statements {
     explicit Statements(Database& database)
         : op(database,
              "INSERT INTO ops(id, seq, name, overload, phase, layer, thread, begin_ns, duration_ns,"
@@ -28,6 +32,27 @@ struct Session::Statements {
     }
 
     Statement op, input, output, write, storage, tensor, freed, resized, category;
+};
+
+// Older sessions lack the table of ranges: prepared only where a trace of a device is written.
+struct SessionWriter::DeviceStatements {
+    explicit DeviceStatements(Database& database)
+        : find(database, "SELECT id FROM devices WHERE kind = ? AND ordinal = ?"),
+          device(database,
+                 "INSERT INTO devices(process, kind, ordinal)"
+                 " VALUES((SELECT coalesce(min(id), 1) FROM processes),?,?)"),
+          describe(database, "UPDATE devices SET name = ?2, capacity_bytes = ?3 WHERE id = ?1"),
+          kernel(database,
+                 "INSERT INTO kernels(device, stream, name, begin_ns, end_ns, op, correlation)"
+                 " VALUES(?,?,?,?,?,?,?)"),
+          copy(database,
+               "INSERT INTO copies(device, stream, kind, bytes, begin_ns, end_ns, op)"
+               " VALUES(?,?,?,?,?,?,?)"),
+          range(database,
+                "INSERT INTO ranges(kind, name, thread, begin_ns, end_ns) VALUES(?,?,?,?,?)") {}
+
+    Statement find, device, describe, kernel, copy, range;
+    std::map<std::pair<std::string, std::int64_t>, std::int64_t> known;  // ids of devices
 };
 
 }  // namespace hw::core

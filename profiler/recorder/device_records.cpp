@@ -144,10 +144,12 @@ std::optional<std::int64_t> DeviceRecords::opOf(std::uint32_t correlation) const
                                                                 : std::nullopt;
 }
 
-void DeviceRecords::writeWork(core::TraceWriter& writer, const Activity& activity,
-                              std::optional<std::int64_t> op) {
-    core::TraceDeviceWork work;
-    work.device = writer.device("cuda", activity.device);
+core::Status DeviceRecords::writeWork(core::SessionWriter& session, const Activity& activity,
+                                      std::optional<std::int64_t> op) {
+    const auto device = session.device("cuda", activity.device);
+    if (!device) return device.error();
+    core::DeviceWorkRow work;
+    work.device = *device;
     work.stream = activity.stream;
     work.beginNs = begin(activity);
     work.endNs = end(activity);
@@ -157,17 +159,16 @@ void DeviceRecords::writeWork(core::TraceWriter& writer, const Activity& activit
     if (activity.kind == static_cast<int>(ActivityKind::Kernel)) {
         const auto name = names_.find(activity.name);
         work.name = name == names_.end() ? "unknown" : name->second;
-        writer.kernel(work);
-        return;
+        return session.insertKernel(work);
     }
     work.name = activity.kind == static_cast<int>(ActivityKind::Set)
                     ? "memset"
                     : nameOf(kCopyKinds, activity.detail);
-    writer.copy(work);
+    return session.insertCopy(work);
 }
 
 /// Segments are what the framework's caching allocator takes from the driver.
-void DeviceRecords::writeMemory(core::TraceWriter& writer, const Activity& activity) {
+core::Status DeviceRecords::writeMemory(core::SessionWriter& session, const Activity& activity) {
     core::MemoryEventRow row;
     row.timeNs = begin(activity);
     row.address = activity.address;
@@ -177,8 +178,7 @@ void DeviceRecords::writeMemory(core::TraceWriter& writer, const Activity& activ
     if (activity.kind == static_cast<int>(ActivityKind::Pool)) {
         static const char* const kPools[] = {"pool", "pool_create", "pool_destroy", "pool_trim"};
         row.kind = nameOf(kPools, activity.detail);
-        writer.memory(row);
-        return;
+        return session.insert(row);
     }
     const auto detail = static_cast<MemoryDetail>(activity.detail);
     const bool release = detail == MemoryDetail::Release;
@@ -209,64 +209,53 @@ void DeviceRecords::writeMemory(core::TraceWriter& writer, const Activity& activ
                            (release ? "_free" : "_alloc");
             }
     }
-    writer.memory(row);
+    return session.insert(row);
 }
 
 /// In the order of their times: calls are told at once, records when a buffer is handed over, so
 /// what has just come waits for the next step.
-void DeviceRecords::writeMemoryEvents(core::TraceWriter& writer, bool last) {
+core::Status DeviceRecords::writeMemoryEvents(core::SessionWriter& session, bool last) {
     const auto isNew = [&](Pending& each) { return !last && each.age++ == 0; };
     const auto kept = std::stable_partition(memory_.begin(), memory_.end(), isNew);
     std::stable_sort(kept, memory_.end(), [&](const Pending& a, const Pending& b) {
         return begin(a.activity) < begin(b.activity);
     });
-    for (auto each = kept; each != memory_.end(); ++each) writeMemory(writer, each->activity);
+    for (auto each = kept; each != memory_.end(); ++each)
+        HW_TRY(writeMemory(session, each->activity));
     memory_.erase(kept, memory_.end());
+    return {};
 }
 
-void DeviceRecords::writeRanges(core::Session& session) {
-    if (ranges_.empty() && closed_.empty()) return;
-    core::Statement insert(session.database(),
-                           "INSERT INTO ranges(kind, name, thread, begin_ns, end_ns)"
-                           " VALUES(?,?,?,?,?)");
-    const auto write = [&](const char* kind, const std::string& name, const Activity& activity,
-                           std::int64_t endNs) {
-        insert.bind(1, kind).bind(2, name).bind(3, std::int64_t{activity.stream});
-        insert.bind(4, begin(activity)).bind(5, endNs).execute();
-    };
+core::Status DeviceRecords::writeRanges(core::SessionWriter& session) {
     for (const auto& [activity, endNs] : closed_) {
         const auto name = names_.find(activity.name);
-        write("nvtx", name == names_.end() ? "" : name->second, activity, clock_.toHost(endNs));
+        HW_TRY(
+            session.insert(core::RangeRow{"nvtx", name == names_.end() ? "" : name->second,
+                                          activity.stream, begin(activity), clock_.toHost(endNs)}));
     }
     for (const Activity& activity : ranges_) {
         const bool sync = activity.kind == static_cast<int>(ActivityKind::Sync);
-        write(sync ? "sync" : "overhead",
-              sync ? nameOf(kSyncKinds, activity.detail) : nameOf(kOverheadKinds, activity.detail),
-              activity, end(activity));
+        HW_TRY(session.insert(core::RangeRow{
+            sync ? "sync" : "overhead",
+            sync ? nameOf(kSyncKinds, activity.detail) : nameOf(kOverheadKinds, activity.detail),
+            activity.stream, begin(activity), end(activity)}));
     }
     ranges_.clear();
     closed_.clear();
+    return {};
 }
 
-void DeviceRecords::writeFootprints(core::Session& session) {
+core::Status DeviceRecords::writeFootprints(core::SessionWriter& session) {
     std::map<std::int64_t, std::vector<core::Sample>> bands;
     for (const auto& each : footprints_) bands[each.ordinal].push_back({each.timeNs, each.bytes});
     for (const auto& [ordinal, samples] : bands) {
         core::SeriesKey key;
         key.name = (ordinal < 0 ? "host" : "device " + std::to_string(ordinal)) + " CUPTI";
         key.device = ordinal;
-        if (const core::Status status = session.insertSamples(key, samples); !status)
-            throw core::DatabaseError{0, status.error().what};
+        HW_TRY(session.insertSamples(key, samples));
     }
     footprints_.clear();
-}
-
-void DeviceRecords::writeSums(core::Session& session) {
-    if (!changed_) return;
-    changed_ = false;
-    session.database().execute(
-        "UPDATE ops SET device_ns = k.total FROM (SELECT op, sum(end_ns - begin_ns) AS total"
-        " FROM kernels WHERE op IS NOT NULL GROUP BY op) k WHERE k.op = ops.id");
+    return {};
 }
 
 void DeviceRecords::forgetOld() {
@@ -274,19 +263,7 @@ void DeviceRecords::forgetOld() {
     std::erase_if(launches_, [](const auto& each) { return each.second.age > kOldest; });
 }
 
-void DeviceRecords::write(core::Session& session, core::TraceWriter& writer, std::int64_t stepBegin,
-                          std::int64_t stepEnd, bool last) {
-    if (!any()) return;
-    if (stepEnd > 0) {
-        firstBegin_ = std::min(firstBegin_.value_or(stepBegin), stepBegin);
-        lastEnd_ = std::max(lastEnd_, stepEnd);
-    }
-    std::stable_sort(ops_.begin(), ops_.end(),
-                     [](const OpSpan& a, const OpSpan& b) { return a.begin < b.begin; });
-    for (const auto& device : devices_)
-        writer.describe(writer.device("cuda", device.ordinal), device.name, device.capacity);
-    devices_.clear();
-    writeMemoryEvents(writer, last);
+core::Status DeviceRecords::writeAllWork(core::SessionWriter& session, bool last) {
     std::vector<Pending> later;
     for (Pending& each : work_) {
         const auto op = opOf(each.activity.correlation);
@@ -297,16 +274,35 @@ void DeviceRecords::write(core::Session& session, core::TraceWriter& writer, std
         }
         // Outside of the recorded steps there is nothing to show them beside.
         if (!op && (!firstBegin_ || at < *firstBegin_ || at > lastEnd_)) continue;
-        writeWork(writer, each.activity, op);
+        HW_TRY(writeWork(session, each.activity, op));
         changed_ = true;
     }
     work_ = std::move(later);
-    writeRanges(session);
-    writeFootprints(session);
-    if (last) writeSums(session);
+    return {};
+}
+
+core::Status DeviceRecords::write(core::SessionWriter& session, std::int64_t stepBegin,
+                                  std::int64_t stepEnd, bool last) {
+    if (!any()) return {};
+    if (stepEnd > 0) {
+        firstBegin_ = std::min(firstBegin_.value_or(stepBegin), stepBegin);
+        lastEnd_ = std::max(lastEnd_, stepEnd);
+    }
+    std::stable_sort(ops_.begin(), ops_.end(),
+                     [](const OpSpan& a, const OpSpan& b) { return a.begin < b.begin; });
+    for (const auto& told : devices_) {
+        const auto device = session.device("cuda", told.ordinal);
+        if (!device) return device.error();
+        HW_TRY(session.describeDevice(*device, told.name, told.capacity));
+    }
+    devices_.clear();
+    HW_TRY(writeMemoryEvents(session, last));
+    HW_TRY(writeAllWork(session, last));
+    HW_TRY(writeRanges(session));
+    HW_TRY(writeFootprints(session));
+    if (last && std::exchange(changed_, false)) HW_TRY(session.chargeKernels());
     forgetOld();
-    if (const core::Status status = session.setMeta("device_clock", clock_.describe()); !status)
-        throw core::DatabaseError{0, status.error().what};
+    return session.setMeta("device_clock", clock_.describe());
 }
 
 }  // namespace hw::profiler

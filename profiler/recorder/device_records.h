@@ -9,8 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/import/trace_writer.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "profiler/wire/records.h"
 
 namespace hw::profiler {
@@ -46,9 +45,9 @@ public:
 
     /// An op that is in the session now.
     void op(const OpSpan& span) { ops_.push_back(span); }
-    /// After a step has been written. `last`: nothing more will come. Throws DatabaseError.
-    void write(core::Session& session, core::TraceWriter& writer, std::int64_t stepBegin,
-               std::int64_t stepEnd, bool last);
+    /// After a step has been written. `last`: nothing more will come. Errors: those of the session.
+    core::Status write(core::SessionWriter& session, std::int64_t stepBegin, std::int64_t stepEnd,
+                       bool last);
 
 private:
     struct Launch {  // of a correlation
@@ -64,13 +63,13 @@ private:
     std::int64_t end(const wire::Activity& activity) const;
     const OpSpan* opBefore(std::int64_t hostNs) const;
     std::optional<std::int64_t> opOf(std::uint32_t correlation) const;
-    void writeWork(core::TraceWriter& writer, const wire::Activity& activity,
-                   std::optional<std::int64_t> op);
-    void writeMemory(core::TraceWriter& writer, const wire::Activity& activity);
-    void writeMemoryEvents(core::TraceWriter& writer, bool last);
-    void writeRanges(core::Session& session);
-    void writeFootprints(core::Session& session);
-    void writeSums(core::Session& session);
+    core::Status writeWork(core::SessionWriter& session, const wire::Activity& activity,
+                           std::optional<std::int64_t> op);
+    core::Status writeAllWork(core::SessionWriter& session, bool last);
+    core::Status writeMemory(core::SessionWriter& session, const wire::Activity& activity);
+    core::Status writeMemoryEvents(core::SessionWriter& session, bool last);
+    core::Status writeRanges(core::SessionWriter& session);
+    core::Status writeFootprints(core::SessionWriter& session);
     void forgetOld();
 
     DeviceClock clock_;

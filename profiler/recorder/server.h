@@ -54,7 +54,7 @@ public:
     void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
-    /// Before finish(): notes how a recorded process has ended, see Session::setExitStatus().
+    /// Before finish(): notes how a recorded process has ended, see SessionWriter::setExitStatus().
     core::Status noteExit(pid_t pid, int status);
 
     /// The agents have captured all that they were asked for.

@@ -5,12 +5,11 @@ namespace hw::profiler {
 
 core::Result<SharedSession::Member> SharedSession::enter(core::ProcessRow row) {
     if (!session_) {
-        auto created = core::Session::create(path_);
+        auto created = core::SessionWriter::create(path_);
         if (!created) return created.error();
         session_.emplace(std::move(*created));
-        trace_.emplace(*session_);
     }
-    if (const core::Status status = session_->insert(row); !status) return status.error();
+    HW_TRY(session_->insert(row));
     const std::int64_t index = processes_++;
     return Member{index + 1, index * core::kIdsOfProcess};
 }
@@ -20,7 +19,7 @@ core::Result<std::int64_t> SharedSession::layer(core::LayerRow row) {
         layers_.try_emplace(row.path, static_cast<std::int64_t>(layers_.size()));
     if (!isNew) return at->second;
     row.id = at->second;
-    if (const core::Status status = session_->insert(row); !status) return status.error();
+    HW_TRY(session_->insert(row));
     return row.id;
 }
 

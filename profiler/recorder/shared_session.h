@@ -8,8 +8,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "core/import/trace_writer.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::profiler {
 
@@ -32,13 +31,11 @@ public:
 
     const std::string& path() const { return path_; }
     bool isOpen() const { return session_.has_value(); }
-    core::Session& session() { return *session_; }
-    core::TraceWriter& trace() { return *trace_; }
+    core::SessionWriter& session() { return *session_; }
 
 private:
     std::string path_;
-    std::optional<core::Session> session_;
-    std::optional<core::TraceWriter> trace_;
+    std::optional<core::SessionWriter> session_;
     std::map<std::string, std::int64_t> layers_;  // by path
     std::int64_t steps_ = 0, processes_ = 0;
 };

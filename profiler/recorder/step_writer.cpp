@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
-#include <string_view>
 
+#include "profiler/recorder/arguments.h"
 #include "profiler/recorder/assembler.h"
 
 namespace hw::profiler {
@@ -19,29 +18,6 @@ std::string hostName() {
     char name[256] = {};
     return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
 }
-
-/// Adds `base` to the tensor ids in an op's arguments: {"t":12}. No text can hold these characters,
-/// since its quotation marks are escaped.
-void moveTensors(std::string& arguments, std::int64_t base) {
-    static constexpr std::string_view kTensor = "{\"t\":";
-    std::string moved;
-    std::size_t from = 0;
-    for (std::size_t at; (at = arguments.find(kTensor, from)) != std::string::npos;) {
-        at += kTensor.size();
-        std::size_t end = at;
-        while (end < arguments.size() && arguments[end] >= '0' && arguments[end] <= '9') ++end;
-        std::int64_t id = 0;
-        std::from_chars(arguments.data() + at, arguments.data() + end, id);
-        moved.append(arguments, from, at - from);
-        moved += std::to_string(id + base);
-        from = end;
-    }
-    arguments = moved.append(arguments, from);
-}
-
-/// Stops at the first error.
-#define HW_TRY(expression) \
-    if (Status status = (expression); !status) return status
 
 }  // namespace
 
@@ -74,7 +50,7 @@ void Assembler::settleCategories(std::int64_t endSeq) {
 }
 
 core::Status Assembler::writeStorages(std::int64_t endSeq) {
-    core::Session& session = session_->session();
+    core::SessionWriter& session = session_->session();
     for (const std::int64_t id : pending_.storages) {
         StorageState& state = storages_.at(id);
         if (state.row.allocSeq >= endSeq) continue;
@@ -129,7 +105,7 @@ core::Status Assembler::writeOp(core::OpRow row) {
         for (auto& input : row.inputs) input.tensor = at(input.tensor);
         for (auto& output : row.outputs) output.tensor = at(output.tensor);
         for (auto& write : row.writes) write.storage = at(write.storage);
-        moveTensors(row.args, member_->base);
+        row.args = withTensorsMoved(row.args, member_->base);
     }
     row.layer = layerAt(row.layer);
     if (device_.any())
@@ -154,19 +130,16 @@ core::Status Assembler::writeContents(std::int64_t step, std::int64_t endSeq) {
 }
 
 core::Status Assembler::writeDeviceRecords(const core::StepRow* step) {
-    try {
-        device_.write(session_->session(), session_->trace(), step == nullptr ? 0 : step->beginNs,
+    const core::Status done =
+        device_.write(session_->session(), step == nullptr ? 0 : step->beginNs,
                       step == nullptr ? 0 : step->endNs, step == nullptr);
-        return {};
-    } catch (const core::DatabaseError& error) {
-        return core::badInput(
-            "writing what the GPU did to '" + session_->path() + "' failed: " + error.message,
-            "check that the folder is writable and has room");
-    }
+    if (done) return {};
+    return core::badInput("writing what the GPU did failed: " + done.error().what,
+                          "check that the folder is writable and has room");
 }
 
 core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
-    core::Session& session = session_->session();
+    core::SessionWriter& session = session_->session();
     HW_TRY(writeLayers());
     settleCategories(end.seq);
     HW_TRY(writeStorages(end.seq));
@@ -239,7 +212,7 @@ core::Status Assembler::finish() {
     if (!session_) return {};
     if (start_ && end_) HW_TRY(confirm());
     if (member_ && (device_.any() || !pending_.gaps.empty())) {
-        core::Session& session = session_->session();
+        core::SessionWriter& session = session_->session();
         HW_TRY(session.begin());
         HW_TRY(writeDeviceRecords(nullptr));
         HW_TRY(writeGaps(std::nullopt));

@@ -14,7 +14,7 @@
 #include "core/import/text_source.h"
 #include "core/memory/evaluate.h"
 #include "core/session/recorded_memory.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::fuzz {
 
@@ -33,7 +33,7 @@ inline void requireClear(const core::Error& error) {
 }
 
 /// What the commands do with a session that was read.
-inline void use(core::Session& session) {
+inline void use(const core::Session& session) {
     static_cast<void>(core::loadRecordedMemory(session));
     const auto step = session.lastStep();
     if (!step) return requireClear(step.error());
@@ -47,7 +47,7 @@ template <class Importer>
 int import(const std::uint8_t* data, std::size_t size, Importer importer) {
     auto source = core::TextSource::open(fileOf(data, size));
     if (!source) return 0;
-    core::Session session = core::Session::inMemory();
+    core::SessionWriter session = core::SessionWriter::inMemory();
     const auto done = importer(*source, session);
     if (done)
         use(session);

@@ -22,7 +22,7 @@ TrainingGraph smallGraph() {
     const std::string log = kLog;
     auto source = TextSource::open(
         hw::fuzz::fileOf(reinterpret_cast<const std::uint8_t*>(log.data()), log.size()));
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     if (!source || !importSimrd(*source, session)) std::abort();
     return *loadGraph(session, 0);
 }

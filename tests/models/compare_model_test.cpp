@@ -9,7 +9,7 @@
 #include <QTest>
 
 #include "core/import/import.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "planners/plan_with.h"
 #include "planners/registry.h"
 #include "tests/models/test_graphs.h"
@@ -65,7 +65,7 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
     QTemporaryDir folder;
     const std::string path = folder.filePath("run.hws").toStdString();
     {
-        core::Result<core::Session> session = core::Session::create(path);
+        core::Result<core::SessionWriter> session = core::SessionWriter::create(path);
         ASSERT_TRUE(session) << session.error().what;
         ASSERT_TRUE(core::importFile(testing::logPath("resnet32"), "auto", *session));
         const core::Result<core::TrainingGraph> graph =

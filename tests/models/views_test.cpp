@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/recorded_memory.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/address_map.h"
@@ -331,14 +331,14 @@ TEST(Gaps, StandWhereTheStepWasInterrupted) {
     EXPECT_TRUE(whole->gapSpans.empty());
     const auto op = static_cast<core::OpIndex>(whole->graph.ops.size() / 2);
     {
-        auto session = core::Session::open(path.toStdString(), core::Session::Mode::Write);
+        auto session = core::SessionWriter::open(path.toStdString());
         ASSERT_TRUE(session) << session.error().what;
         const auto begins = core::opBegins(*session, whole->graph);
         ASSERT_TRUE(begins);
         core::GapRow gap{whole->step, (*begins)[op], (*begins)[op + 3], "events", "dropped"};
         ASSERT_TRUE(session->insert(gap));
         ASSERT_TRUE(session->insert(core::GapRow{whole->step, {}, {}, "streams", "no time"}));
-        core::Statement device(session->database(),
+        core::Statement device(core::databaseOf(*session),
                                "INSERT INTO devices(process, kind, capacity_bytes)"
                                " SELECT min(id), 'cuda', 8000000000 FROM processes");
         device.step();

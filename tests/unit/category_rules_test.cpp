@@ -8,7 +8,7 @@
 namespace hw::core {
 namespace {
 
-std::vector<Category> categories(Session& session) {
+std::vector<Category> categories(const Session& session) {
     const auto graph = loadGraph(session, 0);
     EXPECT_TRUE(graph);
     std::vector<Category> found;
@@ -17,7 +17,7 @@ std::vector<Category> categories(Session& session) {
 }
 
 TEST(CategoryRules, AreAppliedAgainFromWhatWasRecorded) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(test::writeSmallStep(session, 0));
     const auto apply = [&](const std::string& text) {
         const auto rules = parseCategoryRules(text);

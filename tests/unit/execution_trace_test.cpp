@@ -35,7 +35,7 @@ TEST(PublicExecutionTrace, IsAStepToPlan) {
 
 TEST(PublicExecutionTrace, JoinsTheProfilersTimes) {
     SKIP_WITHOUT_TEST_DATA(kPublic);
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     const auto summary =
         importFile(test::testData(kPublic), "auto", session, test::testData(kPublicTimes));
     ASSERT_TRUE(summary) << summary.error().what;
@@ -44,7 +44,7 @@ TEST(PublicExecutionTrace, JoinsTheProfilersTimes) {
     EXPECT_EQ(summary->join->ops, 28);
     EXPECT_FALSE(hasGap(session, "times"));
     EXPECT_GT(figure(session, "SELECT min(begin_ns) FROM ops"), 1689360788000000000);
-    Session other = Session::inMemory();
+    SessionWriter other = SessionWriter::inMemory();
     EXPECT_EQ(importFile(test::testData(kPublicTimes), "auto", other, test::testData(kPublicTimes))
                   .error()
                   .code,

@@ -13,7 +13,7 @@
 #include "core/memory/evaluate.h"
 #include "core/memory/held_by_plan.h"
 #include "core/memory/rebuild.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "planners/checkpoints/choose_checkpoints.h"
 #include "planners/checkpoints/forecast.h"
 #include "tests/unit/step_rows.h"
@@ -77,10 +77,10 @@ struct Message {
 // Field numbers of Perfetto's protos, written down a second time.
 TEST(Export, PerfettoHasSlicesAndCounters) {
     test::TemporaryFolder folder;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(session.insert(LayerRow{1, {}, "block.0", "Linear"}));
     ASSERT_TRUE(test::writeSmallStep(session, 0));
-    session.database().execute("UPDATE ops SET layer = 1, begin_ns = 1000 + 100 * id");
+    databaseOf(session).execute("UPDATE ops SET layer = 1, begin_ns = 1000 + 100 * id");
     ASSERT_TRUE(session.insert(GapRow{0, {}, {}, "kernels", "no device"}));
     const std::vector<Sample> samples{{1000, 5}, {1050, 7}};
     ASSERT_TRUE(
@@ -143,7 +143,7 @@ TEST(Export, PerfettoHasSlicesAndCounters) {
 
 TEST(Export, EveryTableIsWrittenAsCsv) {
     test::TemporaryFolder folder;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(test::writeSmallStep(session, 0));
     MemoryEventRow event;
     event.kind = "a,\"b\"", event.timeNs = 5, event.bytes = Bytes(-7), event.allocated = 12;

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/load_menu.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
@@ -221,13 +221,13 @@ TEST(Menu, IsReadFromAFileThatIsNamedInErrors) {
 
 TEST(Menu, ComesFromTheSessionsTable) {
     Relu relu;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     const auto empty = loadMenu(session, relu.graph);
     ASSERT_TRUE(empty);
     EXPECT_TRUE(empty->empty());
     for (std::size_t i = 0; i < relu.graph.ops.size(); ++i)
         relu.graph.ops[i].sessionId = 100 + static_cast<std::int64_t>(i);
-    session.database().execute(
+    databaseOf(session).execute(
         "INSERT INTO implementations VALUES(102, 'fft', 3, 40), (102, 'direct', 9, 0),"
         " (5, 'of another step', 1, 1)");
     const auto menu = loadMenu(session, relu.graph);
@@ -236,14 +236,14 @@ TEST(Menu, ComesFromTheSessionsTable) {
     ASSERT_NE(menu->find(2, "fft"), nullptr);
     EXPECT_EQ(menu->find(2, "fft")->time, Nanoseconds(3));
     EXPECT_EQ(menu->find(2, "fft")->workspace, Bytes(40));
-    session.database().execute("UPDATE implementations SET workspace_bytes = -1");
+    databaseOf(session).execute("UPDATE implementations SET workspace_bytes = -1");
     EXPECT_FALSE(loadMenu(session, relu.graph));
 }
 
 // A session that holds the step of a graph, as far as menus and signatures ask.
 struct Stored {
     Stored() {
-        auto& database = session.database();
+        auto& database = databaseOf(session);
         database.execute("INSERT INTO processes(id) VALUES(1)");
         database.execute("INSERT INTO steps(id, process, first_seq, end_seq) VALUES(0, 1, 0, 100)");
         relu.graph.sessionStep = 0;
@@ -260,7 +260,7 @@ struct Stored {
         EXPECT_TRUE(session.replaceSignatures(rows));
     }
     Relu relu;
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
 };
 
 TEST(Menu, OfEveryKindIsStoredAndReplaced) {
@@ -282,7 +282,7 @@ TEST(Menu, OfEveryKindIsStoredAndReplaced) {
     EXPECT_TRUE(loadMenu(stored.session, other)->empty());
     ASSERT_TRUE(storeMenu(stored.session, graph, {}, {}));
     EXPECT_TRUE(loadMenu(stored.session, graph)->empty());
-    stored.session.database().execute("UPDATE menus SET document = '{}'");
+    databaseOf(stored.session).execute("UPDATE menus SET document = '{}'");
     const auto broken = loadMenu(stored.session, graph);
     ASSERT_FALSE(broken);
     EXPECT_EQ(broken.error().code, ErrorCode::BadInput);
@@ -315,7 +315,7 @@ TEST(Menu, BringsTheAllocationsOfWhatIsChosen) {
     EXPECT_TRUE((*under)[4].allocations.empty());
     EXPECT_EQ((*under)[0].allocations.size(), 1U);
     EXPECT_EQ(loadSignaturesUnder(stored.session, graph, {})->at(1).allocations.size(), 1U);
-    stored.session.database().execute("UPDATE implementation_signatures SET output = 7");
+    databaseOf(stored.session).execute("UPDATE implementation_signatures SET output = 7");
     EXPECT_FALSE(loadSignaturesUnder(stored.session, graph, menu));
 }
 

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/session.h"
 #include "profiler/attach/record.h"
 #include "profiler/recorder/assembler.h"
@@ -184,7 +184,7 @@ TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
     auto session = core::Session::open(path());
     ASSERT_TRUE(session);
     const auto figures = [&](const char* sql) {
-        core::Statement statement(session->database(), sql);
+        core::Statement statement(core::databaseOf(*session), sql);
         std::vector<std::optional<I64>> row;
         while (statement.step()) row.push_back(statement.optionalInteger(0));
         return row;

@@ -6,11 +6,11 @@
 #include <random>
 
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "core/session/memory_chunk.h"
 #include "core/session/series_reader.h"
 #include "core/session/series_writer.h"
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "tests/unit/step_rows.h"
 #include "tests/unit/test_data.h"
 
@@ -61,7 +61,7 @@ void expectExact(const std::vector<SeriesBucket>& buckets, const std::vector<Sam
 
 TEST(Series, AWindowHoldsEveryPeak) {
     for (const std::size_t count : {1u, 63u, 64u, 65u, 5000u, 40000u}) {
-        Session session = Session::inMemory();
+        SessionWriter session = SessionWriter::inMemory();
         const auto samples = randomSamples(count, 7);
         ASSERT_TRUE(session.insertSamples({"s", "bytes", SeriesAxis::Time, {}, {}}, samples));
         const auto series = session.series();
@@ -99,7 +99,7 @@ TEST(Series, AWindowHoldsEveryPeak) {
 }
 
 TEST(Series, ASmallWindowShowsSingleSamples) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     const auto samples = randomSamples(20000, 11);
     ASSERT_TRUE(session.insertSamples({"s", "bytes", SeriesAxis::Seq, {}, {}}, samples));
     const std::int64_t begin = samples[9000].x + 1, end = samples[9050].x;
@@ -121,7 +121,7 @@ TEST(Series, ASmallWindowShowsSingleSamples) {
 
 TEST(Series, ContinuedPieceByPieceItIsTheSame) {
     const auto samples = randomSamples(30000, 5);
-    Session once = Session::inMemory(), pieces = Session::inMemory();
+    SessionWriter once = SessionWriter::inMemory(), pieces = SessionWriter::inMemory();
     const SeriesKey key{"s", "bytes", SeriesAxis::Time, {}, {}};
     ASSERT_TRUE(once.insertSamples(key, samples));
     std::mt19937 random(1);
@@ -130,12 +130,12 @@ TEST(Series, ContinuedPieceByPieceItIsTheSame) {
         ASSERT_TRUE(pieces.insertSamples(key, std::span(samples).subspan(i, size)));
         i += size;
     }
-    const auto dump = [](Session& session) {
+    const auto dump = [](const Session& session) {
         std::vector<std::int64_t> cells;
-        Statement from(session.database(), "SELECT * FROM series_buckets ORDER BY 1, 2, 3");
+        Statement from(databaseOf(session), "SELECT * FROM series_buckets ORDER BY 1, 2, 3");
         while (from.step())
             for (int c = 0; c < 9; ++c) cells.push_back(from.integer(c));
-        Statement blocks(session.database(), "SELECT block, count, data FROM series_blocks");
+        Statement blocks(databaseOf(session), "SELECT block, count, data FROM series_blocks");
         while (blocks.step()) {
             cells.push_back(blocks.integer(1));
             for (const std::byte b : blocks.blob(2)) cells.push_back(static_cast<int>(b));
@@ -146,7 +146,7 @@ TEST(Series, ContinuedPieceByPieceItIsTheSame) {
 }
 
 TEST(Series, WhatChangesNothingIsLeftOutAndTimeNeverFalls) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     const std::vector<Sample> samples{{5, 1}, {6, 1}, {7, 2}, {3, 4}, {9, 4}};
     ASSERT_TRUE(session.insertSamples({"s", "bytes", SeriesAxis::Time, {}, {}}, samples));
     EXPECT_EQ(session.series()->front().samples, 3);
@@ -154,7 +154,7 @@ TEST(Series, WhatChangesNothingIsLeftOutAndTimeNeverFalls) {
 }
 
 TEST(Series, AStepHasItsCurveOfLiveBytes) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     ASSERT_TRUE(test::writeSmallStep(session, 0));
     const auto series = session.series();
     ASSERT_TRUE(series);
@@ -200,7 +200,7 @@ TEST(MemoryEvents, ComeBackAsTheyWere) {
     std::vector<MemoryEventRow> events;
     for (std::int64_t i = 0; i < 20000; ++i) events.push_back(randomEvent(random, i));
     {
-        auto session = Session::create(folder / "s.hws");
+        auto session = SessionWriter::create(folder / "s.hws");
         ASSERT_TRUE(session);
         for (std::size_t i = 0; i < events.size(); ++i) {
             if (i % 3000 == 0) {
@@ -214,7 +214,7 @@ TEST(MemoryEvents, ComeBackAsTheyWere) {
         ASSERT_TRUE(session->commit());
     }
     {  // a second writer continues
-        auto session = Session::open(folder / "s.hws", Session::Mode::Write);
+        auto session = SessionWriter::open(folder / "s.hws");
         ASSERT_TRUE(session);
         for (std::int64_t i = 20000; i < 20010; ++i) {
             events.push_back(randomEvent(random, i));
@@ -239,7 +239,7 @@ TEST(MemoryEvents, ComeBackAsTheyWere) {
 }
 
 TEST(MemoryEvents, WithoutTotalsOrTimesTheyAreCounted) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     for (const auto& [kind, bytes] : {std::pair{"segment_alloc", 2048},
                                       {"alloc", 512},
                                       {"alloc", 1024},

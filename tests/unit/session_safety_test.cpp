@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
-#include "core/session/session.h"
+#include "core/session/access.h"
+#include "core/session/session_writer.h"
 #include "tests/unit/schema_v1.h"
 #include "tests/unit/step_rows.h"
 #include "tests/unit/test_data.h"
@@ -44,7 +44,16 @@ INSERT INTO memory_events(time_ns, kind, address, bytes, allocated_bytes, reserv
 )");
 }
 
-void expectVersion1Content(Session& session) {
+enum class Opened { ToRead, ToWrite };
+
+Result<Session> openAs(Opened opened, const std::string& path) {
+    if (opened == Opened::ToRead) return Session::open(path);
+    auto writer = SessionWriter::open(path);
+    if (!writer) return writer.error();
+    return std::move(*writer);
+}
+
+void expectVersion1Content(const Session& session) {
     const auto graph = loadGraph(session, 1);
     ASSERT_TRUE(graph) << graph.error().what;
     EXPECT_EQ(graph->ops.size(), 2u);
@@ -95,13 +104,13 @@ TEST(SessionMigration, Version1IsBroughtUpWhenOpenForWriting) {
     const std::string path = folder / "old.hws";
     makeVersion1(path);
     for (int time = 0; time < 2; ++time) {
-        auto session = Session::open(path, Session::Mode::Write);
+        auto session = SessionWriter::open(path);
         ASSERT_TRUE(session) << session.error().what;
         expectVersion1Content(*session);
-        EXPECT_EQ(session->database().pragma("user_version"), kSessionSchemaVersion);
-        Session fresh = Session::inMemory();
-        EXPECT_EQ(columns(session->database()), columns(fresh.database()));
-        EXPECT_EQ(fresh.database().pragma("user_version"), kSessionSchemaVersion);
+        EXPECT_EQ(databaseOf(*session).pragma("user_version"), kSessionSchemaVersion);
+        SessionWriter fresh = SessionWriter::inMemory();
+        EXPECT_EQ(columns(databaseOf(*session)), columns(databaseOf(fresh)));
+        EXPECT_EQ(databaseOf(fresh).pragma("user_version"), kSessionSchemaVersion);
     }
 }
 
@@ -110,7 +119,7 @@ TEST(SessionMigration, AFailureLeavesTheOldFile) {
     const std::string path = folder / "old.hws";
     makeVersion1(path);
     Database(path, kReadWriteCreate).execute("DROP TABLE memory_events");
-    EXPECT_FALSE(Session::open(path, Session::Mode::Write));
+    EXPECT_FALSE(SessionWriter::open(path));
     Database left(path, 1);
     EXPECT_EQ(left.pragma("user_version"), 1);
     EXPECT_FALSE(Statement(left, "SELECT begin_seq FROM series_buckets").step());
@@ -119,7 +128,7 @@ TEST(SessionMigration, AFailureLeavesTheOldFile) {
 TEST(SessionSafety, TwoReadersReadWhileTheWriterWrites) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws";
-    auto writer = Session::create(path);
+    auto writer = SessionWriter::create(path);
     ASSERT_TRUE(writer);
     ASSERT_TRUE(writer->begin());
     ASSERT_TRUE(test::writeSmallStep(*writer, 0));
@@ -150,14 +159,14 @@ TEST(SessionSafety, TwoReadersReadWhileTheWriterWrites) {
     done = true;
     for (std::thread& reader : readers) reader.join();
     EXPECT_EQ(faults, 0);
-    *writer = Session::inMemory();
+    *writer = SessionWriter::inMemory();
     EXPECT_FALSE(std::filesystem::exists(path + "-wal")) << "one file remains";
     EXPECT_EQ(Session::open(path)->steps()->size(), 200u);
 }
 
 /// Writes steps and memory events until it is killed, and tells of each finished step.
 [[noreturn]] void writeUntilKilled(const std::string& path, int tell) {
-    auto session = Session::create(path);
+    auto session = SessionWriter::create(path);
     if (!session) _exit(1);
     MemoryEventRow event;
     event.kind = "alloc";
@@ -196,8 +205,7 @@ TEST(SessionSafety, AKilledWriterLeavesEveryFinishedStep) {
         while (::read(pipe[0], &last, sizeof last) == static_cast<ssize_t>(sizeof last)) continue;
         ::close(pipe[0]);
 
-        auto session =
-            Session::open(path, kill % 2 == 0 ? Session::Mode::Read : Session::Mode::Write);
+        auto session = openAs(kill % 2 == 0 ? Opened::ToRead : Opened::ToWrite, path);
         ASSERT_TRUE(session) << session.error().what;
         const auto steps = session->steps();
         ASSERT_TRUE(steps) << steps.error().what;
@@ -223,11 +231,11 @@ TEST(SessionSafety, AKilledWriterLeavesEveryFinishedStep) {
 }
 
 TEST(SessionSafety, ADamagedIndexIsRebuilt) {
-    for (const auto mode : {Session::Mode::Read, Session::Mode::Write}) {
+    for (const Opened opened : {Opened::ToRead, Opened::ToWrite}) {
         test::TemporaryFolder folder;
         const std::string path = folder / "s.hws";
         {
-            auto session = Session::create(path);
+            auto session = SessionWriter::create(path);
             ASSERT_TRUE(session);
             for (std::int64_t id = 0; id < 3; ++id) ASSERT_TRUE(test::writeSmallStep(*session, id));
         }
@@ -245,10 +253,10 @@ TEST(SessionSafety, ADamagedIndexIsRebuilt) {
             const char empty[] = {10, 0, 0, 0, 0, static_cast<char>(pageSize >> 8), 0, 0};
             file.write(empty, sizeof empty);
         }
-        auto session = Session::open(path, mode);
+        auto session = openAs(opened, path);
         ASSERT_TRUE(session) << session.error().what;
         EXPECT_TRUE(loadGraph(*session, 2));
-        Statement entries(session->database(),
+        Statement entries(databaseOf(*session),
                           "SELECT count(*) FROM storages INDEXED BY storages_free"
                           " WHERE free_seq > 0");
         ASSERT_TRUE(entries.step());
@@ -260,7 +268,7 @@ TEST(SessionSafety, ADamagedIndexIsRebuilt) {
 TEST(SessionSafety, ADamagedSchemaIsToldInOneLine) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws";
-    ASSERT_TRUE(Session::create(path));
+    ASSERT_TRUE(SessionWriter::create(path));
     std::string bytes;
     {
         std::ifstream in(path, std::ios::binary);
@@ -280,7 +288,7 @@ TEST(SessionSafety, WhatIsLostIsNamed) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws";
     {
-        auto session = Session::create(path);
+        auto session = SessionWriter::create(path);
         ASSERT_TRUE(session);
         ASSERT_TRUE(session->begin());
         for (std::int64_t id = 0; id < 400; ++id) ASSERT_TRUE(test::writeSmallStep(*session, id));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 #include <filesystem>
 #include <fstream>
 
 #include "core/memory/evaluate.h"
-#include "core/session/database.h"
+#include "core/session/access.h"
 #include "tests/unit/test_data.h"
 
 namespace hw::core {
@@ -16,7 +16,7 @@ namespace {
 
 // One step: x (there before), a = make(x), v = view(a), write_(a), b = make(v); a and x go, b
 // stays.
-void writeStep(Session& session) {
+void writeStep(SessionWriter& session) {
     ASSERT_OK(session.begin());
     ProcessRow process;
     process.framework = "pytorch", process.frameworkVersion = "1.13.0";
@@ -61,7 +61,7 @@ TEST(Session, AStepComesBackAsTheGraphThatWasWritten) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws";
     {
-        auto session = Session::create(path);
+        auto session = SessionWriter::create(path);
         ASSERT_TRUE(session) << session.error().what;
         writeStep(*session);
     }
@@ -92,7 +92,7 @@ TEST(Session, AStepComesBackAsTheGraphThatWasWritten) {
 }
 
 TEST(Session, MeasuredCostsAreUsedWherePresent) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     writeStep(session);
     EXPECT_FALSE(session.hasMeasuredCosts(0));
     for (std::int64_t op = 0; op < 4; ++op)
@@ -104,7 +104,7 @@ TEST(Session, MeasuredCostsAreUsedWherePresent) {
 }
 
 TEST(Session, PlansAndRunsAreKept) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     writeStep(session);
     const auto graph = loadGraph(session, 0);
     PlanRow plan;
@@ -124,7 +124,7 @@ TEST(Session, PlansAndRunsAreKept) {
 TEST(Session, AnUncommittedStepIsNotShown) {
     test::TemporaryFolder folder;
     const std::string path = folder / "s.hws", copy = folder / "killed.hws";
-    auto session = Session::create(path);
+    auto session = SessionWriter::create(path);
     ASSERT_TRUE(session);
     writeStep(*session);
     ASSERT_OK(session->begin());
@@ -134,7 +134,7 @@ TEST(Session, AnUncommittedStepIsNotShown) {
     // What a killed recorder leaves behind: the file and its write-ahead log.
     std::filesystem::copy(path, copy);
     std::filesystem::copy(path + "-wal", copy + "-wal");
-    auto left = Session::open(copy, Session::Mode::Write);
+    auto left = SessionWriter::open(copy);
     ASSERT_TRUE(left) << left.error().what;
     EXPECT_EQ(left->counts()->ops, 4);
     EXPECT_TRUE(loadGraph(*left, 0));
@@ -144,11 +144,11 @@ TEST(Session, SaysWhatIsWrongWithAFile) {
     test::TemporaryFolder folder;
     const std::string good = folder / "good.hws";
     {
-        auto session = Session::create(good);
+        auto session = SessionWriter::create(good);
         writeStep(*session);
     }
     EXPECT_EQ(Session::open(folder / "missing.hws").error().code, ErrorCode::BadInput);
-    EXPECT_EQ(Session::create(good).error().code, ErrorCode::BadInput)
+    EXPECT_EQ(SessionWriter::create(good).error().code, ErrorCode::BadInput)
         << "it must not be overwritten";
 
     std::ofstream(folder / "noise.hws") << "this is no session at all";
@@ -182,14 +182,14 @@ TEST(Session, SaysWhatIsWrongWithAFile) {
 }
 
 TEST(Session, RefusesAStepThatContradictsItself) {
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     writeStep(session);
-    session.database().execute("UPDATE op_inputs SET version = 0 WHERE op = 3");
+    databaseOf(session).execute("UPDATE op_inputs SET version = 0 WHERE op = 3");
     const auto stale = loadGraph(session, 0);
     ASSERT_FALSE(stale);
     EXPECT_NE(stale.error().what.find("version"), std::string::npos);
     EXPECT_FALSE(loadGraph(session, 5)) << "there is no such step";
-    session.database().execute("DELETE FROM tensors WHERE id = 3");
+    databaseOf(session).execute("DELETE FROM tensors WHERE id = 3");
     EXPECT_FALSE(loadGraph(session, 0));
 }
 

@@ -126,7 +126,7 @@ TEST(Import, RefusesWhatItDoesNotKnow) {
     EXPECT_EQ(fromText(folder, std::string(5000, '\0')).error().code, ErrorCode::BadInput);
     EXPECT_EQ(fromText(folder, "{\"traceEvents\":[{\"ph\":\"X\"").error().code,
               ErrorCode::BadInput);
-    Session session = Session::inMemory();
+    SessionWriter session = SessionWriter::inMemory();
     EXPECT_EQ(importFile(folder / "missing", "tarot", session).error().code, ErrorCode::Usage);
 }
 

@@ -2,14 +2,14 @@
 // A small recorded step as rows, for tests of the session.
 #pragma once
 
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 
 namespace hw::test {
 
 /// Step `id`: a constant of 100 bytes, two ops that make 200 and 50 bytes (workspace 4), releases
 /// of the first two. Steps follow each other on the axis of seqs. Peak 354. Empty status: all
 /// written.
-inline core::Status writeSmallStep(core::Session& session, std::int64_t id) {
+inline core::Status writeSmallStep(core::SessionWriter& session, std::int64_t id) {
     using namespace core;
     const std::int64_t seq = id * 100, storage = id * 10, op = id * 10;
     for (std::int64_t i = 0; i < 2; ++i) {

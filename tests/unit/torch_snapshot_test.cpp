@@ -118,7 +118,7 @@ TEST_F(TorchSnapshot, DevicesAreMergedByTime) {
                list({list({event("segment_alloc", 1, 4096, 10), event("alloc", 1, 60, 30)}),
                      list({event("alloc", 9, 70, 20), event("free_requested", 9, 70, 40)})})}}));
     ASSERT_TRUE(session) << session.error().what;
-    Session& imported = const_cast<Session&>(*session);
+    const Session& imported = *session;
     EXPECT_EQ(figure(imported, "SELECT count(*) FROM devices"), 2);
     EXPECT_EQ(test::text(imported,
                          "SELECT group_concat(time_ns) FROM (SELECT time_ns FROM "

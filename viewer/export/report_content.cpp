@@ -7,7 +7,6 @@
 #include <map>
 
 #include "core/import/import.h"
-#include "core/session/database.h"
 #include "viewer/models/compare_model.h"
 #include "viewer/models/layer_model.h"
 
@@ -31,25 +30,18 @@ Facts factsOf(const Document& document) {
     auto session = core::openAny(document.path);
     if (!session) return facts;
     if (auto gaps = session->gaps()) facts.gaps = std::move(*gaps);
-    try {
-        core::Statement process(session->database(),
-                                "SELECT ifnull(command, ''), ifnull(host, ''),"
-                                " ifnull(framework, ''), ifnull(framework_version, '')"
-                                " FROM processes ORDER BY id");
-        if (process.step()) {
-            facts.command = toQString(process.text(0));
-            facts.host = toQString(process.text(1));
-            facts.framework =
-                (toQString(process.text(2)) + QLatin1Char(' ') + toQString(process.text(3)))
-                    .trimmed();
-        }
-        core::Statement device(session->database(),
-                               "SELECT kind, ifnull(name, '') FROM devices ORDER BY id");
-        if (device.step())
-            facts.device =
-                device.text(1).empty() ? toQString(device.text(0)) : toQString(device.text(1));
-    } catch (const core::DatabaseError&) {
-        // An imported log has neither; the report leaves them out.
+    // An imported log has neither; the report leaves them out.
+    if (const auto processes = session->processes(); processes && !processes->empty()) {
+        const core::ProcessRow& process = processes->front();
+        facts.command = toQString(process.command);
+        facts.host = toQString(process.host);
+        facts.framework =
+            (toQString(process.framework) + QLatin1Char(' ') + toQString(process.frameworkVersion))
+                .trimmed();
+    }
+    if (const auto devices = session->devices(); devices && !devices->empty()) {
+        const core::DeviceRow& device = devices->front();
+        facts.device = toQString(device.name.empty() ? device.kind : device.name);
     }
     return facts;
 }

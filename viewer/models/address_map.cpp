@@ -78,7 +78,7 @@ void closeUp(AddressMap& map) {
     map.span = Bytes(drawn);
 }
 
-void addStorages(const Document& document, core::Session& session, AddressMap& map) {
+void addStorages(const Document& document, const core::Session& session, AddressMap& map) {
     const auto addresses = core::storageAddresses(session);
     if (!addresses || addresses->empty()) return;
     for (const Lifetime& lifetime : document.curve.lifetimes) {
@@ -90,7 +90,7 @@ void addStorages(const Document& document, core::Session& session, AddressMap& m
     }
 }
 
-void addEvents(const Document& document, core::Session& session, AddressMap& map) {
+void addEvents(const Document& document, const core::Session& session, AddressMap& map) {
     const auto blocks = core::recordedBlocks(session, document.ordinal);
     if (!blocks) return;
     for (const core::RecordedBlock& block : *blocks) {

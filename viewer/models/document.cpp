@@ -95,7 +95,7 @@ core::Result<PlanEntry> judge(const Document& document, const core::Plan& plan) 
 }
 
 // Plans of this step with their latest run; a plan of another graph or build is left out.
-core::Status loadStoredPlans(core::Session& session, Document& document) {
+core::Status loadStoredPlans(const core::Session& session, Document& document) {
     core::Result<std::vector<core::PlanRow>> plans = session.plans();
     if (!plans) return plans.error();
     core::Result<std::vector<core::RunRow>> runs = session.runs();
@@ -139,7 +139,7 @@ QString shapeText(const std::string& sizes) {
 }
 
 // A storage is described by the tensor that came with it.
-void loadTensorInfo(core::Session& session, Document& document) {
+void loadTensorInfo(const core::Session& session, Document& document) {
     const core::Result<std::vector<core::TensorRow>> rows = session.tensors();
     if (!rows) return;  // figures do without
     std::unordered_map<std::int64_t, const core::TensorRow*> byId;
@@ -155,7 +155,7 @@ void loadTensorInfo(core::Session& session, Document& document) {
 }
 
 // Ops stand side by side on the step's axis, so a gap lies between those around it.
-void placeGaps(core::Session& session, Document& document) {
+void placeGaps(const core::Session& session, Document& document) {
     const auto begins = core::opBegins(session, document.graph);
     if (!begins) return;
     for (const core::GapRow& gap : document.gapRows) {
@@ -175,7 +175,7 @@ void placeGaps(core::Session& session, Document& document) {
     }
 }
 
-void loadSurroundings(core::Session& session, Document& document) {
+void loadSurroundings(const core::Session& session, Document& document) {
     if (core::Result<std::vector<core::GapRow>> gaps = session.gaps())
         document.gapRows = std::move(*gaps);
     document.gaps = static_cast<qsizetype>(document.gapRows.size());
@@ -200,7 +200,7 @@ core::Status replay(Document& document, core::TrainingGraph graph) {
 }
 
 // A trace without a step: its own curve, nothing to plan. False: there is nothing to show either.
-bool loadRecorded(core::Session& session, Document& document) {
+bool loadRecorded(const core::Session& session, Document& document) {
     const std::shared_ptr<RecordedSeries> series = RecordedSeries::find(session);
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
         session, series ? core::RecordedDetail::OpsOnly : core::RecordedDetail::Everything);

@@ -20,7 +20,7 @@ void push(StepCurve& curve, core::Nanoseconds begin, core::Nanoseconds end, std:
 
 }  // namespace
 
-std::shared_ptr<RecordedSeries> RecordedSeries::find(core::Session& session) {
+std::shared_ptr<RecordedSeries> RecordedSeries::find(const core::Session& session) {
     const auto all = session.series();
     if (!all) return nullptr;
     const core::SeriesRow* best = nullptr;

@@ -18,7 +18,7 @@ public:
 
     /// The allocator's curve of the device with the highest level, the host only where there is no
     /// other. Null where the session has none with many events.
-    static std::shared_ptr<RecordedSeries> find(core::Session& session);
+    static std::shared_ptr<RecordedSeries> find(const core::Session& session);
 
     /// Moments that cover [from, to] for a view so many columns wide, every peak among them; costs
     /// the same however much is recorded. Times since the start. Any thread.
@@ -36,7 +36,7 @@ private:
         : session_(std::move(session)), row_(std::move(row)), origin_(row_.begin) {}
 
     mutable std::mutex mutex_;  // of the session
-    mutable core::Session session_;
+    core::Session session_;
     core::SeriesRow row_;
     std::int64_t origin_;
 };

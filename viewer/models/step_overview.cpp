@@ -32,7 +32,7 @@ StepSummary summarize(const core::StepRow& row, const std::vector<core::SeriesBu
 
 }  // namespace
 
-std::vector<StepSummary> loadOverview(core::Session& session, std::int64_t pieces) {
+std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t pieces) {
     const auto steps = session.steps();
     const auto series = session.series();
     if (!steps || !series || steps->empty()) return {};

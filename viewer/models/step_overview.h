@@ -22,6 +22,6 @@ struct StepSummary {
 
 /// Steps in their order, about `pieces` pieces in all; the highest of each step is always among
 /// them. Empty where the session has no curve of its steps, or one that cannot be read.
-std::vector<StepSummary> loadOverview(core::Session& session, std::int64_t pieces = 4000);
+std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t pieces = 4000);
 
 }  // namespace hw::viewer
