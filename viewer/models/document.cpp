@@ -118,14 +118,14 @@ core::Status loadStoredPlans(core::Session& session, Document& document) {
         else if (row.plan.planner == "none" && unplanned)
             attachRun(*entry, *unplanned, document.graph.ops.size());
         // The same plan stored twice is one row; the one that was run says more.
-        const auto twin =
+        const auto same =
             std::find_if(document.plans.begin(), document.plans.end(),
                          [&](const PlanPointer& other) { return samePlan(*other, *entry); });
         auto made = std::make_shared<const PlanEntry>(std::move(*entry));
-        if (twin == document.plans.end())
+        if (same == document.plans.end())
             document.plans.push_back(std::move(made));
         else if (made->measuredPeak)
-            *twin = std::move(made);
+            *same = std::move(made);
     }
     return {};
 }

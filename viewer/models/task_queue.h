@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One worker thread for everything that takes long, so that the window never waits.
+// A worker thread for what takes long, so that the window never waits. Each owner has queues of its
+// own, so that short tasks do not wait behind long ones.
 #pragma once
 
 #include <QObject>
