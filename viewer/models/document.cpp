@@ -18,7 +18,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kColumns = 2000;  // of a curve that is read anew for what is looked at
+constexpr int kColumns = 2000;  // of a curve that is read again for the part on the screen
 
 // Of the report that the executor leaves with a run.
 std::map<core::OpIndex, MeasuredOp> measuredOps(const std::string& details, std::size_t ops) {

@@ -23,7 +23,7 @@
 
 namespace hw::viewer {
 
-/// One op in the latest run of a plan that does it otherwise than the recorded step.
+/// One op in the latest run of a plan that runs it in another way than the recorded step did.
 struct MeasuredOp {
     core::Nanoseconds time;   // of its first computation
     core::Nanoseconds again;  // of all its recomputations
@@ -50,7 +50,8 @@ struct PlanEntry {
     core::Schedule schedule;
     core::Plan header;  // the whole plan but its schedule, for writing it out
     StepCurve curve;    // of the recorded step's storages: what implementations add counts, unnamed
-    // Where it runs ops otherwise than recorded: those implementations, and the graph under them.
+    // Where it runs ops in another way than recorded: those implementations, and the graph under
+    // them.
     core::Menu chosen;
     std::shared_ptr<const core::TrainingGraph> under;
 
@@ -130,7 +131,7 @@ core::Result<PlanPointer> computePlan(const Document& document, const std::strin
                                       core::Bytes budget, double seconds,
                                       const planners::Progress& progress = {});
 
-/// The first plan that our planner comes upon: tens of milliseconds for thousands of ops, no bound,
+/// The first plan that our planner finds: tens of milliseconds for thousands of ops, no bound,
 /// and no promise of being cheap. An entry that says why where it finds none.
 core::Result<PlanPointer> quickPlan(const Document& document, core::Bytes budget,
                                     const planners::Progress& progress = {});

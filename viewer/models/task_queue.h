@@ -19,7 +19,7 @@ namespace hw::viewer {
 class TaskQueue : public QObject {
     Q_OBJECT
 public:
-    /// Asked by a task: true when nobody waits for its result any more.
+    /// Asked by a task: true when its result is no longer wanted.
     using Cancelled = std::function<bool()>;
     /// What to do with the result; runs on the queue's own (the window's) thread.
     using Delivery = std::function<void()>;

@@ -71,7 +71,7 @@ public:
     bool following() const { return following_; }
     /// Another step of the open session, with a frontier where there was one.
     void openStep(std::int64_t step);
-    /// The open session anew, because a run of the active plan was added to it.
+    /// Loads the open session again, because a run of the active plan was added to it.
     void reload();
 
     const DocumentPointer& document() const { return document_; }

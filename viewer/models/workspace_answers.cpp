@@ -55,7 +55,7 @@ Answer Workspace::answer(core::Bytes budget) const {
 }
 
 // Of the last place that was asked for. DTR answers in tens of milliseconds where it has a plan;
-// our first one comes upon plans below that, but takes seconds where it comes upon none.
+// our first one finds plans below that, but takes seconds where it finds none.
 void Workspace::requestQuickPlans(core::Bytes budget) {
     if (budget < document_->floor || !document_->plannable || following_ || quickBudget_ == budget)
         return;

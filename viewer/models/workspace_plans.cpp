@@ -69,7 +69,7 @@ void Workspace::askAtBudget(const QStringList& planners) {
     for (const QString& planner : planners) request(planner, budget_, true);
 }
 
-// What nobody waits for any more; what is known stays.
+// Drops requests that are no longer wanted; plans that are known stay.
 void Workspace::cancelPlans() {
     for (TaskQueue* queue : {&searches_, &quick_}) queue->cancelAll();
     std::erase_if(plans_, [](const auto& item) { return !item.second; });

@@ -134,7 +134,7 @@ void MainWindow::connectWorkspace() {
 // The window follows what is recorded, step by step, and opens it for good when it is complete.
 void MainWindow::connectRecorder() {
     connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
-    // Without a window manager nobody else gives the keys back to the window.
+    // Without a window manager nothing else gives the focus back to the window.
     connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
     connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
     connect(&recorder_, &Recorder::finished, this,

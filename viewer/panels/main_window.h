@@ -98,7 +98,7 @@ private:
     QByteArray firstState_;            // the docks as they were built
     std::string shown_;                // path of the document that the docks were arranged for
     std::vector<QDockWidget*> docks_;  // of the views, in the registry's order
-    std::vector<QAction*> documentActions_;  // of no use without a document
+    std::vector<QAction*> documentActions_;  // disabled without a document
     QLabel* title_ = nullptr;
     QLabel* status_ = nullptr;
     QLabel* activity_ = nullptr;
