@@ -87,14 +87,12 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--height", options->height, "Pixels");
     command->add_option("--scale", options->scale, "Device pixels per pixel");
     command->add_option("--step", options->step, "The step (default: the last complete one)");
-    command
-        ->add_option("--planners", options->planners,
-                     "Planners of whatif, compare and window, separated by commas")
+    command->add_option("--planners", options->planners, "Planners to show, separated by commas")
         ->delimiter(',');
     command->add_flag("--by-steps", options->bySteps,
-                      "trace: steps of the schedule across instead of time");
+                      "Steps of the schedule across instead of time, in views that have both");
     command->add_flag("--by-bytes", options->byBytes,
-                      "trace: every storage as high as it is large");
+                      "Every storage as high as it is large, in views that can");
     command->add_flag("--light", options->light, "Light colours instead of dark ones");
     command->callback([options, &common] { common.exitCode = takeShot(*options, common); });
 }

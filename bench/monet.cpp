@@ -10,10 +10,10 @@
 #include <string>
 
 #include "bench/made_up_menu.h"
-#include "bench/networks.h"
 #include "core/import/import.h"
 #include "core/session/load_menu.h"
 #include "planners/plan_with.h"
+#include "tests/graphs/networks.h"
 
 namespace {
 

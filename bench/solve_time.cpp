@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "bench/chain_network.h"
-#include "bench/networks.h"
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/lookahead.h"
+#include "tests/graphs/networks.h"
 
 namespace {
 

@@ -7,9 +7,9 @@
 #include <limits>
 #include <string>
 
-#include "bench/networks.h"
-#include "bench/sharing.h"
 #include "planners/plan_with.h"
+#include "tests/graphs/networks.h"
+#include "tests/graphs/sharing.h"
 
 namespace {
 

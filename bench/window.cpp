@@ -16,8 +16,10 @@
 #include <random>
 
 #include "bench/made_up_events.h"
-#include "bench/networks.h"
+#include "tests/graphs/networks.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/theme.h"
 
 namespace {
@@ -87,7 +89,7 @@ int events(const char* file) {
     viewer::MainWindow window;
     window.resize(kWidth, kHeight);
     window.show();
-    viewer::TimelinePlot& plot = window.timeline().plot();
+    viewer::TimelinePlot& plot = window.panel<TimelinePanel>().plot();
     Painted painted(plot);
     window.open(QString::fromLocal8Bit(file));
     while ((!window.workspace().document() || painted.count == 0) && timer.elapsed() < kPatience)
@@ -138,7 +140,7 @@ struct Answers {
 
 Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
     constexpr double kPatient = 500;  // milliseconds
-    viewer::BudgetSlider& slider = window.whatIf().slider();
+    viewer::BudgetSlider& slider = window.panel<WhatIfPanel>().slider();
     viewer::Workspace& shared = window.workspace();
     const double floor = ratio(shared.document()->floor, shared.document()->peak());
     std::uniform_real_distribution<double> ratios(floor + 0.01, 0.99);

@@ -160,12 +160,12 @@ private:
 
     Status verify() {
         progress_("recording the reference");
-        const Course course = unplanned();
+        const Execution execution = unplanned();
         Reference reference(report_.captured ? step_->graph : under_->graph);
         RunOptions options;
         options.observer = &reference;
-        auto unplanned = course.interpreter->run(
-            *course.schedule, options, [&](const FinalState& state) { reference.keep(state); });
+        auto unplanned = execution.interpreter->run(
+            *execution.schedule, options, [&](const FinalState& state) { reference.keep(state); });
         if (!unplanned) return unplanned.error();
         for (const std::string& note : reference.notes()) report_.notes.push_back(note);
 
@@ -188,7 +188,7 @@ private:
 
     // What results are compared with: the captured order, under the plan's implementations where
     // these have other last bits than the captured ones.
-    Course unplanned() {
+    Execution unplanned() {
         if (report_.captured) return {&*interpreter_, &baseline_, &captured_.arena};
         return {&*underChoice_, &orderUnderChoice_, &chosenOrder_.arena};
     }
@@ -216,9 +216,9 @@ private:
 
     Status time() {
         progress_("timing the plan");
-        const Course captured{&*interpreter_, &baseline_, &captured_.arena};
-        const Course course{&planned(), &schedule_, &arena_};
-        auto timing = timeInTurn(captured, plan_ ? &course : nullptr, plan_ ? &*plan_ : nullptr,
+        const Execution captured{&*interpreter_, &baseline_, &captured_.arena};
+        const Execution execution{&planned(), &schedule_, &arena_};
+        auto timing = timeInTurn(captured, plan_ ? &execution : nullptr, plan_ ? &*plan_ : nullptr,
                                  plannedGraph(), request_.repeat);
         if (!timing) return timing.error();
         report_.time = timing->time;
@@ -231,8 +231,9 @@ private:
 
     Status train() {
         progress_("training " + std::to_string(request_.steps) + " steps");
-        const Course course{&planned(), &schedule_, &arena_};
-        auto training = trainSteps(*step_, request_.steps, unplanned(), plan_ ? &course : nullptr);
+        const Execution execution{&planned(), &schedule_, &arena_};
+        auto training =
+            trainSteps(*step_, request_.steps, unplanned(), plan_ ? &execution : nullptr);
         if (!training) return training.error();
         if (!training->note.empty()) report_.notes.push_back(training->note);
         report_.training = std::move(*training);

@@ -12,8 +12,8 @@
 
 namespace hw::executor {
 
-/// One way through a step. All must outlive its use.
-struct Course {
+/// A step as it is run: who runs it, in which order, in which memory. All must outlive its use.
+struct Execution {
     Interpreter* interpreter = nullptr;
     const core::Schedule* schedule = nullptr;
     const Arena* arena = nullptr;

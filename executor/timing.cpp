@@ -27,10 +27,10 @@ std::vector<OpFigures> changedOps(const core::Plan& plan, const core::TrainingGr
     return rows;
 }
 
-Status pass(const Course& course, std::vector<RunResult>& results) {
+Status pass(const Execution& execution, std::vector<RunResult>& results) {
     RunOptions options;
-    options.arena = course.arena;
-    auto result = course.interpreter->run(*course.schedule, options);
+    options.arena = execution.arena;
+    auto result = execution.interpreter->run(*execution.schedule, options);
     if (!result) return result.error();
     results.push_back(std::move(*result));
     return {};
@@ -45,7 +45,7 @@ Nanoseconds ofAll(const std::vector<RunResult>& results, const Figure& figure) {
 
 }  // namespace
 
-core::Result<Timing> timeInTurn(const Course& captured, const Course* planned,
+core::Result<Timing> timeInTurn(const Execution& captured, const Execution* planned,
                                 const core::Plan* plan, const core::TrainingGraph& graph,
                                 int repeat) {
     std::vector<RunResult> unplanned, under;

@@ -21,7 +21,7 @@ struct Timing {
 /// Captured and planned passes in turn, so that both meet the same machine; `plan` and `graph`, the
 /// one under its implementations, say what was predicted. Without `planned`: the captured order
 /// alone. Errors: those of Interpreter::run().
-core::Result<Timing> timeInTurn(const Course& captured, const Course* planned,
+core::Result<Timing> timeInTurn(const Execution& captured, const Execution* planned,
                                 const core::Plan* plan, const core::TrainingGraph& graph,
                                 int repeat);
 

@@ -14,17 +14,17 @@ struct Trained {
     std::vector<std::vector<std::byte>> final;  // elements of what the last step left, by tensor
 };
 
-core::Result<Trained> train(const Step& step, int steps, const Course& course, OpIndex loss) {
+core::Result<Trained> train(const Step& step, int steps, const Execution& execution, OpIndex loss) {
     Trained trained;
     for (int i = 0; i < steps; ++i) {
         RunOptions options;
-        options.arena = course.arena;
+        options.arena = execution.arena;
         options.watched = loss;
         options.from = i == 0 ? nullptr : &trained.left;
         StepState next;
         const bool last = i + 1 == steps;
         auto result =
-            course.interpreter->run(*course.schedule, options, [&](const FinalState& state) {
+            execution.interpreter->run(*execution.schedule, options, [&](const FinalState& state) {
                 for (const auto& [s, bytes] : state.storages)
                     if (step.graph.storages[s].isConstant())
                         next.contents[s].assign(bytes.begin(), bytes.end());
@@ -125,8 +125,8 @@ OpIndex lossOp(const Step& step) {
     return found;
 }
 
-core::Result<Training> trainSteps(const Step& step, int steps, const Course& unplanned,
-                                  const Course* planned) {
+core::Result<Training> trainSteps(const Step& step, int steps, const Execution& unplanned,
+                                  const Execution* planned) {
     const OpIndex loss = lossOp(step);
     auto reference = train(step, steps, unplanned, loss);
     if (!reference) return reference.error();

@@ -16,7 +16,7 @@ core::OpIndex lossOp(const Step& step);
 
 /// Trains `steps` steps unplanned and, with `planned`, as many under the plan, and compares every
 /// loss and every element of what the last step leaves. Errors: those of Interpreter::run().
-core::Result<Training> trainSteps(const Step& step, int steps, const Course& unplanned,
-                                  const Course* planned);
+core::Result<Training> trainSteps(const Step& step, int steps, const Execution& unplanned,
+                                  const Execution* planned);
 
 }  // namespace hw::executor

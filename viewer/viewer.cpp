@@ -30,9 +30,8 @@ namespace {
 constexpr int kSmallest = 200, kLargest = 20000, kWindowHeight = 1000;
 constexpr const char* kWindowView = "window";
 
-// Qt ends the process where it cannot reach a display, so that is found out before. A local X
-// display
-// (":0", ":0.0") has a socket; of others only the server itself could tell.
+// Qt ends the process where it cannot reach a display, so this asks first. A local X display (":0",
+// ":0.0") has a socket; of a remote one only its server could tell.
 bool hasDisplay() {
     if (qEnvironmentVariableIsSet("QT_QPA_PLATFORM") ||
         !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
@@ -148,7 +147,7 @@ core::Result<QSize> drawWindow(const ShotOptions& options) {
 
 std::vector<std::string> viewNames() {
     std::vector<std::string> names;
-    for (const PanelKind& kind : panelKinds()) names.push_back(kind.name);
+    for (const PanelKind* kind : panelKinds()) names.emplace_back(kind->name);
     names.emplace_back(kWindowView);
     return names;
 }
@@ -161,8 +160,8 @@ core::Result<ShotSummary> shot(const ShotOptions& options) {
     if (options.view == kWindowView) {
         drawn = drawWindow(options);
     } else {
-        for (const PanelKind& kind : panelKinds())
-            if (kind.name == options.view) drawn = drawPanel(kind, options);
+        for (const PanelKind* kind : panelKinds())
+            if (kind->name == options.view) drawn = drawPanel(*kind, options);
     }
     if (!drawn) return drawn.error();
     const bool pixels =

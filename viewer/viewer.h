@@ -19,8 +19,8 @@ struct ShotOptions {
     int width = 1680, height = 0;    // height 0: what the view needs
     double scale = 1;                // pixels of a PNG per unit of width and height
     bool light = false;
-    std::optional<std::int64_t> step;   // the last complete one otherwise
-    std::vector<std::string> planners;  // of whatif, compare and window; the usual ones otherwise
+    std::optional<std::int64_t> step;       // the last complete one otherwise
+    std::vector<std::string> planners;      // that views show; the usual ones otherwise
     bool bySteps = false, byBytes = false;  // the axes of trace
 };
 

@@ -218,4 +218,23 @@ Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& i
     return writeFileAtomically(path, text);
 }
 
+const ImportFormat& allocationCsvFormat() {
+    static const ImportFormat format{
+        .name = "allocation-csv",
+        .patterns = {"*.csv", "*.csv.gz"},
+        .recognizes =
+            [](const FileStart& file) {
+                const std::string line = file.firstLine();
+                return std::all_of(kColumns.begin(), kColumns.end(), [&](std::string_view column) {
+                    return line.find(column) != std::string::npos;
+                });
+            },
+        .read = [](const std::string& path, const std::string&,
+                   SessionWriter& session) -> Result<Joined> {
+            if (const Status done = importAllocationCsv(path, session); !done) return done.error();
+            return Joined{};
+        }};
+    return format;
+}
+
 }  // namespace hw::core

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/memory/layout.h"
 #include "core/session/session_writer.h"
 
@@ -35,5 +36,7 @@ Status writeOffsetCsv(const std::string& path, const std::vector<std::string>& i
 /// The fields of one CSV line (RFC 4180; a field does not span lines). Error: BadInput, without
 /// place.
 Result<std::vector<std::string>> splitCsvLine(const std::string& line);
+
+const ImportFormat& allocationCsvFormat();
 
 }  // namespace hw::core

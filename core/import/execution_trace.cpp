@@ -360,4 +360,33 @@ Result<JoinRate> importExecutionTrace(TextSource& source, SessionWriter& session
     return rate;
 }
 
+static Result<Joined> readJoined(const std::string& path, const std::string& join,
+                                 SessionWriter& session) {
+    std::optional<RecordedTimes> times;
+    if (!join.empty()) {
+        auto read = readRecordedTimes(join);
+        if (!read) return read.error();
+        times = std::move(*read);
+    }
+    auto source = TextSource::open(path);
+    if (!source) return inFile(path, source.error());
+    const auto rate = importExecutionTrace(*source, session, times ? &*times : nullptr);
+    if (!rate) return inFile(path, rate.error());
+    return times ? Joined(*rate) : Joined();
+}
+
+const ImportFormat& executionTraceFormat() {
+    static const ImportFormat format{.name = "execution-trace",
+                                     .patterns = {"*.json", "*.json.gz"},
+                                     .recognizes =
+                                         [](const FileStart& file) {
+                                             return file.first() == '{' &&
+                                                    file.holds("\"nodes\"") &&
+                                                    !file.holds("\"traceEvents\"");
+                                         },
+                                     .read = readJoined,
+                                     .joins = true};
+    return format;
+}
+
 }  // namespace hw::core

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/import/text_source.h"
 #include "core/session/session_writer.h"
 
@@ -24,11 +25,6 @@ struct RecordedTimes {
 /// Reads a Kineto trace for its times. Errors: BadInput as importKineto, or when it holds no ids.
 Result<RecordedTimes> readRecordedTimes(const std::string& path);
 
-/// How many of the ops with a record function id have a time, composite ones included.
-struct JoinRate {
-    std::int64_t matched = 0, ops = 0;
-};
-
 /// Writes one step into an empty session. Ops are the nodes with a schema that call no other op,
 /// and those that return a storage which no op below them made; a result on the storage of an
 /// argument is a view, or, where the schema says that the argument is written, the written tensor.
@@ -38,5 +34,7 @@ struct JoinRate {
 /// Errors: BadInput when it has no op, or sizes that contradict each other.
 Result<JoinRate> importExecutionTrace(TextSource& source, SessionWriter& session,
                                       const RecordedTimes* times = nullptr);
+
+const ImportFormat& executionTraceFormat();
 
 }  // namespace hw::core

@@ -2,23 +2,25 @@
 // Foreign formats become sessions.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
-#include "core/import/execution_trace.h"
+#include "core/import/format.h"
 #include "core/session/session_writer.h"
 
 namespace hw::core {
 
 struct ImportSummary {
-    std::string format;  // "simrd", "torch-snapshot", "kineto", "execution-trace", "nsight"
+    std::string format;  // its name: "simrd", "kineto", …
     SessionCounts counts;
-    std::optional<JoinRate> join;  // of an execution trace with a profiler's trace
+    Joined join;
 };
 
 /// "simrd, torch-snapshot, …": what importFile knows by name.
 std::string importFormats();
+/// "*.log", "*.json", …: names that files of these formats have; each once.
+std::vector<std::string> importPatterns();
 
 /// Reads `path` (plain or gzip; the format is found by its contents unless named) into `session`,
 /// which must be empty. `join` names the profiler's trace of the same run that gives an execution

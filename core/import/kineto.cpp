@@ -394,4 +394,21 @@ Status importKineto(TextSource& source, SessionWriter& session,
                      [&] { return KinetoImporter(source, session, opOf).run(); });
 }
 
+static Status importWhole(TextSource& source, SessionWriter& session) {
+    return importKineto(source, session);
+}
+
+const ImportFormat& kinetoFormat() {
+    static const ImportFormat format{
+        .name = "kineto",
+        .patterns = {"*.json", "*.json.gz"},
+        .recognizes =
+            [](const FileStart& file) {
+                return (file.first() == '{' || file.first() == '[') &&
+                       (file.holds("\"traceEvents\"") || file.holds("\"ph\""));
+            },
+        .read = readText<importWhole>};
+    return format;
+}
+
 }  // namespace hw::core

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/import/text_source.h"
 #include "core/session/session_writer.h"
 
@@ -31,5 +32,7 @@ Status importKineto(TextSource& source, SessionWriter& session,
 std::vector<std::pair<std::string, std::string>> modulesOf(const std::string& hierarchy);
 /// "…/conv.py(443): forward;…/train.py(5): <module>" → names, outermost first.
 std::vector<std::string> framesOf(const std::string& callStack);
+
+const ImportFormat& kinetoFormat();
 
 }  // namespace hw::core

@@ -165,4 +165,18 @@ Status importNsight(const std::string& path, SessionWriter& session) {
                      [&] { return NsightImporter(*file, session).run(); });
 }
 
+const ImportFormat& nsightFormat() {
+    static const ImportFormat format{
+        .name = "nsight",
+        .patterns = {"*.sqlite", "*.db"},
+        .recognizes = [](const FileStart& file) { return isNsightFile(file.path); },
+        .read = [](const std::string& path, const std::string&,
+                   SessionWriter& session) -> Result<Joined> {
+            if (const Status done = importNsight(path, session); !done)
+                return inFile(path, done.error());
+            return Joined{};
+        }};
+    return format;
+}
+
 }  // namespace hw::core

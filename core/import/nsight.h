@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/session/session_writer.h"
 
 namespace hw::core {
@@ -18,5 +19,7 @@ bool isNsightFile(const std::string& path);
 /// step: the format has no ops. Errors: BadInput when the table or a column is missing, or the file
 /// is damaged.
 Status importNsight(const std::string& path, SessionWriter& session);
+
+const ImportFormat& nsightFormat();
 
 }  // namespace hw::core

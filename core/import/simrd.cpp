@@ -298,4 +298,17 @@ Status importSimrd(TextSource& source, SessionWriter& session) {
     return SimrdImporter(source, session).run();
 }
 
+const ImportFormat& simrdFormat() {
+    static const ImportFormat format{.name = "simrd",
+                                     .patterns = {"*.log", "*.log.gz"},
+                                     .recognizes =
+                                         [](const FileStart& file) {
+                                             return file.first() == '{' &&
+                                                    file.firstLine().find("\"INSTRUCTION\"") !=
+                                                        std::string::npos;
+                                         },
+                                     .read = readText<importSimrd>};
+    return format;
+}
+
 }  // namespace hw::core

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/import/text_source.h"
 #include "core/session/session_writer.h"
 
@@ -13,5 +14,7 @@ namespace hw::core {
 /// op with a fresh output). A storage is released when the last name of a tensor on it goes.
 /// Errors: BadInput with the line number.
 Status importSimrd(TextSource& source, SessionWriter& session);
+
+const ImportFormat& simrdFormat();
 
 }  // namespace hw::core

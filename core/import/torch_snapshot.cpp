@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 #include <stdexcept>
 
@@ -368,6 +369,15 @@ private:
     bool timed_ = true, stateOnly_ = false, contradicts_ = false;
 };
 
+// By the first bytes; pickles of the first protocols have no mark, so those by their name.
+bool looksPickled(const FileStart& file) {
+    const std::string& head = file.head;
+    if (head.size() > 2 && head[0] == '\x80' && head[1] >= 0 && head[1] <= 5) return true;
+    std::filesystem::path name(file.path);
+    if (name.extension() == ".gz") name.replace_extension();
+    return name.extension() == ".pickle" || name.extension() == ".pkl";
+}
+
 }  // namespace
 
 Status importTorchSnapshot(TextSource& source, SessionWriter& session) {
@@ -375,6 +385,15 @@ Status importTorchSnapshot(TextSource& source, SessionWriter& session) {
     if (!document) return document.error();
     return importing("torch memory snapshot", kHint,
                      [&] { return SnapshotImporter(*document, session).run(); });
+}
+
+const ImportFormat& torchSnapshotFormat() {
+    static const ImportFormat format{
+        .name = "torch-snapshot",
+        .patterns = {"*.pickle", "*.pickle.gz", "*.pkl", "*.pkl.gz"},
+        .recognizes = [](const FileStart& file) { return looksPickled(file); },
+        .read = readText<importTorchSnapshot>};
+    return format;
 }
 
 }  // namespace hw::core

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/import/format.h"
 #include "core/import/text_source.h"
 #include "core/session/session_writer.h"
 
@@ -16,5 +17,7 @@ namespace hw::core {
 /// the format cannot tell is stated as gaps. There is no step: nothing to plan.
 /// Errors: BadInput when it is no snapshot, damaged, or contradicts itself.
 Status importTorchSnapshot(TextSource& source, SessionWriter& session);
+
+const ImportFormat& torchSnapshotFormat();
 
 }  // namespace hw::core

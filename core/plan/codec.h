@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The lossless encodings that a plan may name (DESIGN: `e` and `d` actions).
+// The lossless encodings that a plan may name (docs/plan-format.md: `e` and `d`).
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plan file of DESIGN.md section 11: format "highwater-plan", version 1.
+// The plan file, as docs/plan-format.md describes it: format "highwater-plan", version 1.
 #include "core/plan/plan.h"
 
 #include <cstdio>

@@ -10,6 +10,8 @@
 #include <QTest>
 
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
 
 // Of a static library: named once, outside any namespace, as runWindow() does.
 static void initResources() {
@@ -43,7 +45,7 @@ protected:
 
 TEST_F(Help, UndoBringsBackZoomBudgetAndSelection) {
     openSession();
-    TimelinePlot& plot = window_.timeline().plot();
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     Workspace& workspace = window_.workspace();
     const core::Bytes budget = workspace.budget();
     // In many turns, so that the timer is heard on a busy machine too.
@@ -85,8 +87,10 @@ TEST_F(Help, F1ExplainsTheViewThatHasTheKeys) {
         EXPECT_TRUE(QTest::qWaitFor([&] { return !box; }, kPatience));
         return text;
     };
-    EXPECT_TRUE(helpOn(window_.whatIf().slider()).contains(QStringLiteral("What a budget costs")));
-    EXPECT_TRUE(helpOn(window_.timeline().plot()).contains(QStringLiteral("Live memory")));
+    EXPECT_TRUE(helpOn(window_.panel<WhatIfPanel>().slider())
+                    .contains(QStringLiteral("What a budget costs")));
+    EXPECT_TRUE(
+        helpOn(window_.panel<TimelinePanel>().plot()).contains(QStringLiteral("Live memory")));
     for (const QDockWidget* dock : window_.findChildren<QDockWidget*>())
         EXPECT_FALSE(dock->widget()->whatsThis().isEmpty()) << dock->objectName().toStdString();
 }

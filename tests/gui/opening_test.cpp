@@ -10,6 +10,7 @@
 #include <QTest>
 
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/timeline_panel.h"
 
 namespace hw::viewer {
 namespace {
@@ -94,7 +95,7 @@ TEST_F(Opening, WhatCannotBeReadLeavesTheOpenSessionAlone) {
     EXPECT_FALSE(hint.isEmpty());
 
     EXPECT_EQ(window_.workspace().document(), before);
-    EXPECT_TRUE(window_.timeline().isVisible());
+    EXPECT_TRUE(window_.panel<TimelinePanel>().isVisible());
 }
 
 TEST_F(Opening, AReadOnlyFolderIsRead) {

@@ -11,6 +11,7 @@
 
 #include "tests/gui/training.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/steps_panel.h"
 
 namespace hw::viewer {
 namespace {
@@ -50,8 +51,8 @@ protected:
         ASSERT_NO_FATAL_FAILURE(attach());
         ASSERT_TRUE(QTest::qWaitFor([&] { return window_.recorder().steps() >= steps; }, kPatience))
             << problem().toStdString();
-        ASSERT_TRUE(
-            QTest::qWaitFor([&] { return window_.steps().plot().stepsDrawn() >= 1; }, kPatience));
+        ASSERT_TRUE(QTest::qWaitFor(
+            [&] { return window_.panel<StepsPanel>().plot().stepsDrawn() >= 1; }, kPatience));
     }
     AttachDialog& dialog() { return window_.attachDialog(); }
     QString problem() {
@@ -111,7 +112,7 @@ TEST_F(Recording, TheTrainingIsKilledAndItsStepsStay) {
     ASSERT_TRUE(
         QTest::qWaitFor([&] { return window_.workspace().document()->steps == steps; }, kPatience));
     EXPECT_EQ(message(), nullptr) << message()->text().toStdString();
-    EXPECT_EQ(window_.steps().plot().stepsDrawn(), steps);
+    EXPECT_EQ(window_.panel<StepsPanel>().plot().stepsDrawn(), steps);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "planners/plan_with.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/trace_panel.h"
 #include "viewer/plots/theme.h"
 #include "viewer/viewer.h"
@@ -137,17 +138,19 @@ TEST(TraceInTheWindow, FollowsThePlanThatWasChosen) {
     window.workspace().selectPlanners({QStringLiteral("chen-greedy"), QStringLiteral("dtr:lru")});
     window.workspace().setBudgetRatio(0.8);
     ASSERT_TRUE(QTest::qWaitFor([&] { return !window.workspace().busy(); }, 120'000));
-    EXPECT_FALSE(window.timeline().plot().visibleRegion().isEmpty());
-    EXPECT_TRUE(window.trace().plot().visibleRegion().isEmpty()) << "behind the timeline";
+    EXPECT_FALSE(window.panel<TimelinePanel>().plot().visibleRegion().isEmpty());
+    EXPECT_TRUE(window.panel<TracePanel>().plot().visibleRegion().isEmpty())
+        << "behind the timeline";
     auto* dock = window.findChild<QDockWidget*>(QStringLiteral("trace"));
     ASSERT_NE(dock, nullptr);
     dock->raise();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !window.trace().plot().visibleRegion().isEmpty(); }));
-    EXPECT_GT(window.trace().plot().trace().steps(), 0);
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return !window.panel<TracePanel>().plot().visibleRegion().isEmpty(); }));
+    EXPECT_GT(window.panel<TracePanel>().plot().trace().steps(), 0);
     for (const Workspace::Row& row : window.workspace().rows()) {
         ASSERT_TRUE(row.plan && row.plan->ok()) << row.planner.toStdString();
         window.workspace().choose(row.plan);
-        EXPECT_TRUE(window.trace().plot().title().startsWith(row.planner));
+        EXPECT_TRUE(window.panel<TracePanel>().plot().title().startsWith(row.planner));
     }
 }
 

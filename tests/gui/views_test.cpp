@@ -10,7 +10,12 @@
 #include <algorithm>
 
 #include "tests/models/test_graphs.h"
+#include "viewer/panels/layers_panel.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/map_panel.h"
+#include "viewer/panels/peak_panel.h"
+#include "viewer/panels/plan_panel.h"
+#include "viewer/panels/timeline_panel.h"
 
 namespace hw::viewer {
 namespace {
@@ -41,10 +46,10 @@ protected:
 };
 
 TEST_F(Views, AClickInTheTreemapSelectsTheTensorEverywhere) {
-    raise("peak", window_.peak().recorded());
-    TreemapView& map = window_.peak().recorded();
+    raise("peak", window_.panel<PeakPanel>().recorded());
+    TreemapView& map = window_.panel<PeakPanel>().recorded();
     EXPECT_EQ(map.set().total, workspace_.document()->peak());
-    EXPECT_EQ(window_.peak().planned().set().total, workspace_.activePlan()->peak);
+    EXPECT_EQ(window_.panel<PeakPanel>().planned().set().total, workspace_.activePlan()->peak);
     const auto largest = std::max_element(
         map.cells().begin(), map.cells().end(), [](const TreemapCell& a, const TreemapCell& b) {
             const auto size = [](const TreemapCell& c) {
@@ -57,48 +62,49 @@ TEST_F(Views, AClickInTheTreemapSelectsTheTensorEverywhere) {
     QTest::mouseClick(&map, Qt::LeftButton, {}, largest->box.center().toPoint());
     EXPECT_EQ(workspace_.selection().storage, item.storage);
     EXPECT_EQ(workspace_.selection().layer, item.layer);
-    const TableView& table = window_.peak().table();
+    const TableView& table = window_.panel<PeakPanel>().table();
     EXPECT_EQ(table.sourceOf(table.currentIndex()).row(),
-              window_.peak().model().rowOf(item.storage));
-    EXPECT_EQ(window_.layers().model().layer(
-                  window_.layers().table().sourceOf(window_.layers().table().currentIndex())),
-              item.layer);
+              window_.panel<PeakPanel>().model().rowOf(item.storage));
+    EXPECT_EQ(
+        window_.panel<LayersPanel>().model().layer(window_.panel<LayersPanel>().table().sourceOf(
+            window_.panel<LayersPanel>().table().currentIndex())),
+        item.layer);
 }
 
 TEST_F(Views, ALayerOfTheTreeShowsWhatItHoldsOnTheTimeline) {
-    TableView& table = window_.layers().table();
-    LayerModel& model = window_.layers().model();
+    TableView& table = window_.panel<LayersPanel>().table();
+    LayerModel& model = window_.panel<LayersPanel>().model();
     const QModelIndex root = model.index(0, 0);
     table.setCurrentIndex(table.shown().mapFromSource(root));
     EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Layer);
     EXPECT_EQ(workspace_.selection().layer, model.layer(root));
-    const std::vector<core::Bytes>& held = window_.timeline().plot().held();
+    const std::vector<core::Bytes>& held = window_.panel<TimelinePanel>().plot().held();
     const StepCurve& curve = workspace_.document()->curve;
     ASSERT_EQ(held.size(), curve.moments.size());
     EXPECT_EQ(held[curve.peakMoment].count(),
               root.siblingAtColumn(LayerModel::AtPeak).data(Qt::UserRole).toLongLong());
     workspace_.selectOp(0);
-    EXPECT_TRUE(window_.timeline().plot().held().empty());
+    EXPECT_TRUE(window_.panel<TimelinePanel>().plot().held().empty());
 }
 
 TEST_F(Views, ShiftAndDragChooseATimeWhosePeakIsShown) {
-    raise("timeline", window_.timeline().plot());
-    TimelinePlot& plot = window_.timeline().plot();
+    raise("timeline", window_.panel<TimelinePanel>().plot());
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     QTest::mousePress(&plot, Qt::LeftButton, Qt::ShiftModifier, {120, 100});
     QTest::mouseRelease(&plot, Qt::LeftButton, Qt::ShiftModifier, {220, 100});
     ASSERT_TRUE(workspace_.range());
     EXPECT_LT(workspace_.range()->begin, workspace_.range()->end);
-    raise("peak", window_.peak().recorded());
-    EXPECT_LT(window_.peak().recorded().set().total, workspace_.document()->peak());
-    EXPECT_LE(window_.peak().recorded().set().begin, workspace_.range()->end);
-    raise("timeline", window_.timeline().plot());
+    raise("peak", window_.panel<PeakPanel>().recorded());
+    EXPECT_LT(window_.panel<PeakPanel>().recorded().set().total, workspace_.document()->peak());
+    EXPECT_LE(window_.panel<PeakPanel>().recorded().set().begin, workspace_.range()->end);
+    raise("timeline", window_.panel<TimelinePanel>().plot());
     QTest::mouseClick(&plot, Qt::LeftButton, Qt::ShiftModifier, {300, 100});
     EXPECT_FALSE(workspace_.range());
 }
 
 TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
-    raise("map", window_.map().plot());
-    MapPlot& plot = window_.map().plot();
+    raise("map", window_.panel<MapPanel>().plot());
+    MapPlot& plot = window_.panel<MapPanel>().plot();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() != nullptr; }, 120'000));
     EXPECT_EQ(plot.map()->livePeak, workspace_.activePlan()->peak);
     EXPECT_TRUE(plot.title().startsWith(workspace_.activePlan()->planner));
@@ -110,7 +116,7 @@ TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
     EXPECT_EQ(plot.blockAt(plot.pixelOf(*block)), &*block);
     QTest::mouseClick(&plot, Qt::LeftButton, {}, plot.pixelOf(*block).toPoint());
     EXPECT_EQ(workspace_.selection().storage, block->storage);
-    window_.map().recordedButton().click();
+    window_.panel<MapPanel>().recordedButton().click();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() && plot.map()->recorded; }, 120'000));
     EXPECT_GT(plot.map()->wasted(), 0.0);
 }
@@ -142,8 +148,8 @@ TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
 }
 
 TEST_F(Views, TablesFilterCopyAndExport) {
-    raise("plan", *window_.plan().table().viewport());
-    TableView& table = window_.plan().table();
+    raise("plan", *window_.panel<PlanPanel>().table().viewport());
+    TableView& table = window_.panel<PlanPanel>().table();
     const int all = table.shown().rowCount();
     ASSERT_GT(all, 2);
     table.filterBox()->setText(QStringLiteral("encoder.layers.1"));

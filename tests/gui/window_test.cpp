@@ -13,7 +13,10 @@
 
 #include "tests/models/test_graphs.h"
 #include "viewer/export/picture.h"
+#include "viewer/panels/compare_panel.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -49,7 +52,7 @@ protected:
 
 TEST_F(Window, EmptyStateSaysWhatToDoAndWhatWentWrong) {
     EXPECT_TRUE(window_.emptyState().isVisible());
-    EXPECT_FALSE(window_.timeline().isVisible());
+    EXPECT_FALSE(window_.panel<TimelinePanel>().isVisible());
     window_.open(QStringLiteral("/nonexistent/run.hws"));
     const auto* problem = window_.emptyState().findChild<QLabel*>(QStringLiteral("problem"));
     ASSERT_NE(problem, nullptr);
@@ -64,17 +67,17 @@ TEST_F(Window, OpensALogAndShowsItsPeak) {
     HW_NEED_LOG("resnet32");
     open("resnet32");
     EXPECT_FALSE(window_.emptyState().isVisible());
-    EXPECT_TRUE(window_.timeline().isVisible());
-    EXPECT_NEAR(window_.timeline().plot().highestDrawn(), 10.06, 0.01) << "gigabytes";
-    EXPECT_TRUE(window_.compare().figure(0).startsWith(QStringLiteral("10.06 → ")));
-    EXPECT_TRUE(window_.compare().figure(1).startsWith(QStringLiteral("291.9 → ")));
-    EXPECT_EQ(window_.compare().figure(3), QStringLiteral("no bound yet"));
+    EXPECT_TRUE(window_.panel<TimelinePanel>().isVisible());
+    EXPECT_NEAR(window_.panel<TimelinePanel>().plot().highestDrawn(), 10.06, 0.01) << "gigabytes";
+    EXPECT_TRUE(window_.panel<ComparePanel>().figure(0).startsWith(QStringLiteral("10.06 → ")));
+    EXPECT_TRUE(window_.panel<ComparePanel>().figure(1).startsWith(QStringLiteral("291.9 → ")));
+    EXPECT_EQ(window_.panel<ComparePanel>().figure(3), QStringLiteral("no bound yet"));
 }
 
 TEST_F(Window, ZoomedOutOrNarrowThePeakStays) {
     HW_NEED_LOG("treelstm");
     open("treelstm");
-    TimelinePlot& plot = window_.timeline().plot();
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     const Document& document = *window_.workspace().document();
     const double peak = document.size.value(document.peak());
     EXPECT_DOUBLE_EQ(plot.highestDrawn(), peak);
@@ -95,7 +98,7 @@ TEST_F(Window, MovingTheBudgetBringsAnotherPlan) {
     open("unet");
     ASSERT_TRUE(idle());
     const PlanPointer before = window_.workspace().activePlan();
-    BudgetSlider& slider = window_.whatIf().slider();
+    BudgetSlider& slider = window_.panel<WhatIfPanel>().slider();
     QTest::keyClick(&window_, Qt::Key_B);
     EXPECT_TRUE(slider.hasFocus());
     for (int i = 0; i < 15; ++i) QTest::keyClick(&slider, Qt::Key_Right);
@@ -108,7 +111,7 @@ TEST_F(Window, MovingTheBudgetBringsAnotherPlan) {
     EXPECT_EQ(after->budget, window_.workspace().budget());
     EXPECT_LE(after->peak, window_.workspace().budget());
     EXPECT_LT(after->overhead, before->overhead);
-    EXPECT_TRUE(window_.compare().figure(0).contains(
+    EXPECT_TRUE(window_.panel<ComparePanel>().figure(0).contains(
         window_.workspace().document()->size.number(after->peak)));
 }
 
@@ -116,7 +119,7 @@ TEST_F(Window, AClickOnACurveChoosesThatPlan) {
     HW_NEED_LOG("unet");
     open("unet");
     ASSERT_TRUE(idle());
-    FrontierPlot& plot = window_.whatIf().plot();
+    FrontierPlot& plot = window_.panel<WhatIfPanel>().plot();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.graphCount() > 1; }, kPatience));
     const std::vector<PlanPointer> points =
         window_.workspace().frontier(QStringLiteral("dtr:eqclass"));
@@ -139,11 +142,11 @@ TEST_F(Window, TickedPlannersHaveCurvesAndTheBoundIsDrawn) {
     window_.workspace().selectPlanners(kQuick + QStringList{QStringLiteral("highwater")});
     open("resnet32");
     ASSERT_TRUE(idle());
-    FrontierPlot& plot = window_.whatIf().plot();
+    FrontierPlot& plot = window_.panel<WhatIfPanel>().plot();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.drawn().size() == 4; }, kPatience));
     EXPECT_EQ(plot.drawn().back(), QStringLiteral("highwater")) << "ours on top";
     EXPECT_TRUE(plot.boundDrawn());
-    for (QCheckBox* box : window_.whatIf().planners().boxes()) {
+    for (QCheckBox* box : window_.panel<WhatIfPanel>().planners().boxes()) {
         const bool usual = window_.workspace().selectedPlanners().contains(box->objectName());
         EXPECT_EQ(box->isChecked(), usual) << box->objectName().toStdString();
         if (box->objectName() == QLatin1String("dtr:lru") ||
@@ -159,7 +162,7 @@ TEST_F(Window, TickedPlannersHaveCurvesAndTheBoundIsDrawn) {
 TEST_F(Window, CursorAndArrowsListWhatIsLive) {
     HW_NEED_LOG("resnet32");
     open("resnet32");
-    TimelinePlot& plot = window_.timeline().plot();
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     EXPECT_FALSE(plot.readout().content());
     QTest::keyClick(&window_, Qt::Key_Right);
     ASSERT_TRUE(plot.readout().content());
@@ -191,7 +194,7 @@ TEST_F(Window, TheScreenShowsWhatPicturesShow) {
     HW_NEED_LOG("resnet32");
     open("resnet32");
     ASSERT_TRUE(idle());
-    TimelinePlot& plot = window_.timeline().plot();
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     const auto screen = [&] {
         QTest::qWait(20);  // a queued replot
         return plot.grab().toImage();

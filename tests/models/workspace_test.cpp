@@ -99,7 +99,7 @@ TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
     EXPECT_FALSE(workspace.answer(peak).plan);
 
     QSignalSpy answers(&workspace, &Workspace::answersChanged);
-    for (const double share : {0.95, 0.9, 0.85, 0.8}) workspace.glance(share);
+    for (const double share : {0.95, 0.9, 0.85, 0.8}) workspace.previewBudget(share);
     const auto wanted = core::Bytes(static_cast<std::int64_t>(0.8 * double(peak.count())));
     ASSERT_TRUE(QTest::qWaitFor([&] { return workspace.answer(wanted).kind == Answer::Kind::Fits; },
                                 kPatience));
@@ -125,7 +125,7 @@ TEST(Workspace, PlansThatAskForNoBudgetAnswerFarDown) {
         const core::Bytes peak = workspace.document()->peak();
         const auto place = core::Bytes(peak.count() / 8);
         ASSERT_GT(place, workspace.document()->floor);
-        workspace.glance(0.95);
+        workspace.previewBudget(0.95);
         ASSERT_TRUE(QTest::qWaitFor(
             [&] { return workspace.answer(place).kind == Answer::Kind::Fits; }, kPatience));
         const PlanPointer plan = workspace.answer(place).plan;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bench/networks.h"
-#include "bench/tape.h"
 #include "core/import/import.h"
 #include "core/session/session.h"
 #include "planners/chen/segments.h"
 #include "planners/plan_with.h"
+#include "tests/graphs/networks.h"
+#include "tests/graphs/tape.h"
 #include "tests/unit/graph_builder.h"
 #include "tests/unit/test_data.h"
 

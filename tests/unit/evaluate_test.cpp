@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The judge, rule by rule (DESIGN.md section 5 numbers them).
+// The judge, rule by rule (docs/judge.md numbers them).
 #include "core/memory/evaluate.h"
 
 #include "core/plan/codec.h"

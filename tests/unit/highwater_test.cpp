@@ -14,10 +14,10 @@
 
 #include <random>
 
-#include "bench/networks.h"
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
+#include "tests/graphs/networks.h"
 #include "tests/unit/exhaustive_search.h"
 
 namespace hw::planners {

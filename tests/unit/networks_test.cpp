@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "bench/networks.h"
+#include "tests/graphs/networks.h"
 
 #include <algorithm>
 #include <map>
 
-#include "bench/sharing.h"
 #include "core/memory/evaluate.h"
+#include "tests/graphs/sharing.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::bench {

@@ -8,9 +8,9 @@
 #include <QVBoxLayout>
 
 #include "viewer/export/picture.h"
-#include "viewer/panels/timeline_panel.h"
 #include "viewer/plots/frontier_plot.h"
 #include "viewer/plots/theme.h"
+#include "viewer/plots/timeline_legend.h"
 
 namespace hw::viewer {
 namespace {

@@ -18,7 +18,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kColumns = 2000;  // of a curve that is read anew for what is looked at
+constexpr int kColumns = 2000;  // of a curve that is read again for the part on the screen
 
 // Of the report that the executor leaves with a run.
 std::map<core::OpIndex, MeasuredOp> measuredOps(const std::string& details, std::size_t ops) {
@@ -118,14 +118,14 @@ core::Status loadStoredPlans(const core::Session& session, Document& document) {
         else if (entry->baseline() && unplanned)
             attachRun(*entry, *unplanned, document.graph.ops.size());
         // The same plan stored twice is one row; the one that was run says more.
-        const auto twin =
+        const auto same =
             std::find_if(document.plans.begin(), document.plans.end(),
                          [&](const PlanPointer& other) { return samePlan(*other, *entry); });
         auto made = std::make_shared<const PlanEntry>(std::move(*entry));
-        if (twin == document.plans.end())
+        if (same == document.plans.end())
             document.plans.push_back(std::move(made));
         else if (made->measuredPeak)
-            *twin = std::move(made);
+            *same = std::move(made);
     }
     return {};
 }

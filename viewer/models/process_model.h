@@ -26,7 +26,7 @@ public:
     explicit ProcessModel(QObject* parent = nullptr);
     ~ProcessModel() override;
 
-    /// Lists anew, in the background; nothing happens while the last listing still runs.
+    /// Lists again, in the background; nothing happens while the last listing still runs.
     void refresh();
     void setProcesses(const std::vector<TrainingProcess>& listed);  // by ascending pid
     const TrainingProcess& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }

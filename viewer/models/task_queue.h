@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// One worker thread for everything that takes long, so that the window never waits.
+// A worker thread for what takes long, so that the window never waits. Each owner has queues of its
+// own, so that short tasks do not wait behind long ones.
 #pragma once
 
 #include <QObject>
@@ -18,7 +19,7 @@ namespace hw::viewer {
 class TaskQueue : public QObject {
     Q_OBJECT
 public:
-    /// Asked by a task: true when nobody waits for its result any more.
+    /// Asked by a task: true when its result is no longer wanted.
     using Cancelled = std::function<bool()>;
     /// What to do with the result; runs on the queue's own (the window's) thread.
     using Delivery = std::function<void()>;

@@ -12,7 +12,7 @@
 namespace hw::viewer {
 
 struct ViewState {
-    Outlook outlook;
+    WorkspaceState shared;
     double begin = 0, end = 0;  // visible time in milliseconds; both 0: the whole step
     friend bool operator==(const ViewState&, const ViewState&) = default;
 };

@@ -52,10 +52,10 @@ core::Result<Workspace::Loaded> Workspace::load(const std::string& path,
         if (!plan) return plan.error();
         // A file that the session holds too is shown as the session knows it, with its runs.
         const auto& stored = (*document)->plans;
-        const auto twin = std::find_if(stored.begin(), stored.end(), [&](const PlanPointer& other) {
+        const auto same = std::find_if(stored.begin(), stored.end(), [&](const PlanPointer& other) {
             return samePlan(*other, **plan);
         });
-        loaded.files.push_back(twin == stored.end() ? *plan : *twin);
+        loaded.files.push_back(same == stored.end() ? *plan : *same);
     }
     return loaded;
 }
@@ -146,15 +146,15 @@ core::Status Workspace::openNow(const std::string& path, const std::vector<std::
 void Workspace::adopt(Loaded loaded) {
     cancelPlans();
     attempts_.cancelAll();
-    ladder_.cancelAll();
+    coarse_.cancelAll();
     document_ = std::move(loaded.document);
     files_ = std::move(loaded.files);
     plans_.clear();
-    tries_.clear();
-    glanced_.reset();
-    trying_.reset();
-    climbed_ = false;
-    hopeless_ = {};
+    quickPlans_.clear();
+    previewed_.reset();
+    quickBudget_.reset();
+    coarseRequested_ = false;
+    infeasibleUpTo_ = {};
     chosen_ = files_.empty() ? nullptr : files_.front();
     selection_ = {};
     range_.reset();
@@ -225,17 +225,17 @@ void Workspace::selectRange(std::optional<TimeRange> range) {
     emit rangeChanged();
 }
 
-void Workspace::setOutlook(const Outlook& outlook) {
+void Workspace::setState(const WorkspaceState& state) {
     if (!document_) return;
-    chosen_ = outlook.chosen;
-    if (outlook.budget != budget_) {
-        setBudget(outlook.budget);
+    chosen_ = state.chosen;
+    if (state.budget != budget_) {
+        setBudget(state.budget);
     } else {
         updateActive();
         emit plansChanged();
     }
-    select(outlook.selection);
-    selectRange(outlook.range);
+    select(state.selection);
+    selectRange(state.range);
 }
 
 void Workspace::stepOp(int by) {
@@ -250,9 +250,9 @@ void Workspace::stepOp(int by) {
 void Workspace::cancel() {
     queue_.cancelAll();
     attempts_.cancelAll();
-    ladder_.cancelAll();
-    climbed_ = false;
-    trying_.reset();
+    coarse_.cancelAll();
+    coarseRequested_ = false;
+    quickBudget_.reset();
     followLoading_ = false;
     cancelPlans();
     emit plansChanged();

@@ -31,12 +31,12 @@ struct TimeRange {
 };
 
 /// What is looked at, as far as all views share it.
-struct Outlook {
+struct WorkspaceState {
     core::Bytes budget;
     PlanPointer chosen;
     Selection selection;
     std::optional<TimeRange> range;
-    friend bool operator==(const Outlook&, const Outlook&) = default;
+    friend bool operator==(const WorkspaceState&, const WorkspaceState&) = default;
 };
 
 /// What can be said at once of a budget, from the plans that are known.
@@ -71,7 +71,7 @@ public:
     bool following() const { return following_; }
     /// Another step of the open session, with a frontier where there was one.
     void openStep(std::int64_t step);
-    /// The open session anew, because a run of the active plan was added to it.
+    /// Loads the open session again, because a run of the active plan was added to it.
     void reload();
 
     const DocumentPointer& document() const { return document_; }
@@ -92,7 +92,7 @@ public:
     /// that is known already and fits there, and has others made in the background: a few that ask
     /// for no budget at once, then one for this place. What was asked of an earlier place is
     /// cancelled.
-    void glance(double ratio);
+    void previewBudget(double ratio);
     /// Without delay. Requires a document.
     Answer answer(core::Bytes budget) const;
     /// Sets the budget and asks for nothing; for pictures.
@@ -139,9 +139,9 @@ public:
     const std::optional<TimeRange>& range() const { return range_; }
     void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
-    Outlook outlook() const { return {budget_, chosen_, selection_, range_}; }
+    WorkspaceState state() const { return {budget_, chosen_, selection_, range_}; }
     /// Back to one of this document's.
-    void setOutlook(const Outlook& outlook);
+    void setState(const WorkspaceState& state);
     void cancel();
     bool busy() const { return queue_.pending() + searches_.pending() + quick_.pending() > 0; }
 
@@ -173,9 +173,9 @@ private:
     void askAtBudget(const QStringList& planners);
     void cancelPlans();
     void store(const Key& key, PlanPointer plan);
-    void tryQuickly(core::Bytes budget);
-    void climbLadder();
-    void keepTry(const PlanPointer& plan);
+    void requestQuickPlans(core::Bytes budget);
+    void requestCoarsePlans();
+    void keepQuickPlan(const PlanPointer& plan);
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
@@ -185,13 +185,13 @@ private:
 
     DocumentPointer document_;
     std::vector<PlanPointer> files_;
-    std::map<Key, PlanPointer> plans_;  // null: asked for and not there yet
-    std::vector<PlanPointer> tries_;    // quick ones, none better than another in both ways
+    std::map<Key, PlanPointer> plans_;     // null: asked for and not there yet
+    std::vector<PlanPointer> quickPlans_;  // none better than another in both ways
     core::Bytes budget_;
-    std::optional<core::Bytes> glanced_;  // where the budget is on its way
-    std::optional<core::Bytes> trying_;
-    bool climbed_ = false;  // the ladder was asked for
-    core::Bytes hopeless_;  // at most this: quick attempts come upon nothing
+    std::optional<core::Bytes> previewed_;  // while the budget is being moved
+    std::optional<core::Bytes> quickBudget_;
+    bool coarseRequested_ = false;  // they were asked for
+    core::Bytes infeasibleUpTo_;    // within this, quick attempts find nothing
     QStringList selected_;
     bool frontierWanted_ = false;
     bool following_ = false, followLoading_ = false, followAgain_ = false;
@@ -203,7 +203,7 @@ private:
     // Last: they stop before what their tasks deliver into goes away. Nothing quick ever waits for
     // a search, and no search is in the way of opening.
     TaskQueue queue_, searches_{TaskQueue::Priority::Background},
-        quick_{TaskQueue::Priority::Background}, ladder_{TaskQueue::Priority::Background},
+        quick_{TaskQueue::Priority::Background}, coarse_{TaskQueue::Priority::Background},
         attempts_;
 };
 

@@ -27,12 +27,12 @@ bool provesInfeasible(const PlanEntry& plan) {
 
 }  // namespace
 
-void Workspace::glance(double ratio) {
+void Workspace::previewBudget(double ratio) {
     if (!document_) return;
-    glanced_ = budgetAt(ratio);
-    climbLadder();
-    tryQuickly(*glanced_);
-    showFitting(*glanced_);
+    previewed_ = budgetAt(ratio);
+    requestCoarsePlans();
+    requestQuickPlans(*previewed_);
+    showFitting(*previewed_);
 }
 
 void Workspace::showFitting(core::Bytes budget) {
@@ -55,16 +55,16 @@ Answer Workspace::answer(core::Bytes budget) const {
         if (plan && provesInfeasible(*plan) && plan->budget >= budget)
             return {Answer::Kind::Infeasible, plan};
     }
-    for (const PlanPointer& plan : tries_) consider(plan);
+    for (const PlanPointer& plan : quickPlans_) consider(plan);
     return answer;
 }
 
 // Of the last place that was asked for. DTR answers in tens of milliseconds where it has a plan;
-// our first one finds plans below that, but takes seconds where it finds nothing.
-void Workspace::tryQuickly(core::Bytes budget) {
-    if (budget < document_->floor || !document_->plannable || following_ || trying_ == budget)
+// our first one finds plans below that, but takes seconds where it finds none.
+void Workspace::requestQuickPlans(core::Bytes budget) {
+    if (budget < document_->floor || !document_->plannable || following_ || quickBudget_ == budget)
         return;
-    trying_ = budget;
+    quickBudget_ = budget;
     attempts_.cancelAll();
     const auto submit = [&](auto make) {
         attempts_.submit([this, make, document = document_](
@@ -73,7 +73,7 @@ void Workspace::tryQuickly(core::Bytes budget) {
             progress.cancelled = cancelled;
             const core::Result<PlanPointer> plan = make(*document, progress);
             return [this, plan] {
-                if (plan) keepTry(*plan);
+                if (plan) keepQuickPlan(*plan);
             };
         });
     };
@@ -81,7 +81,7 @@ void Workspace::tryQuickly(core::Bytes budget) {
         constexpr double kAtMost = 1;  // seconds
         return computePlan(document, planners::defaultPlanner().name, budget, kAtMost, progress);
     });
-    if (budget > hopeless_)
+    if (budget > infeasibleUpTo_)
         submit([budget](const Document& document, const planners::Progress& progress) {
             return quickPlan(document, budget, progress);
         });
@@ -90,53 +90,53 @@ void Workspace::tryQuickly(core::Bytes budget) {
 // First those that ask for no budget and are there in milliseconds: one of them fits nearly
 // anywhere. Then first plans at shares of the way from the floor to the peak, coarse ones before
 // those in between; where there is none, there is none below either.
-void Workspace::climbLadder() {
-    if (!document_->plannable || following_ || std::exchange(climbed_, true)) return;
+void Workspace::requestCoarsePlans() {
+    if (!document_->plannable || following_ || std::exchange(coarseRequested_, true)) return;
     for (const planners::PlannerInfo& info : planners::plannerList()) {
         if (!info.budgetFree || info.baseline) continue;
-        ladder_.submit([this, planner = info.name, document = document_](
+        coarse_.submit([this, planner = info.name, document = document_](
                            const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
             planners::Progress progress;
             progress.cancelled = cancelled;
             const core::Result<PlanPointer> plan = ownPlan(*document, planner, progress);
             return [this, plan] {
-                if (plan) keepTry(*plan);
+                if (plan) keepQuickPlan(*plan);
             };
         });
     }
     const double floor = ratio(document_->floor, document_->peak());
-    const auto hopeless = std::make_shared<double>(0);  // of the ladder's thread
+    const auto infeasibleUpTo = std::make_shared<double>(0);  // of the thread of coarse_
     for (const double share : {0.6, 0.3, 0.8, 0.45, 0.9, 0.7, 0.15, 0.2, 0.08, 0.04})
-        ladder_.submit(
-            [this, share, hopeless, budget = budgetAt(floor + (1 - floor) * share),
+        coarse_.submit(
+            [this, share, infeasibleUpTo, budget = budgetAt(floor + (1 - floor) * share),
              document = document_](const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-                if (share < *hopeless) return {};
+                if (share < *infeasibleUpTo) return {};
                 planners::Progress progress;
                 progress.cancelled = cancelled;
                 const core::Result<PlanPointer> plan = quickPlan(*document, budget, progress);
                 if (!plan) return {};
-                if (!(*plan)->ok()) *hopeless = share;
-                return [this, plan] { keepTry(*plan); };
+                if (!(*plan)->ok()) *infeasibleUpTo = share;
+                return [this, plan] { keepQuickPlan(*plan); };
             });
 }
 
 // Also that there was none.
-void Workspace::keepTry(const PlanPointer& plan) {
+void Workspace::keepQuickPlan(const PlanPointer& plan) {
     if (!plan->ok()) {
         if (plan->planner == toQString(planners::ownPlanner().name) &&
             plan->status != planners::PlanStatus::Cancelled)
-            hopeless_ = std::max(hopeless_, plan->budget);
+            infeasibleUpTo_ = std::max(infeasibleUpTo_, plan->budget);
         return;
     }
     const auto worse = [](const PlanPointer& a, const PlanPointer& b) {
         return a->peak >= b->peak && a->overhead >= b->overhead;
     };
-    std::erase_if(tries_, [&](const PlanPointer& other) { return worse(other, plan); });
-    if (std::none_of(tries_.begin(), tries_.end(),
+    std::erase_if(quickPlans_, [&](const PlanPointer& other) { return worse(other, plan); });
+    if (std::none_of(quickPlans_.begin(), quickPlans_.end(),
                      [&](const PlanPointer& other) { return worse(plan, other); }))
-        tries_.push_back(plan);
-    if (glanced_)
-        showFitting(*glanced_);
+        quickPlans_.push_back(plan);
+    if (previewed_)
+        showFitting(*previewed_);
     else
         updateActive();
     emit answersChanged();
@@ -157,7 +157,7 @@ PlanPointer Workspace::fitting(core::Bytes budget) const {
     for (const auto& [key, plan] : plans_) consider(plan);
     for (const PlanPointer& plan : document_->plans) consider(plan);
     for (const PlanPointer& plan : files_) consider(plan);
-    for (const PlanPointer& plan : tries_) consider(plan);
+    for (const PlanPointer& plan : quickPlans_) consider(plan);
     return best;
 }
 

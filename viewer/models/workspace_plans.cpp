@@ -48,7 +48,7 @@ void Workspace::setBudget(core::Bytes budget) {
     if (!document_) return;
     const bool moved = budget != budget_;
     budget_ = budget;
-    glanced_.reset();
+    previewed_.reset();
     if (moved) cancelPlans();
     emit budgetChanged();
     askAtBudget(selected_);
@@ -64,12 +64,12 @@ void Workspace::planEvery() {
 }
 
 void Workspace::askAtBudget(const QStringList& planners) {
-    climbLadder();
-    tryQuickly(budget_);
+    requestCoarsePlans();
+    requestQuickPlans(budget_);
     for (const QString& planner : planners) request(planner, budget_, true);
 }
 
-// What nobody waits for any more; what is known stays.
+// Drops requests that are no longer wanted; plans that are known stay.
 void Workspace::cancelPlans() {
     for (TaskQueue* queue : {&searches_, &quick_}) queue->cancelAll();
     std::erase_if(plans_, [](const auto& item) { return !item.second; });
@@ -78,7 +78,7 @@ void Workspace::cancelPlans() {
 void Workspace::requestFrontier() {
     frontierWanted_ = true;
     if (!document_) return;
-    climbLadder();
+    requestCoarsePlans();
     const std::vector<double> ratios = frontierRatios();
     for (std::size_t start : {0U, 1U})
         for (std::size_t i = start; i < ratios.size(); i += 2)
@@ -215,8 +215,8 @@ std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const 
     if (plan->solveSeconds) return plan->solveSeconds;
     const auto found = plans_.find({plan->planner, plan->budget.count()});
     if (found == plans_.end() || !found->second) return std::nullopt;
-    const PlanEntry& twin = *found->second;
-    return samePlan(twin, *plan) ? twin.solveSeconds : std::nullopt;
+    const PlanEntry& same = *found->second;
+    return samePlan(same, *plan) ? same.solveSeconds : std::nullopt;
 }
 
 }  // namespace hw::viewer

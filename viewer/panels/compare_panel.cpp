@@ -47,7 +47,23 @@ public:
 
 }  // namespace
 
-ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, tr("Compare")) {
+const PanelKind ComparePanel::kKind{
+    .name = "compare",
+    .title = "Compare",
+    .help =
+        "<p>Every planner at the budget, predicted beside measured, all under one judge. The gap "
+        "is to the proven lower bound.</p><p>A click draws a plan; <b>Ctrl+Enter</b> runs it and "
+        "compares every result, <b>Ctrl+E</b> writes it to a file.</p>",
+    .area = PanelArea::LowerRight,
+    .make = makePanel<ComparePanel>,
+    .needsStep = true,
+    .everyPlanner = true,
+    .tourTitle = "Which plan",
+    .tourText =
+        "All planners at this budget under one judge. <b>Ctrl+E</b> exports the plan, "
+        "<b>Ctrl+Enter</b> runs it and compares every result."};
+
+ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new CompareModel(workspace, this);
     table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));

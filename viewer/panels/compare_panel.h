@@ -13,6 +13,7 @@ namespace hw::viewer {
 class ComparePanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit ComparePanel(Workspace& workspace);
 
     CompareModel& model() const { return *model_; }
@@ -21,7 +22,6 @@ public:
     QString figure(int which) const { return figures_[static_cast<std::size_t>(which)]->text(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;  // figures and rows, nothing empty below
-    bool needsStep() const override { return true; }
     void applyTheme() override;
 
 protected:

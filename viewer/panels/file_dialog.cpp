@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/file_dialog.h"
 
+#include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QStringList>
+
+#include "core/import/import.h"
 
 namespace hw::viewer {
+
+QString openFilter() {
+    QStringList patterns{QStringLiteral("*.hws")};
+    for (const std::string& pattern : core::importPatterns())
+        patterns << QString::fromStdString(pattern);
+    return QCoreApplication::translate("Files", "Sessions, traces and logs (%1);;All files (*)")
+        .arg(patterns.join(QLatin1Char(' ')));
+}
 
 void askToSave(QWidget* parent, const QString& title, const std::string& beside,
                const QString& suggestion, const QString& filter, const QString& suffix,

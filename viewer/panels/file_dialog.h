@@ -9,6 +9,9 @@ class QWidget;
 
 namespace hw::viewer {
 
+/// The files that can be opened, as a file dialog takes it: sessions, and whatever can be imported.
+QString openFilter();
+
 /// Asks for the name of a file to write, without blocking; `take` gets it unless it was cancelled.
 /// It begins in the folder of `beside`, under the suggested name; `suffix` is added to a name
 /// without an ending.

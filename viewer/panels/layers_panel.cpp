@@ -34,7 +34,19 @@ public:
 
 }  // namespace
 
-LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, tr("Layers")) {
+const PanelKind LayersPanel::kKind{
+    .name = "layers",
+    .title = "Layers",
+    .help =
+        "<p>The layers with what they save for backward, their times and their share of the peak; "
+        "columns that the recording says nothing about are left out.</p><p>A click on a layer "
+        "draws what it holds in the timeline.</p>",
+    .area = PanelArea::Side,
+    .make = makePanel<LayersPanel>,
+    .tourTitle = "Who holds it",
+    .tourText = "The layers, the largest at the peak first. Choose one to see it in every view."};
+
+LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new LayerModel(this);
     table_ = new TableView(model_);
     table_->setRootIsDecorated(true);
@@ -113,6 +125,10 @@ void LayersPanel::chooseColumns() {
 void LayersPanel::resizeEvent(QResizeEvent* event) {
     Panel::resizeEvent(event);
     chooseColumns();
+}
+
+bool LayersPanel::applies() const {
+    return !workspace().document()->graph.layers.empty();
 }
 
 int LayersPanel::naturalHeight() const {

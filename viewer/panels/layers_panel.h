@@ -12,6 +12,7 @@ namespace hw::viewer {
 class LayersPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit LayersPanel(Workspace& workspace);
 
     LayerModel& model() const { return *model_; }
@@ -19,6 +20,7 @@ public:
     void applyTheme() override { table_->viewport()->update(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;
+    bool applies() const override;
 
 protected:
     void resizeEvent(QResizeEvent* event) override;

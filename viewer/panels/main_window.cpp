@@ -7,9 +7,11 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QStatusBar>
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "viewer/panels/panel_help.h"
+#include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
 
@@ -21,16 +23,6 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     setDockNestingEnabled(true);
     resize(1680, 1000);
     empty_ = new EmptyState;
-    timeline_ = new TimelinePanel(workspace_);
-    whatIf_ = new WhatIfPanel(workspace_);
-    compare_ = new ComparePanel(workspace_);
-    layers_ = new LayersPanel(workspace_);
-    trace_ = new TracePanel(workspace_);
-    peak_ = new PeakPanel(workspace_);
-    map_ = new MapPanel(workspace_);
-    plan_ = new PlanPanel(workspace_);
-    sizes_ = new SizesPanel(workspace_);
-    steps_ = new StepsPanel(workspace_);
     attach_ = new AttachDialog(recorder_, this);
     planActions_ = new PlanActions(workspace_, this);
     setCentralWidget(empty_);
@@ -45,57 +37,65 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     firstState_ = saveState();
 }
 
-QDockWidget* MainWindow::dock(Panel* panel, const QString& name) {
+QDockWidget* MainWindow::makeDock(const PanelKind& kind) {
+    Panel* panel = kind.make(workspace_);
     auto* made = new QDockWidget(panel->title());
-    made->setObjectName(name);  // by which a layout would be stored
+    made->setObjectName(QLatin1String(kind.name));  // by which layouts are kept
     made->setWidget(panel);
-    panel->setWhatsThis(panelHelp(name));
     made->setTitleBarWidget(panel->header());
     made->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable);
-    docks_.push_back(made);
     return made;
 }
 
+std::vector<QDockWidget*> MainWindow::docksOf(PanelArea area) const {
+    std::vector<QDockWidget*> found;
+    std::copy_if(docks_.begin(), docks_.end(), std::back_inserter(found),
+                 [&](const QDockWidget* each) { return panelOf(each).kind().area == area; });
+    return found;
+}
+
 void MainWindow::buildDocks() {
-    QDockWidget* layers = dock(layers_, QStringLiteral("layers"));
-    QDockWidget* timeline = dock(timeline_, QStringLiteral("timeline"));
-    QDockWidget* whatIf = dock(whatIf_, QStringLiteral("whatif"));
-    QDockWidget* compare = dock(compare_, QStringLiteral("compare"));
-    addDockWidget(Qt::LeftDockWidgetArea, layers);
-    splitDockWidget(layers, timeline, Qt::Horizontal);
-    splitDockWidget(timeline, whatIf, Qt::Vertical);
-    splitDockWidget(whatIf, compare, Qt::Horizontal);
-    stepsDock_ = dock(steps_, QStringLiteral("steps"));
-    splitDockWidget(timeline, stepsDock_, Qt::Vertical);
+    for (const PanelKind* kind : panelKinds()) docks_.push_back(makeDock(*kind));
+    const auto split = [this](PanelArea of, PanelArea off, Qt::Orientation way) {
+        splitDockWidget(firstDock(of), firstDock(off), way);
+    };
+    addDockWidget(Qt::LeftDockWidgetArea, firstDock(PanelArea::Side));
+    split(PanelArea::Side, PanelArea::Upper, Qt::Horizontal);
+    split(PanelArea::Upper, PanelArea::LowerLeft, Qt::Vertical);
+    split(PanelArea::LowerLeft, PanelArea::LowerRight, Qt::Horizontal);
+    split(PanelArea::Upper, PanelArea::Strip, Qt::Vertical);
     setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
-    QDockWidget* peak = dock(peak_, QStringLiteral("peak"));
-    QDockWidget* trace = dock(trace_, QStringLiteral("trace"));
-    tabifyDockWidget(timeline, peak);
-    tabifyDockWidget(peak, dock(map_, QStringLiteral("map")));
-    tabifyDockWidget(peak, trace);
-    QDockWidget* plan = dock(plan_, QStringLiteral("plan"));
-    tabifyDockWidget(compare, plan);
-    tabifyDockWidget(plan, dock(sizes_, QStringLiteral("sizes")));
-    compare->raise();
-    timeline->raise();
+    for (QDockWidget* each : docks_) {
+        QDockWidget* first = firstDock(panelOf(each).kind().area);
+        if (each != first) tabifyDockWidget(first, each);
+    }
+    raiseFirstDocks();
     // Where a tab says the name, the line above the view need not.
     for (QDockWidget* each : docks_)
         if (!tabifiedDockWidgets(each).isEmpty())
             each->titleBarWidget()->findChild<QLabel*>(QStringLiteral("panelTitle"))->hide();
 }
 
+void MainWindow::raiseFirstDocks() {
+    for (QDockWidget* each : docks_)
+        if (each == firstDock(panelOf(each).kind().area)) each->raise();
+}
+
 void MainWindow::arrange() {
+    QDockWidget* upper = firstDock(PanelArea::Upper);
+    QDockWidget* strip = firstDock(PanelArea::Strip);
+    QDockWidget* lower = firstDock(PanelArea::LowerLeft);
     const int side = std::clamp(width() / 5, std::min(300, width() / 4), 400);
     const int rest = width() - side;
-    resizeDocks({docks_[0], docks_[1]}, {side, rest}, Qt::Horizontal);
+    resizeDocks({firstDock(PanelArea::Side), upper}, {side, rest}, Qt::Horizontal);
     if (!workspace_.document()->plannable) return;
-    resizeDocks({docks_[2], docks_[3]}, {rest * 42 / 100, rest * 58 / 100}, Qt::Horizontal);
-    const int upper = height() * 54 / 100, lower = height() - upper, strip = height() * 16 / 100;
-    if (stepsDock_->isHidden())
-        resizeDocks({docks_[1], docks_[2]}, {upper, lower}, Qt::Vertical);
+    resizeDocks({lower, firstDock(PanelArea::LowerRight)}, {rest * 42 / 100, rest * 58 / 100},
+                Qt::Horizontal);
+    const int above = height() * 54 / 100, below = height() - above, low = height() * 16 / 100;
+    if (strip->isHidden())
+        resizeDocks({upper, lower}, {above, below}, Qt::Vertical);
     else
-        resizeDocks({docks_[1], stepsDock_, docks_[2]}, {upper - strip, strip, lower},
-                    Qt::Vertical);
+        resizeDocks({upper, strip, lower}, {above - low, low, below}, Qt::Vertical);
 }
 
 void MainWindow::buildStatusBar() {
@@ -134,7 +134,7 @@ void MainWindow::connectWorkspace() {
 // The window follows what is recorded, step by step, and opens it for good when it is complete.
 void MainWindow::connectRecorder() {
     connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
-    // Without a window manager nobody else gives the keys back to the window.
+    // Without a window manager nothing else gives the focus back to the window.
     connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
     connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
     connect(&recorder_, &Recorder::finished, this,
@@ -152,19 +152,13 @@ void MainWindow::documentArrived() {
     const DocumentPointer& document = workspace_.document();
     const bool any = document != nullptr;
     empty_->setVisible(!any);
-    // A trace without a step has no plans to show.
-    for (QDockWidget* each : docks_) {
-        const auto* panel = static_cast<const Panel*>(each->widget());
-        each->setVisible(any && (document->plannable || !panel->needsStep()));
-    }
+    for (QDockWidget* each : docks_) each->setVisible(any && panelOf(each).applies());
     for (QAction* needs : documentActions_) needs->setEnabled(any);
     if (!any) {
         title_->clear();
         status_->setText(tr("no session open"));
         return;
     }
-    docks_[0]->setVisible(!document->graph.layers.empty());  // nothing to list without layers
-    stepsDock_->setVisible(document->overview.size() > 1 || workspace_.following());
     const bool fresh = std::exchange(shown_, document->path) != document->path;
     if (fresh && !arranged_) arrange();
     if (fresh && memory_) {
@@ -189,9 +183,8 @@ void MainWindow::documentArrived() {
     for (const core::GapRow& gap : document->gapRows) gaps << toQString(gap.what + ": " + gap.why);
     status_->setToolTip(gaps.join(QLatin1Char('\n')));
     if (!fresh) return;
-    docks_[3]->raise();
-    docks_[1]->raise();
-    timeline_->setFocus();
+    raiseFirstDocks();
+    firstDock(PanelArea::Upper)->widget()->setFocus();
 }
 
 void MainWindow::showFailure(const QString& what, const QString& hint) {
@@ -220,7 +213,7 @@ core::Status MainWindow::prepareShot(const std::string& session,
                                      const std::vector<std::string>& plans,
                                      std::optional<std::int64_t> step) {
     if (core::Status done = workspace_.openNow(session, plans, step); !done) return done;
-    return whatIf_->prepareShot(plans);
+    return panel<WhatIfPanel>().prepareShot(plans);
 }
 
 // The arrows are no shortcuts: a focused slider or table keeps them for itself.
@@ -240,7 +233,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
 void MainWindow::useMemory(WindowMemory memory) {
     memory_.emplace(std::move(memory));
     arranged_ = memory_->restore(*this);
-    if (stepsDock_) documentArrived();  // which docks show depends on the document alone
+    documentArrived();  // which docks show depends on the document alone
     setFontScale(memory_->fontScale());
     setLight(memory_->light());
     fillRecent();
@@ -266,9 +259,7 @@ void MainWindow::setLight(bool light) {
     setTheme(light);
     qApp->setFont(uiFont(kBasePixels));
     qApp->setStyleSheet(theme().styleSheet());
-    for (Panel* panel : std::initializer_list<Panel*>{timeline_, whatIf_, compare_, layers_, trace_,
-                                                      peak_, map_, plan_, sizes_, steps_})
-        panel->applyTheme();
+    for (const QDockWidget* each : docks_) panelOf(each).applyTheme();
 }
 
 void MainWindow::setTextScale(double scale) {

@@ -12,19 +12,10 @@
 #include "viewer/models/view_history.h"
 #include "viewer/models/workspace.h"
 #include "viewer/panels/attach_dialog.h"
-#include "viewer/panels/compare_panel.h"
 #include "viewer/panels/empty_state.h"
-#include "viewer/panels/layers_panel.h"
-#include "viewer/panels/map_panel.h"
-#include "viewer/panels/peak_panel.h"
+#include "viewer/panels/panel.h"
 #include "viewer/panels/plan_actions.h"
-#include "viewer/panels/plan_panel.h"
-#include "viewer/panels/sizes_panel.h"
-#include "viewer/panels/steps_panel.h"
-#include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/tour.h"
-#include "viewer/panels/trace_panel.h"
-#include "viewer/panels/whatif_panel.h"
 #include "viewer/panels/window_memory.h"
 
 namespace hw::viewer {
@@ -35,16 +26,12 @@ public:
     explicit MainWindow(QWidget* parent = nullptr);
 
     Workspace& workspace() { return workspace_; }
-    TimelinePanel& timeline() const { return *timeline_; }
-    WhatIfPanel& whatIf() const { return *whatIf_; }
-    ComparePanel& compare() const { return *compare_; }
-    TracePanel& trace() const { return *trace_; }
-    PeakPanel& peak() const { return *peak_; }
-    MapPanel& map() const { return *map_; }
-    LayersPanel& layers() const { return *layers_; }
-    PlanPanel& plan() const { return *plan_; }
+    /// The view of that class, which is one of the registry's.
+    template <class AnyPanel>
+    AnyPanel& panel() const {
+        return *findChild<AnyPanel*>();
+    }
     EmptyState& emptyState() const { return *empty_; }
-    StepsPanel& steps() const { return *steps_; }
     Recorder& recorder() { return recorder_; }
     AttachDialog& attachDialog() const { return *attach_; }
 
@@ -75,10 +62,15 @@ private:
     void buildToolBar();
     void buildShortcuts();
     void buildDocks();
+    QDockWidget* makeDock(const PanelKind& kind);
     void buildStatusBar();
     void connectWorkspace();
     void connectRecorder();
-    QDockWidget* dock(Panel* panel, const QString& name);
+    static Panel& panelOf(const QDockWidget* dock) { return static_cast<Panel&>(*dock->widget()); }
+    /// Those of an area, in the registry's order; never empty.
+    std::vector<QDockWidget*> docksOf(PanelArea area) const;
+    QDockWidget* firstDock(PanelArea area) const { return docksOf(area).front(); }
+    void raiseFirstDocks();
     QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
     void arrange();
     void documentArrived();
@@ -96,17 +88,6 @@ private:
     Workspace workspace_;
     Recorder recorder_;
     EmptyState* empty_;
-    TimelinePanel* timeline_;
-    WhatIfPanel* whatIf_;
-    ComparePanel* compare_;
-    LayersPanel* layers_;
-    TracePanel* trace_;
-    PeakPanel* peak_;
-    MapPanel* map_;
-    PlanPanel* plan_;
-    SizesPanel* sizes_;
-    StepsPanel* steps_;
-    QDockWidget* stepsDock_ = nullptr;  // shown for several steps
     AttachDialog* attach_;
     PlanActions* planActions_;
     ViewHistory* history_;
@@ -114,10 +95,10 @@ private:
     std::optional<WindowMemory> memory_;
     bool arranged_ = false;  // as it was kept, not by arrange()
     QMenu* recent_ = nullptr;
-    QByteArray firstState_;  // the docks as they were built
-    std::string shown_;      // path of the document that the docks were arranged for
-    std::vector<QDockWidget*> docks_;
-    std::vector<QAction*> documentActions_;  // of no use without a document
+    QByteArray firstState_;            // the docks as they were built
+    std::string shown_;                // path of the document that the docks were arranged for
+    std::vector<QDockWidget*> docks_;  // of the views, in the registry's order
+    std::vector<QAction*> documentActions_;  // disabled without a document
     QLabel* title_ = nullptr;
     QLabel* status_ = nullptr;
     QLabel* activity_ = nullptr;

@@ -11,6 +11,8 @@
 #include "viewer/panels/file_dialog.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/recording_bar.h"
+#include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
 
@@ -104,10 +106,12 @@ void MainWindow::buildShortcuts() {
     connect(what, &QAction::triggered, this, &MainWindow::showContextHelp);
     connect(sample, &QAction::triggered, this, &MainWindow::openSample);
     connect(tour, &QAction::triggered, this, &MainWindow::startTour);
-    connect(closer, &QAction::triggered, this, [this] { timeline_->plot().zoom(1.5); });
-    connect(wider, &QAction::triggered, this, [this] { timeline_->plot().zoom(1 / 1.5); });
-    connect(whole, &QAction::triggered, this, [this] { timeline_->plot().resetZoom(); });
-    connect(budget, &QAction::triggered, this, [this] { whatIf_->slider().setFocus(); });
+    const auto plot = [this]() -> TimelinePlot& { return panel<TimelinePanel>().plot(); };
+    connect(closer, &QAction::triggered, this, [plot] { plot().zoom(1.5); });
+    connect(wider, &QAction::triggered, this, [plot] { plot().zoom(1 / 1.5); });
+    connect(whole, &QAction::triggered, this, [plot] { plot().resetZoom(); });
+    connect(budget, &QAction::triggered, this,
+            [this] { panel<WhatIfPanel>().slider().setFocus(); });
     connect(commands, &QAction::triggered, this, &MainWindow::showPalette);
     connect(larger, &QAction::triggered, this, [this] { setTextScale(fontScale() + kTextStep); });
     connect(smaller, &QAction::triggered, this, [this] { setTextScale(fontScale() - kTextStep); });
@@ -146,8 +150,7 @@ void MainWindow::fillRecent() {
 }
 
 void MainWindow::chooseFile() {
-    const QString path = QFileDialog::getOpenFileName(
-        this, tr("Open"), {}, tr("Sessions and logs (*.hws *.log *.log.gz);;All files (*)"));
+    const QString path = QFileDialog::getOpenFileName(this, tr("Open"), {}, openFilter());
     if (!path.isEmpty()) open(path);
 }
 

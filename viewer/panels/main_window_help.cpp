@@ -6,10 +6,10 @@
 #include <QFile>
 #include <QMessageBox>
 #include <QStandardPaths>
-#include <algorithm>
+#include <utility>
 
 #include "viewer/panels/main_window.h"
-#include "viewer/panels/panel_help.h"
+#include "viewer/panels/timeline_panel.h"
 
 namespace hw::viewer {
 
@@ -43,9 +43,9 @@ void MainWindow::showKeys() {
     box->open();
 }
 
-// Of the view that has the keys, otherwise of the one under the pointer, otherwise the timeline.
+// Of the view that has the keys, else of the one under the pointer, else of the upper one.
 void MainWindow::showContextHelp() {
-    const QDockWidget* view = docks_[1];
+    const QDockWidget* view = firstDock(PanelArea::Upper);
     for (const QDockWidget* each : docks_)
         if (each->isVisible() && each->underMouse()) view = each;
     const QWidget* focus = QApplication::focusWidget();
@@ -63,18 +63,19 @@ void MainWindow::showContextHelp() {
 }
 
 void MainWindow::connectHistory() {
+    TimelinePlot& plot = panel<TimelinePanel>().plot();
     history_ = new ViewHistory(
-        [this] {
-            const QCPRange seen = timeline_->plot().visibleTime();
-            const bool whole = timeline_->plot().showsWhole();
-            return ViewState{workspace_.outlook(), whole ? 0 : seen.lower, whole ? 0 : seen.upper};
+        [this, &plot] {
+            const QCPRange seen = plot.visibleTime();
+            const bool whole = plot.showsWhole();
+            return ViewState{workspace_.state(), whole ? 0 : seen.lower, whole ? 0 : seen.upper};
         },
-        [this](const ViewState& state) {
-            workspace_.setOutlook(state.outlook);
+        [this, &plot](const ViewState& state) {
+            workspace_.setState(state.shared);
             if (state.end > state.begin)
-                timeline_->plot().showTime({state.begin, state.end});
+                plot.showTime({state.begin, state.end});
             else
-                timeline_->plot().resetZoom();
+                plot.resetZoom();
         },
         this);
     connect(&workspace_, &Workspace::documentChanged, history_, &ViewHistory::clear);
@@ -82,7 +83,7 @@ void MainWindow::connectHistory() {
     connect(&workspace_, &Workspace::selectionChanged, history_, &ViewHistory::note);
     connect(&workspace_, &Workspace::rangeChanged, history_, &ViewHistory::note);
     connect(&workspace_, &Workspace::activePlanChanged, history_, &ViewHistory::note);
-    connect(&timeline_->plot(), &TimelinePlot::visibleTimeChanged, history_, &ViewHistory::note);
+    connect(&plot, &TimelinePlot::visibleTimeChanged, history_, &ViewHistory::note);
 }
 
 // A copy, because a run of a plan is stored in the session.
@@ -106,29 +107,15 @@ void MainWindow::startTour() {
         return;
     }
     delete tour_;
-    const auto stop = [this](const char* name, const QString& title, const QString& text) {
-        const auto dock = std::find_if(docks_.begin(), docks_.end(), [&](const QDockWidget* each) {
-            return each->objectName() == QLatin1String(name);
-        });
-        return Tour::Stop{*dock, title, text};
-    };
-    tour_ = new Tour(
-        this,
-        {stop(
-             "timeline", tr("What is live, when"),
-             tr("The memory of one training step. The red mark is the peak: it decides whether the "
-                "model fits. Move the pointer over it to see who holds what.")),
-         stop("layers", tr("Who holds it"),
-              tr("The layers, the largest at the peak first. Choose one to see it in every view.")),
-         stop("whatif", tr("What fitting costs"),
-              tr("Move the slider: the white line in the timeline is the cheapest plan that fits, "
-                 "each curve here is a planner.")),
-         stop("compare", tr("Which plan"),
-              tr("All planners at this budget under one judge. <b>Ctrl+E</b> exports the plan, "
-                 "<b>Ctrl+Enter</b> runs it and compares every result.")),
-         stop("timeline", tr("And now yours"),
-              tr("<b>Ctrl+R</b> records a training run that is under way, or starts one. <b>F1</b> "
-                 "explains a view, <b>?</b> lists the keys, <b>Ctrl+Z</b> goes back."))});
+    std::vector<Tour::Stop> stops;
+    for (QDockWidget* each : docks_)
+        if (const PanelKind& kind = panelOf(each).kind(); kind.tourTitle)
+            stops.push_back({each, viewText(kind.tourTitle), viewText(kind.tourText)});
+    stops.push_back(
+        {firstDock(PanelArea::Upper), tr("And now yours"),
+         tr("<b>Ctrl+R</b> records a training run that is under way, or starts one. <b>F1</b> "
+            "explains a view, <b>?</b> lists the keys, <b>Ctrl+Z</b> goes back.")});
+    tour_ = new Tour(this, std::move(stops));
 }
 
 void MainWindow::welcome() {

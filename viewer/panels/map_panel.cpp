@@ -25,7 +25,17 @@ std::vector<Legend::Item> families() {
 
 }  // namespace
 
-MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, tr("Address map")) {
+const PanelKind MapPanel::kKind{
+    .name = "map",
+    .title = "Address map",
+    .help =
+        "<p>Tensors as rectangles over time and address; blank is free memory. With a plan it is "
+        "the packed arena that a run allocates once, without one the addresses as recorded.</p>",
+    .area = PanelArea::Upper,
+    .make = makePanel<MapPanel>,
+    .axes = {.steps = true}};
+
+MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, kKind) {
     plot_ = new MapPlot;
     legend_ = new Legend;
     addToHeader(legend_);
@@ -145,10 +155,8 @@ void MapPanel::applyTheme() {
     updateLegend();
 }
 
-core::Status MapPanel::chooseAxes(TraceAxes axes) {
-    if (axes.bytes) return Panel::chooseAxes(axes);
+void MapPanel::setAxes(TraceAxes axes) {
     steps_->setChecked(axes.steps);
-    return {};
 }
 
 core::Status MapPanel::prepareShot(const std::vector<std::string>& planFiles) {

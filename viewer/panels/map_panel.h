@@ -4,8 +4,8 @@
 #include <QToolButton>
 
 #include "viewer/models/task_queue.h"
-#include "viewer/panels/legend.h"
 #include "viewer/panels/panel.h"
+#include "viewer/plots/legend.h"
 #include "viewer/plots/map_plot.h"
 
 namespace hw::viewer {
@@ -14,16 +14,17 @@ namespace hw::viewer {
 class MapPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit MapPanel(Workspace& workspace);
 
     MapPlot& plot() const { return *plot_; }
     QToolButton& recordedButton() const { return *recorded_; }
     bool busy() const { return queue_.pending() > 0; }
     void applyTheme() override;
-    core::Status chooseAxes(TraceAxes axes) override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:
+    void setAxes(TraceAxes axes) override;
     void showEvent(QShowEvent* event) override;
 
 private:

@@ -1,15 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/panel.h"
 
+#include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 
 namespace hw::viewer {
 namespace {
 constexpr int kHeaderHeight = 34;
+
+std::string viewsWith(bool TraceAxes::*axis) {
+    std::string names;
+    for (const PanelKind* kind : panelKinds())
+        if (kind->axes.*axis) names += (names.empty() ? "" : " and ") + std::string(kind->name);
+    return names;
 }
 
-Panel::Panel(Workspace& workspace, const QString& title) : workspace_(workspace), title_(title) {
+}  // namespace
+
+QString viewText(const char* text) {
+    return QCoreApplication::translate("View", text);
+}
+
+Panel::Panel(Workspace& workspace, const PanelKind& kind) : workspace_(workspace), kind_(kind) {
+    setWhatsThis(viewText(kind.help));
     setAttribute(Qt::WA_StyledBackground);
     header_ = new QWidget;
     header_->setObjectName(QStringLiteral("panelHeader"));
@@ -19,7 +33,7 @@ Panel::Panel(Workspace& workspace, const QString& title) : workspace_(workspace)
     row->setSpacing(16);
     // A dock goes by the hint of its title bar.
     row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
-    auto* label = new QLabel(title);
+    auto* label = new QLabel(title());
     label->setObjectName(QStringLiteral("panelTitle"));
     row->addWidget(label, 0);
     label->setFixedHeight(kHeaderHeight);
@@ -45,14 +59,21 @@ QString Panel::noStep() {
         "Record the process with `highwater record` to see what a budget would cost.");
 }
 
+bool Panel::applies() const {
+    return workspace_.document()->plannable || !kind_.needsStep;
+}
+
 core::Status Panel::prepareShot(const std::vector<std::string>&) {
     return {};
 }
 
 core::Status Panel::chooseAxes(TraceAxes axes) {
-    if (!axes.steps && !axes.bytes) return {};
-    return core::Error{core::ErrorCode::Usage, "the axes of this view are fixed",
-                       "--by-steps belongs to --view trace and map, --by-bytes to --view trace"};
+    if ((axes.steps && !kind_.axes.steps) || (axes.bytes && !kind_.axes.bytes))
+        return core::Error{core::ErrorCode::Usage, "the axes of this view are fixed",
+                           "--by-steps belongs to --view " + viewsWith(&TraceAxes::steps) +
+                               ", --by-bytes to --view " + viewsWith(&TraceAxes::bytes)};
+    setAxes(axes);
+    return {};
 }
 
 }  // namespace hw::viewer

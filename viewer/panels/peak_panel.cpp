@@ -44,7 +44,17 @@ std::size_t peakWithin(const StepCurve& curve, const std::optional<TimeRange>& r
 
 }  // namespace
 
-PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, tr("Peak")) {
+const PanelKind PeakPanel::kKind{
+    .name = "peak",
+    .title = "Peak",
+    .help =
+        "<p>What is live at the peak: each rectangle is a tensor, as large as its bytes, within "
+        "its layer. The second map is the plan's peak, on the same scale.</p><p>A click on a "
+        "tensor or a layer marks it in every view.</p>",
+    .area = PanelArea::Upper,
+    .make = makePanel<PeakPanel>};
+
+PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     recorded_ = new TreemapView;
     planned_ = new TreemapView;
     maps_ = new QWidget;

@@ -4,9 +4,9 @@
 #include <QSplitter>
 
 #include "viewer/models/live_tensor_model.h"
-#include "viewer/panels/legend.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/table_view.h"
+#include "viewer/plots/legend.h"
 #include "viewer/plots/treemap_view.h"
 
 namespace hw::viewer {
@@ -16,6 +16,7 @@ namespace hw::viewer {
 class PeakPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit PeakPanel(Workspace& workspace);
 
     TreemapView& recorded() const { return *recorded_; }

@@ -29,7 +29,17 @@ QString summaryOf(const Document& document, const PlanEntry& plan) {
 }
 }  // namespace
 
-PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, tr("Plan")) {
+const PanelKind PlanPanel::kKind{
+    .name = "plan",
+    .title = "Plan",
+    .help =
+        "<p>What the plan that is drawn recomputes or frees early, by layer, each with its reason "
+        "and with the bytes that the peak does without.</p>",
+    .area = PanelArea::LowerRight,
+    .make = makePanel<PlanPanel>,
+    .needsStep = true};
+
+PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new PlanModel(this);
     table_ = new TableView(model_, PlanModel::Why);
     table_->setRootIsDecorated(true);

@@ -13,12 +13,12 @@ namespace hw::viewer {
 class PlanPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit PlanPanel(Workspace& workspace);
 
     PlanModel& model() const { return *model_; }
     TableView& table() const { return *table_; }
     QString summary() const { return summary_->text(); }
-    bool needsStep() const override { return true; }
     void applyTheme() override { table_->viewport()->update(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;

@@ -2,7 +2,6 @@
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/map_panel.h"
-#include "viewer/panels/panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_panel.h"
 #include "viewer/panels/sizes_panel.h"
@@ -13,18 +12,11 @@
 
 namespace hw::viewer {
 
-const std::vector<PanelKind>& panelKinds() {
-    static const std::vector<PanelKind> kinds{
-        {"timeline", [](Workspace& workspace) { return new TimelinePanel(workspace); }},
-        {"peak", [](Workspace& workspace) { return new PeakPanel(workspace); }},
-        {"layers", [](Workspace& workspace) { return new LayersPanel(workspace); }},
-        {"map", [](Workspace& workspace) { return new MapPanel(workspace); }},
-        {"whatif", [](Workspace& workspace) { return new WhatIfPanel(workspace); }},
-        {"compare", [](Workspace& workspace) { return new ComparePanel(workspace); }, true},
-        {"plan", [](Workspace& workspace) { return new PlanPanel(workspace); }},
-        {"sizes", [](Workspace& workspace) { return new SizesPanel(workspace); }},
-        {"steps", [](Workspace& workspace) { return new StepsPanel(workspace); }},
-        {"trace", [](Workspace& workspace) { return new TracePanel(workspace); }},
+const std::vector<const PanelKind*>& panelKinds() {
+    static const std::vector<const PanelKind*> kinds{
+        &TimelinePanel::kKind, &PeakPanel::kKind,    &LayersPanel::kKind, &MapPanel::kKind,
+        &WhatIfPanel::kKind,   &ComparePanel::kKind, &PlanPanel::kKind,   &SizesPanel::kKind,
+        &StepsPanel::kKind,    &TracePanel::kKind,
     };
     return kinds;
 }

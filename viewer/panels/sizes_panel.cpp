@@ -19,7 +19,17 @@ core::Bytes budgetOf(const SizeSamples& samples, double share) {
 
 }  // namespace
 
-SizesPanel::SizesPanel(Workspace& workspace) : Panel(workspace, tr("Input sizes")) {
+const PanelKind SizesPanel::kKind{
+    .name = "sizes",
+    .title = "Input sizes",
+    .help =
+        "<p>Where the recorded steps have inputs of different sizes: the peak over the input size, "
+        "the estimate fitted to it, and the plan that each size gets within one budget.</p>",
+    .area = PanelArea::LowerRight,
+    .make = makePanel<SizesPanel>,
+    .needsStep = true};
+
+SizesPanel::SizesPanel(Workspace& workspace) : Panel(workspace, kKind) {
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("muted"));
     note_->setMinimumWidth(1);

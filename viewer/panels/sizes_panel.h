@@ -5,9 +5,9 @@
 
 #include "viewer/models/size_model.h"
 #include "viewer/models/task_queue.h"
-#include "viewer/panels/legend.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/table_view.h"
+#include "viewer/plots/legend.h"
 #include "viewer/plots/sizes_plot.h"
 
 namespace hw::viewer {
@@ -16,9 +16,9 @@ namespace hw::viewer {
 class SizesPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit SizesPanel(Workspace& workspace);
 
-    bool needsStep() const override { return true; }
     void applyTheme() override;
     int naturalHeight() const override { return empty_->isHidden() ? 760 : 240; }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;

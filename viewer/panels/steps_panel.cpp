@@ -6,7 +6,14 @@
 
 namespace hw::viewer {
 
-StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, tr("Recording")) {
+const PanelKind StepsPanel::kKind{
+    .name = "steps",
+    .title = "Recording",
+    .help = "<p>The recorded steps side by side. A click opens a step in all other views.</p>",
+    .area = PanelArea::Strip,
+    .make = makePanel<StepsPanel>};
+
+StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, kKind) {
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("muted"));
     addToHeader(note_);
@@ -19,6 +26,10 @@ StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, tr("Recording"))
     connect(&workspace, &Workspace::documentChanged, this, &StepsPanel::reload);
     connect(plot_, &StepsPlot::stepClicked, &workspace, &Workspace::openStep);
     reload();
+}
+
+bool StepsPanel::applies() const {
+    return workspace().document()->overview.size() > 1 || workspace().following();
 }
 
 void StepsPanel::reload() {

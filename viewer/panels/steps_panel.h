@@ -10,11 +10,13 @@ namespace hw::viewer {
 class StepsPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit StepsPanel(Workspace& workspace);
 
     StepsPlot& plot() const { return *plot_; }
     void applyTheme() override { plot_->applyTheme(); }
     int naturalHeight() const override { return 220; }
+    bool applies() const override;  // to several steps
 
 private:
     void reload();

@@ -4,11 +4,26 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 
-#include "viewer/plots/theme.h"
+#include "viewer/plots/timeline_legend.h"
 
 namespace hw::viewer {
 
-TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, tr("Timeline")) {
+const PanelKind TimelinePanel::kKind{
+    .name = "timeline",
+    .title = "Timeline",
+    .help =
+        "<p>Live memory over the step, stacked by category: the filled curve is what was recorded, "
+        "the line over it what the plan does. Phases, layers and ops lie below on the same axis. "
+        "No zoom hides a peak.</p><p><b>+ −</b> or the wheel zoom, dragging moves, <b>0</b> shows "
+        "the whole step. A click chooses the op, <b>Shift</b> and a drag a stretch of time.</p>",
+    .area = PanelArea::Upper,
+    .make = makePanel<TimelinePanel>,
+    .tourTitle = "What is live, when",
+    .tourText =
+        "The memory of one training step. The red mark is the peak: it decides whether the model "
+        "fits. Move the pointer over it to see who holds what."};
+
+TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
     plot_ = new TimelinePlot;
     legend_ = new Legend;
     addToHeader(legend_);
@@ -48,20 +63,6 @@ void TimelinePanel::updatePlan() {
 void TimelinePanel::updateLegend() {
     legend_->setItems(
         timelineLegend(*plot_, workspace().activePlan(), workspace().document().get()));
-}
-
-std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
-                                         const Document* document) {
-    std::vector<Legend::Item> items;
-    for (const core::Category category : plot.categories())
-        items.push_back({theme().category(category), categoryText(category)});
-    if (isPlanned(plan) && document)
-        items.push_back(
-            {theme().planLine(),
-             TimelinePanel::tr("plan: %1 at %2")
-                 .arg(plan->planner, percentText(ratio(plan->budget, document->peak()))),
-             true});
-    return items;
 }
 
 void TimelinePanel::applyTheme() {

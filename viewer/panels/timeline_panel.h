@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "viewer/panels/legend.h"
 #include "viewer/panels/panel.h"
+#include "viewer/plots/legend.h"
 #include "viewer/plots/timeline_plot.h"
 
 namespace hw::viewer {
@@ -10,6 +10,7 @@ namespace hw::viewer {
 class TimelinePanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit TimelinePanel(Workspace& workspace);
 
     TimelinePlot& plot() const { return *plot_; }
@@ -28,9 +29,5 @@ private:
     Legend* legend_;
     bool budgetShown_ = true;  // a picture without a plan shows what was recorded, nothing else
 };
-
-/// What the colours of the plot mean; with a line for the plan, if there is one.
-std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
-                                         const Document* document);
 
 }  // namespace hw::viewer

@@ -8,7 +8,17 @@
 
 namespace hw::viewer {
 
-TracePanel::TracePanel(Workspace& workspace) : Panel(workspace, tr("Memory trace")) {
+const PanelKind TracePanel::kKind{.name = "trace",
+                                  .title = "Memory trace",
+                                  .help =
+                                      "<p>Each storage as a line over the time of the plan: where "
+                                      "it is kept, encoded, or made again.</p>",
+                                  .area = PanelArea::Upper,
+                                  .make = makePanel<TracePanel>,
+                                  .needsStep = true,
+                                  .axes = {.steps = true, .bytes = true}};
+
+TracePanel::TracePanel(Workspace& workspace) : Panel(workspace, kKind) {
     plot_ = new TracePlot;
     legend_ = new Legend;
     addToHeader(legend_);
@@ -81,10 +91,9 @@ void TracePanel::applyTheme() {
     updateLegend();
 }
 
-core::Status TracePanel::chooseAxes(TraceAxes axes) {
+void TracePanel::setAxes(TraceAxes axes) {
     steps_->setChecked(axes.steps);
     bytes_->setChecked(axes.bytes);
-    return {};
 }
 
 core::Status TracePanel::prepareShot(const std::vector<std::string>&) {

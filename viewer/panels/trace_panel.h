@@ -3,8 +3,8 @@
 
 #include <QToolButton>
 
-#include "viewer/panels/legend.h"
 #include "viewer/panels/panel.h"
+#include "viewer/plots/legend.h"
 #include "viewer/plots/trace_plot.h"
 
 namespace hw::viewer {
@@ -13,17 +13,17 @@ namespace hw::viewer {
 class TracePanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit TracePanel(Workspace& workspace);
 
     TracePlot& plot() const { return *plot_; }
     const Legend& legend() const { return *legend_; }
-    bool needsStep() const override { return true; }
     void applyTheme() override;
     int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
-    core::Status chooseAxes(TraceAxes axes) override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:
+    void setAxes(TraceAxes axes) override;
     void showEvent(QShowEvent* event) override;
 
 private:

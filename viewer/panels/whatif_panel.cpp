@@ -9,7 +9,23 @@
 
 namespace hw::viewer {
 
-WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if")) {
+const PanelKind WhatIfPanel::kKind{
+    .name = "whatif",
+    .title = "What if",
+    .help =
+        "<p>What a budget costs: extra step time of each planner over the budget. Below the dashed "
+        "line no plan can be, left of the red edge nothing fits.</p><p>Move the budget with the "
+        "slider, or <b>B</b> and the arrows: the cheapest known plan that fits is drawn at once, "
+        "better ones replace it as they are found. A click on a point draws that plan.</p>",
+    .area = PanelArea::LowerLeft,
+    .make = makePanel<WhatIfPanel>,
+    .needsStep = true,
+    .tourTitle = "What fitting costs",
+    .tourText =
+        "Move the slider: the white line in the timeline is the cheapest plan that fits, each "
+        "curve here is a planner."};
+
+WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
     figure_ = new QLabel;
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("muted"));
@@ -48,7 +64,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, tr("What if"))
     connect(slider_, &QSlider::valueChanged, this, [this] {
         settle_.start();
         updateBudget();
-        this->workspace().glance(slider_->ratio());
+        this->workspace().previewBudget(slider_->ratio());
     });
     connect(&settle_, &QTimer::timeout, this,
             [this] { this->workspace().setBudgetRatio(slider_->ratio()); });

@@ -15,12 +15,12 @@ namespace hw::viewer {
 class WhatIfPanel : public Panel {
     Q_OBJECT
 public:
+    static const PanelKind kKind;
     explicit WhatIfPanel(Workspace& workspace);
 
     BudgetSlider& slider() const { return *slider_; }
     FrontierPlot& plot() const { return *plot_; }
     PlannerMenu& planners() const { return *planners_; }
-    bool needsStep() const override { return true; }
     void applyTheme() override;
     int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;

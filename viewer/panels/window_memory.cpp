@@ -1,20 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/window_memory.h"
 
+#include <QDockWidget>
 #include <QFileInfo>
 
 namespace hw::viewer {
 namespace {
 
-constexpr int kLayout = 1;  // raised when docks come or go: an older layout is not restored
-const QString kState = QStringLiteral("window/state"),
+constexpr int kLayout = 1;  // of the form in which layouts are kept
+const QString kState = QStringLiteral("window/state"), kDocks = QStringLiteral("window/docks"),
               kGeometry = QStringLiteral("window/geometry"), kLight = QStringLiteral("look/light"),
               kScale = QStringLiteral("look/fontScale"), kRecent = QStringLiteral("files/recent"),
               kWelcomed = QStringLiteral("look/welcomed");
 
+QStringList dockNames(const QMainWindow& window) {
+    QStringList names;
+    for (const QDockWidget* dock : window.findChildren<QDockWidget*>()) names << dock->objectName();
+    names.sort();
+    return names;
+}
+
 }  // namespace
 
 bool WindowMemory::restore(QMainWindow& window) const {
+    const QStringList docks = dockNames(window);
+    if (settings_->value(kDocks, docks).toStringList() != docks) return false;
     return window.restoreGeometry(settings_->value(kGeometry).toByteArray()) &&
            window.restoreState(settings_->value(kState).toByteArray(), kLayout);
 }
@@ -22,6 +32,7 @@ bool WindowMemory::restore(QMainWindow& window) const {
 void WindowMemory::keep(const QMainWindow& window) {
     settings_->setValue(kGeometry, window.saveGeometry());
     settings_->setValue(kState, window.saveState(kLayout));
+    settings_->setValue(kDocks, dockNames(window));
 }
 
 void WindowMemory::forgetLayout() {

@@ -15,7 +15,7 @@ public:
 
     explicit WindowMemory(std::unique_ptr<QSettings> settings) : settings_(std::move(settings)) {}
 
-    /// Size, place and docks; false where none were kept, or those of another version.
+    /// Size, place and docks; false where none were kept, or those of a window with other views.
     bool restore(QMainWindow& window) const;
     void keep(const QMainWindow& window);
     void forgetLayout();

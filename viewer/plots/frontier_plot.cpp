@@ -108,7 +108,7 @@ QStringList FrontierPlot::drawn() const {
     return names;
 }
 
-// The best proven bound at each budget, whoever proved it; what is below it is impossible.
+// The best proven bound at each budget, of any planner; what is below it is impossible.
 void FrontierPlot::addBound() {
     bound_.clear();
     for (const Curve& curve : curves_)

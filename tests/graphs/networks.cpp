@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "bench/networks.h"
+#include "tests/graphs/networks.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "bench/tape.h"
+#include "tests/graphs/tape.h"
 
 namespace hw::bench {
 namespace {

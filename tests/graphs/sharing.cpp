@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/sharing.h"
+#include "tests/graphs/sharing.h"
 
 #include <algorithm>
 #include <array>

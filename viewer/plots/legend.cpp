@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "viewer/panels/legend.h"
+#include "viewer/plots/legend.h"
 
 #include <QPainter>
 

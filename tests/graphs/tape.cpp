@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "bench/tape.h"
+#include "tests/graphs/tape.h"
 
 #include <algorithm>
 #include <cmath>

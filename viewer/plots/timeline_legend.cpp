@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/timeline_legend.h"
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+
+std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
+                                         const Document* document) {
+    std::vector<Legend::Item> items;
+    for (const core::Category category : plot.categories())
+        items.push_back({theme().category(category), categoryText(category)});
+    if (isPlanned(plan) && document)
+        items.push_back(
+            {theme().planLine(),
+             TimelinePlot::tr("plan: %1 at %2")
+                 .arg(plan->planner, percentText(ratio(plan->budget, document->peak()))),
+             true});
+    return items;
+}
+
+}  // namespace hw::viewer
