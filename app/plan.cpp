@@ -55,9 +55,12 @@ Result<std::map<std::string, std::string>> optionsOf(const Arguments& arguments)
     return options;
 }
 
-// Keeps the plan in the session, where the window and `export` find it.
-Status saveInSession(const std::string& file, const planners::Outcome& outcome, std::int64_t step) {
-    auto session = SessionWriter::open(file);
+// Where the plan was asked for: in a file, and in the session, where the window and `export` find
+// it.
+Status keep(const Arguments& arguments, const planners::Outcome& outcome, std::int64_t step) {
+    if (!arguments.output.empty()) HW_TRY(writePlanFile(*outcome.plan, arguments.output));
+    if (!arguments.save) return {};
+    auto session = SessionWriter::open(arguments.file);
     if (!session) return session.error();
     PlanRow row;
     row.step = step;
@@ -126,6 +129,9 @@ int run(const Arguments& arguments, const Common& common) {
     }
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
+    if (arguments.save)  // before the work is done for nothing
+        if (const auto savable = SessionWriter::open(arguments.file); !savable)
+            return fail(savable.error());
     const auto budget = budgetOf(arguments, step->baseline.peak);
     if (!budget) return fail(budget.error());
 
@@ -162,13 +168,8 @@ int run(const Arguments& arguments, const Common& common) {
     if (outcome->status != planners::PlanStatus::Ok)
         return noPlan(arguments, *step, *outcome, request, common);
 
-    if (!arguments.output.empty())
-        if (const Status written = writePlanFile(*outcome->plan, arguments.output); !written)
-            return fail(written.error());
-    if (arguments.save)
-        if (const Status saved = saveInSession(arguments.file, *outcome, step->graph.sessionStep);
-            !saved)
-            return fail(saved.error());
+    if (const Status kept = keep(arguments, *outcome, step->graph.sessionStep); !kept)
+        return fail(kept.error());
     if (common.json) {
         Json json = outcomeJson(*outcome);
         if (outcome->plan->layout) json["arena_bytes"] = outcome->plan->layout->arena.count();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/session/session_writer.h"
+
 namespace hw::bench {
 
 core::MemoryEventRow MadeUpEvents::next() {

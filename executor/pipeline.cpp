@@ -242,6 +242,7 @@ private:
 
     // A run that cannot be stored is still a run: what went wrong becomes a note.
     void store() {
+        session_.reset();  // a reader would hold back a WAL
         auto writer = core::SessionWriter::open(request_.session);
         if (!writer) {
             report_.notes.emplace_back(

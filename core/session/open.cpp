@@ -3,6 +3,7 @@
 #include <sqlite3.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "core/session/damage.h"
 #include "core/session/database.h"
@@ -71,15 +72,41 @@ Status makeReady(std::unique_ptr<Database>& database, const std::string& path, b
     return {};
 }
 
+// Without a lock, and without files beside it.
+std::unique_ptr<Database> openImmutable(const std::string& path) {
+    std::string uri = "file:";
+    for (const char c : path) {
+        if (c == '%')
+            uri += "%25";
+        else if (c == '?')
+            uri += "%3f";
+        else if (c == '#')
+            uri += "%23";
+        else
+            uri += c;
+    }
+    return std::make_unique<Database>(uri + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+}
+
+// Left by a writer that was killed, and moved away from its WAL since. SQLite would begin another
+// one beside it, for a reader too.
+bool lacksItsWal(const std::string& path) {
+    constexpr std::streamoff kReadVersion = 19;
+    std::ifstream file(path, std::ios::binary);
+    std::error_code ignored;
+    return file.seekg(kReadVersion) && file.get() == 2 &&
+           !std::filesystem::exists(path + "-wal", ignored);
+}
+
 std::unique_ptr<Database> openForReading(const std::string& path) {
+    if (lacksItsWal(path)) return openImmutable(path);
     try {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
         database->pragma("application_id");  // reads the file: a locked-away WAL shows here
         return database;
     } catch (const DatabaseError&) {
         // A read-only folder cannot hold the shared memory of a WAL: read the file as it is.
-        const std::string uri = "file:" + path + "?immutable=1";
-        return std::make_unique<Database>(uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+        return openImmutable(path);
     }
 }
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The command line as scripts use it: JSON keys, exit codes, one clear error and a hint."""
 import csv
+import hashlib
 import json
 import os
 import pathlib
@@ -11,6 +12,7 @@ import tempfile
 import unittest
 
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
+SAMPLE = pathlib.Path(__file__).resolve().parents[2] / "sessions" / "transformer.hws"
 LOG = """{"INSTRUCTION":"ANNOTATE","ANNOTATION":"START"}
 {"INSTRUCTION":"CONSTANT","NAME":"x"}
 {"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"1000"}
@@ -38,6 +40,10 @@ def small_log(layers=20):
         lines.append(json.dumps({"INSTRUCTION": "RELEASE", "NAME": f"a{i}"}))
         gradient = f"g{i}"
     return "\n".join(line.strip() for line in lines) + "\n"
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 BLOCKS = """id,lower,upper,size
@@ -295,6 +301,45 @@ class CommandLine(unittest.TestCase):
         info = self.json_of("info", trace)
         self.assertEqual(info["ops"], 1)
         self.assertIn("aten::\ufffd", " ".join(gap["why"] for gap in info["gaps"] if gap["what"] == "end"))
+
+    def sample(self):
+        session = self.path / "sample.hws"
+        session.write_bytes(SAMPLE.read_bytes())
+        return session
+
+    def test_only_who_is_asked_to_writes_into_a_session(self):
+        session, plan = self.sample(), self.path / "p.plan.json"
+        before, at, beside = digest(session), os.stat(session).st_mtime_ns, len(os.listdir(self.path))
+        self.json_of("info", session)
+        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.7", "--layout", "-o", plan)
+        self.json_of("check", session, plan)
+        self.json_of("sweep", session, "--planners", "none,dtr:lru", "--ratios", "1.0,0.7")
+        self.json_of("layout", session, plan)
+        self.json_of("diff", session, session)
+        self.json_of("export", session, "--to", "csv", "-o", self.path / "csv")
+        self.json_of("export", session, "--to", "perfetto", "-o", self.path / "t.pftrace")
+        for form in ("layers", "torch-policy"):
+            self.json_of("export", session, "--to", form, "--plan", plan, "-o", self.path / form)
+        self.json_of("export", plan, "--session", session, "--to", "layers", "-o", self.path / "layers.csv")
+        self.run_command("categorize", session, "--show")
+        if self.run_command("shot", "--help").returncode == 0:
+            self.json_of("shot", session, "--view", "timeline", "--plan", plan, "-o", self.path / "t.png")
+            self.json_of("report", session, "--plan", plan, "-o", self.path / "r.html")
+        self.assertEqual(digest(session), before)
+        self.assertEqual(os.stat(session).st_mtime_ns, at)
+        self.assertEqual([name for name in os.listdir(self.path) if name.startswith(session.name)], [session.name])
+        self.assertGreater(len(os.listdir(self.path)), beside)
+
+    def test_a_plan_is_kept_in_its_session_where_that_is_asked_for(self):
+        session, layers = self.sample(), self.path / "layers.csv"
+        self.refused(4, "plan --save", "export", session, "--to", "layers", "-o", layers)
+        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.7", "--save")
+        self.json_of("export", session, "--to", "layers", "-o", layers)
+        with open(layers, newline="") as file:
+            self.assertGreater(sum(int(row["dropped_bytes"]) for row in csv.DictReader(file)), 0)
+        self.refused(4, "no Highwater session", "plan", self.log, "--planner", "none", "--ratio", "1", "--save")
+        for command in ("plan", "run", "categorize"):
+            self.assertRegex(self.run_command(command, "--help").stdout, "session (itself )?keeps|Keep the plan in SESSION")
 
     def test_input_errors(self):
         for name, content in (("empty.hws", b""), ("noise.hws", os.urandom(3000)), ("cut.log", small_log().encode()[:700]),

@@ -9,6 +9,7 @@
 #include "core/session/access.h"
 #include "core/session/session.h"
 #include "profiler/attach/record.h"
+#include "profiler/recorder/arguments.h"
 #include "profiler/recorder/assembler.h"
 
 namespace hw::profiler {
@@ -232,6 +233,19 @@ TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {
     }
     EXPECT_EQ(session->counts()->layers, 1);
     EXPECT_EQ(session->processes()->size(), 2u);
+}
+
+TEST(Arguments, OnlyTensorsAreMoved) {
+    EXPECT_EQ(
+        withTensorsMoved(R"({"a":[{"t":3},[{"t":-1},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
+                         R"("k":{"t":5,"out":{"t":4},"dtype":{"dtype":"float32"}}})",
+                         100),
+        R"({"a":[{"t":103},[{"t":99},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
+        R"("k":{"t":5,"out":{"t":104},"dtype":{"dtype":"float32"}}})");
+    EXPECT_EQ(withTensorsMoved(R"({"a":["\u0001\n\\é"],"k":{}})", 100),
+              R"({"a":["\u0001\n\\é"],"k":{}})");
+    EXPECT_EQ(withTensorsMoved("", 100), "");
+    EXPECT_EQ(withTensorsMoved(R"({"a":[{"t":3)", 100), R"({"a":[{"t":3)") << "cut short";
 }
 
 TEST(DeviceClock, RunsStraightBetweenTwoMoments) {

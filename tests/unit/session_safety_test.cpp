@@ -83,6 +83,72 @@ std::string columns(Database& database) {
     return text;
 }
 
+/// All that reading may leave another way: the bytes, the time, and the files beside it.
+std::string stateOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    text +=
+        "\n" + std::to_string(std::filesystem::last_write_time(path).time_since_epoch().count());
+    std::set<std::string> beside;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::filesystem::path(path).parent_path()))
+        beside.insert(entry.path().filename().string());
+    for (const std::string& name : beside) text += "\n" + name;
+    return text;
+}
+
+void readAll(const std::string& path) {
+    const auto session = Session::open(path);
+    ASSERT_TRUE(session) << session.error().what;
+    EXPECT_TRUE(loadGraph(*session, 0));
+    EXPECT_TRUE(session->counts());
+    EXPECT_TRUE(session->memoryEvents());
+    EXPECT_TRUE(session->series());
+    EXPECT_TRUE(session->plans());
+}
+
+TEST(SessionSafety, ReadingLeavesTheFileAsItIs) {
+    test::TemporaryFolder folder;
+    const std::string path = folder / "a#b?%20.hws";
+    {
+        auto session = SessionWriter::create(path);
+        ASSERT_TRUE(session);
+        for (std::int64_t id = 0; id < 3; ++id) ASSERT_TRUE(test::writeSmallStep(*session, id));
+    }
+    const std::string before = stateOf(path);
+    readAll(path);
+    EXPECT_TRUE(stateOf(path) == before);
+}
+
+TEST(SessionSafety, ReadingWhatAKilledWriterLeftChangesNothing) {
+    test::TemporaryFolder folder, moved;
+    const std::string path = folder / "s.hws", alone = moved / "a#b?%20.hws";
+    auto session = SessionWriter::create(path);
+    ASSERT_TRUE(session);
+    ASSERT_TRUE(test::writeSmallStep(*session, 0));
+    databaseOf(*session).execute("PRAGMA wal_checkpoint(TRUNCATE)");
+    std::filesystem::copy(path, alone);  // without its WAL, which holds nothing any more
+    const std::string before = stateOf(alone);
+    readAll(alone);
+    EXPECT_TRUE(stateOf(alone) == before) << "no -wal and no -shm are left beside it";
+}
+
+TEST(SessionSafety, AWriterThatIsDoneIsReadOn) {
+    test::TemporaryFolder folder;
+    auto writer = SessionWriter::create(folder / "s.hws");
+    ASSERT_TRUE(writer);
+    ASSERT_TRUE(test::writeSmallStep(*writer, 0));
+    const std::size_t before = writer->memoryEvents()->size();
+    MemoryEventRow event;
+    event.kind = "alloc", event.bytes = Bytes(512);
+    ASSERT_TRUE(writer->insert(event));
+    const Session session = std::move(*writer);
+    EXPECT_EQ(session.memoryEvents()->size(), before + 1) << "what it had gathered";
+    EXPECT_EQ(session.path(), folder / "s.hws");
+    EXPECT_FALSE(std::filesystem::exists(folder / "s.hws-wal"));
+    EXPECT_EQ(Session::open(folder / "s.hws")->memoryEvents()->size(), before + 1);
+}
+
 TEST(SessionMigration, Version1OpensForReadingAndStaysAsItIs) {
     test::TemporaryFolder folder;
     const std::string path = folder / "old.hws";
