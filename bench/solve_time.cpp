@@ -68,7 +68,7 @@ void measureSize(const std::string& name, int size, const TrainingGraph& graph,
 
     const Watch boundWatch;
     CutOptions options;
-    options.timeLimitSeconds = settings.seconds;
+    options.limits.seconds = settings.seconds;
     const auto bound = solveCuts(model, budget, {highest}, options);
     const double boundSeconds = boundWatch.seconds();
 
@@ -93,19 +93,20 @@ bool measureExact(const std::string& name, int size, const TrainingGraph& graph,
     const StageModel model(graph);
     const Watch watch;
     CheckmateOptions options;
-    options.timeLimitSeconds = settings.seconds;
+    options.limits.seconds = settings.seconds;
     StageJudge start(model, budget);
     lookahead(start, Distance::Root, {}, [] { return false; });
     start.trim();
     if (start.overflow() == Bytes(0)) options.start = &start;
     const auto exact = solveCheckmate(model, budget, fullSize(model), options);
     const double exactSeconds = watch.seconds();
-    const bool finished = exact && (exact->optimal || exact->infeasible);
+    const bool infeasible = exact && exact->status == SolveStatus::Infeasible;
+    const bool finished = infeasible || (exact && exact->status == SolveStatus::Optimal);
     const auto percent = [&](Nanoseconds time) {
         return 100 * (ratio(time, graph.totalTime()) - 1);
     };
     Nanoseconds optimum(-1);  // as judged, the program's own figure is rounded down
-    if (finished && exact->optimal) {
+    if (finished && !infeasible) {
         StageJudge judge(model, budget);
         importRetained(judge, fullSize(model), roundRetained(exact->retained, 0.5));
         if (judge.overflow() == Bytes(0)) optimum = judge.time();
@@ -114,14 +115,14 @@ bool measureExact(const std::string& name, int size, const TrainingGraph& graph,
     for (double limit = 0.05; limit < 2 * settings.seconds; limit *= 2) {
         ours = plan("highwater", graph, budget, limit);
         if (ours.plan && (!finished || ours.time <= optimum)) break;
-        if (finished && exact->infeasible) break;
+        if (infeasible) break;
         if (!finished && limit > 1) break;
     }
     std::printf("%s,%d,%zu,%zu,%s,%.4f,%.4f,%.4f,%.4f\n", name.c_str(), size, graph.ops.size(),
                 estimatedColumns(model, fullSize(model)),
-                !finished           ? "unfinished"
-                : exact->infeasible ? "infeasible"
-                                    : "optimal",
+                !finished    ? "unfinished"
+                : infeasible ? "infeasible"
+                             : "optimal",
                 exactSeconds, optimum.count() < 0 ? -1.0 : percent(optimum), ours.solveSeconds,
                 ours.plan ? percent(ours.time) : -1.0);
     std::fflush(stdout);

@@ -179,8 +179,8 @@ void StageJudge::markViews(ItemIndex i) {
             viewIsDirty_[view] = true, dirtyViews_.push_back(view);
 }
 
-/// What is retained into stage k and out of it, as the table has it.
-struct StageJudge::TableResidents {
+/// What is retained into stage k and out of it, as the matrix has it.
+struct StageJudge::MatrixResidents {
     const StageJudge& judge;
     StageIndex k;
     bool into(ItemIndex i) const { return judge.retained(i, k); }
@@ -354,7 +354,7 @@ void StageJudge::settle() {
         isDirty_[k] = false;
         Stage stage;
         if (!spare_.empty()) stage = std::move(spare_.back()), spare_.pop_back();
-        replay(k, stage, TableResidents{*this, k});
+        replay(k, stage, MatrixResidents{*this, k});
         install(k, stage);
         stageJournal_.emplace_back(k, std::move(stage));
     }
@@ -395,13 +395,13 @@ void StageJudge::rollback() {
     commit();
 }
 
-void StageJudge::load(const std::vector<std::uint64_t>& table) {
-    if (&table == &retained_) return;
+void StageJudge::load(const RetentionMatrix& retention) {
+    if (&retention == &retained_) return;
     for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
         for (StageIndex k = first_[i]; k <= last_[i];) {
-            const bool value = bit(table, i, k);
+            const bool value = bit(retention, i, k);
             StageIndex to = k;
-            while (to < last_[i] && bit(table, i, to + 1) == value) ++to;
+            while (to < last_[i] && bit(retention, i, to + 1) == value) ++to;
             set(i, k, to, value);
             k = to + 1;
         }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The fast incremental form of the judge, for planners that search.
 //
-// A plan is a table of bits: item i is retained into stage k, or not (`S` of Checkmate, Jain et
-// al., MLSys 2020, section 3; here per storage, and only where an item can exist). The table fixes
-// a schedule: a stage recomputes, in captured order, what its op lacks and what is retained out of
+// A plan is a retention matrix: item i is retained into stage k, or not (`S` of Checkmate, Jain et
+// al., MLSys 2020, section 3; here per storage, and only where an item can exist). It fixes a
+// schedule: a stage recomputes, in captured order, what its op lacks and what is retained out of
 // it without being there, each storage is freed after its last reader in the stage unless it is
 // retained, and lazy views are re-run once in every unbroken residency of their item. schedule()
 // writes it out; the plain judge gives the same peak and time for it.
@@ -20,6 +20,9 @@
 #include "core/plan/plan.h"
 
 namespace hw::core {
+
+/// The bits of a StageJudge, one item after the other.
+using RetentionMatrix = std::vector<std::uint64_t>;
 
 class StageJudge {
 public:
@@ -75,7 +78,7 @@ public:
         Bytes height;      // highest bytes above those retained into the stage
     };
     /// What stage `k` would be if just `into` were retained into it and `outOf` out of it, whatever
-    /// the table says. Bit i % 64 of word i / 64 stands for item i; an item must lie in both sets
+    /// the matrix says. Bit i % 64 of word i / 64 stands for item i; an item must lie in both sets
     /// only where it can be retained.
     Outcome between(StageIndex k, std::span<const std::uint64_t> into,
                     std::span<const std::uint64_t> outOf);
@@ -86,27 +89,27 @@ public:
     /// Drops every item where it is retained for nobody. Never makes a plan worse.
     void trim();
 
-    /// The table as words, to be kept and loaded again into a judge of the same model.
-    const std::vector<std::uint64_t>& table() const { return retained_; }
-    void load(const std::vector<std::uint64_t>& table);
-    /// The table of a valid schedule of the same graph: what it holds whenever a stage begins. For
+    /// To be kept, and loaded again into a judge of the same model.
+    const RetentionMatrix& retention() const { return retained_; }
+    void load(const RetentionMatrix& retention);
+    /// The matrix of a valid schedule of the same graph: what it holds whenever a stage begins. For
     /// schedules that another planner wrote, peak and time may differ a little.
     void load(const Schedule& schedule);
 
-    /// Calls visit(item, stage) for every stage into which `table` retains an item.
+    /// Calls visit(item, stage) for every stage into which `retention` retains an item.
     template <class Visit>
-    void forEachRetained(const std::vector<std::uint64_t>& table, Visit visit) const {
+    void forEachRetained(const RetentionMatrix& retention, Visit visit) const {
         for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_->itemCount()); ++i)
-            for (StageIndex k = nextBit(table, i, first_[i], last_[i]); k <= last_[i];
-                 k = nextBit(table, i, k + 1, last_[i]))
+            for (StageIndex k = nextBit(retention, i, first_[i], last_[i]); k <= last_[i];
+                 k = nextBit(retention, i, k + 1, last_[i]))
                 visit(i, k);
     }
 
-    /// The schedule that the table stands for.
+    /// The schedule that the matrix stands for.
     Schedule schedule() const;
 
 private:
-    using Bits = std::vector<std::uint64_t>;
+    using Bits = RetentionMatrix;
     struct Stage {
         std::vector<OpIndex> ops;         // recomputed, ascending
         std::vector<ItemIndex> involved;  // read or rebuilt
@@ -120,7 +123,7 @@ private:
         std::size_t words;  // begin of the old words in savedWords_
     };
     class Emitter;
-    struct TableResidents;
+    struct MatrixResidents;
     struct GivenResidents;
 
     std::size_t word(ItemIndex i, StageIndex k) const {

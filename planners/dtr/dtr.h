@@ -29,12 +29,13 @@ enum class DtrHeuristic : std::uint8_t {
 /// there. On recorded sessions it departs from it where the simulator has no notion of the matter:
 /// a computation asks for its workspace too; an eviction drops every version of a storage, and
 /// writers are re-run after the creator; a storage whose rebuild would become impossible stays;
-/// constants go once nothing can need them; siblings nobody needs any more are not brought back.
+/// constants go once nothing can need them; siblings that are not needed any more are not brought
+/// back.
 ///
 /// Metadata kept between scores: every heuristic, the compute of a storage and its last access;
 /// eqclass, the sum of each class; full and msps, for each storage the evicted storages reachable
 /// from it in either direction, their compute, and the resident storages at their border. With
-/// banishing the latter are walked anew for every score, as in the simulator's first runtime.
+/// banishing the latter are found again for every score, as in the simulator's first runtime.
 ///
 /// Options: `dealloc`, what happens when the program drops its last reference to a storage (paper,
 /// appendix on deallocation). `eager` (default): it is evicted at once, and comes back where a

@@ -8,7 +8,7 @@ namespace hw::planners {
 using namespace hw::core;
 
 RegionHeuristic::RegionHeuristic(DtrState& state, DtrHeuristic kind, bool cache)
-    : EvictionHeuristic(state), kind_(kind), cache_(cache), walk_(state) {
+    : EvictionHeuristic(state), kind_(kind), cache_(cache), neighborhood_(state) {
     for (auto& regions : regions_) regions.resize(state.storages.size());
     for (auto& exact : exact_) exact.resize(state.storages.size(), 0);
 }
@@ -23,7 +23,7 @@ double RegionHeuristic::score(StorageIndex s) {
 }
 
 std::int64_t RegionHeuristic::computeOf(StorageIndex s, Direction direction) {
-    if (!cache_) walk_.rebuild({&s, 1}, direction, regions_[direction]);
+    if (!cache_) neighborhood_.rebuild({&s, 1}, direction, regions_[direction]);
     return regions_[direction][s].compute;
 }
 
@@ -31,12 +31,12 @@ std::int64_t RegionHeuristic::computeOf(StorageIndex s, Direction direction) {
 // for what the op makes; and so is what it makes. A view of one resident storage by another is not.
 void RegionHeuristic::linked(StorageIndex input, StorageIndex output) {
     if (!state_.storages[output].everMaterial || input == output) return;
-    if (walk_.isResident(input)) forget(input, Descendants);
-    if (walk_.isResident(output)) forget(output, Ancestors);
+    if (neighborhood_.isResident(input)) forget(input, Descendants);
+    if (neighborhood_.isResident(output)) forget(output, Ancestors);
 }
 
 void RegionHeuristic::evicted(StorageIndex s) {
-    walk_.nowEvicted(s);
+    neighborhood_.nowEvicted(s);
     if (!cache_) return;
     Region &below = regions_[Descendants][s], &above = regions_[Ancestors][s];
     // A region may border on its own base, through a view.
@@ -51,13 +51,13 @@ void RegionHeuristic::evicted(StorageIndex s) {
 }
 
 void RegionHeuristic::banished(StorageIndex s) {
-    walk_.nowGone(s);
+    neighborhood_.nowGone(s);
     forgetAll(Descendants);
     forgetAll(Ancestors);
 }
 
 void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
-    for (const StorageIndex s : made) walk_.nowResident(s);
+    for (const StorageIndex s : made) neighborhood_.nowResident(s);
     if (!cache_) return;
     for (const Direction direction : {Descendants, Ancestors}) rebuild(made, direction);
     // What they border on below borders on them above, and the other way round.
@@ -72,14 +72,14 @@ void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
                                !regions_[back][s].interior.contains(made.front());
             if (!known) return bases_.push_back(s);
             regions_[back][s].frontier.insert(made.front());
-            state_.accesses += walk_.links(back).tensors(s) + regions_[back][s].tensors;
+            state_.accesses += neighborhood_.links(back).tensors(s) + regions_[back][s].tensors;
         });
         rebuild(bases_, back);
     }
 }
 
 void RegionHeuristic::rebuild(std::span<const StorageIndex> bases, Direction direction) {
-    walk_.rebuild(bases, direction, regions_[direction]);
+    neighborhood_.rebuild(bases, direction, regions_[direction]);
     for (const StorageIndex base : bases) exact_[direction][base] = epoch_[direction];
 }
 
@@ -90,7 +90,7 @@ void RegionHeuristic::absorb(StorageIndex base, Direction direction, StorageInde
     const auto take = [&](StorageIndex other) {
         ++state_.accesses;
         region.compute += state_.storages[other].compute;
-        region.tensors += walk_.links(direction).tensors(other);
+        region.tensors += neighborhood_.links(direction).tensors(other);
     };
     if (!region.interior.insert(s) || !exact(s, direction)) forget(base, direction);
     take(s);

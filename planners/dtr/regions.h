@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planners/dtr/evicted_walk.h"
+#include "planners/dtr/evicted_neighborhood.h"
 #include "planners/dtr/heuristics.h"
 
 namespace hw::planners {
@@ -22,7 +22,7 @@ namespace hw::planners {
 /// each region remembers whether it is *exact*, what a walk would find now.
 class RegionHeuristic final : public EvictionHeuristic {
 public:
-    /// @param cache false: walk the neighbourhood anew for every score
+    /// @param cache false: find the neighbourhood again for every score
     RegionHeuristic(DtrState& state, DtrHeuristic kind, bool cache);
 
     void linked(core::StorageIndex input, core::StorageIndex output) override;
@@ -44,7 +44,7 @@ private:
 
     DtrHeuristic kind_;
     bool cache_;
-    EvictedWalk walk_;
+    EvictedNeighborhood neighborhood_;
     std::vector<Region> regions_[2];      // [direction][storage]
     std::vector<std::int64_t> exact_[2];  // [direction][storage]: the epoch in which it is exact
     std::int64_t epoch_[2] = {1, 1};

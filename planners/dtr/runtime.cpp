@@ -60,7 +60,7 @@ void DtrRuntime::play() {
     for (const Event& event : graph_.events) {
         switch (event.kind) {
             case Event::Kind::Constant:
-                arrive(event.index);
+                addConstant(event.index);
                 break;
             case Event::Kind::Compute:
                 computeFirst(event.index);
@@ -72,7 +72,7 @@ void DtrRuntime::play() {
     }
 }
 
-void DtrRuntime::arrive(StorageIndex s) {
+void DtrRuntime::addConstant(StorageIndex s) {
     makeRoom(at(s).size, kNone);
     memory_ += at(s).size;
     notePeak(memory_);

@@ -52,7 +52,7 @@ private:
 
     // the program
     void play();
-    void arrive(core::StorageIndex s);
+    void addConstant(core::StorageIndex s);
     void computeFirst(core::OpIndex index);
     void connect(core::OpIndex index);
     void touch(core::StorageIndex s);

@@ -15,7 +15,7 @@ namespace hw::planners {
 ///
 /// A *feature map* is a storage that the forward pass makes and a later op reads. Which ones a
 /// gradient needs is read off the captured backward ops, so that an op whose gradient needs its
-/// inputs only is a dead node by itself: nobody asks for its output, and it is never run again.
+/// inputs only is a dead node by itself: its output is not asked for, and it is never run again.
 ///
 /// *Compute-heavy* is measured, not named: an op whose time for each byte that it makes is above
 /// that of the whole forward pass. Run time is spread unevenly over the ops of a training step

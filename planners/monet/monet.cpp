@@ -12,7 +12,6 @@ namespace hw::planners {
 namespace {
 
 using namespace hw::core;
-using Clock = std::chrono::steady_clock;
 
 constexpr double kBoundShare = 0.2;  // of the time, for the relaxation
 constexpr double kJointShare = 2;    // time of the last search over that of another
@@ -47,21 +46,21 @@ public:
     }
 
 private:
-    double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-
     // False when no plan keeps the budget. Cuts where the best case is highest while it keeps all.
     bool raiseBound() {
         StageJudge judge(bestCase_.model, request_.budget);
         judge.trim();
         if (!haveSolver() || judge.overflow() == Bytes(0)) return true;
         CutOptions options;
-        options.timeLimitSeconds = request_.workLimit ? 1e6 : limit_ * kBoundShare;
-        if (request_.workLimit) options.nodeLimit = 200;
+        options.limits = request_.workLimit ? SolveLimits::deterministic(200)
+                                            : SolveLimits{.seconds = limit_ * kBoundShare};
+        options.cancelled = progress_.cancelled;
         const auto solution =
             solveCuts(bestCase_.model, request_.budget, {judge.highestStage()}, options);
         if (!solution) return true;
-        if (!solution->infeasible) bound_ = std::max(bound_, solution->bound);
-        return !solution->infeasible;
+        if (solution->status == SolveStatus::Infeasible) return false;
+        bound_ = std::max(bound_, solution->bound);
+        return true;
     }
 
     /// Kinds that the menu has, one search each.
@@ -77,7 +76,7 @@ private:
     JointPlan search() {
         const std::vector<ImplementationKinds> alone = parts();
         const std::size_t searches = 1 + alone.size() + (alone.size() > 1 ? 1 : 0);
-        unit_ = std::max(0.05, limit_ - elapsed()) /
+        unit_ = std::max(0.05, time_.secondsLeft()) /
                 (static_cast<double>(searches) + (searches > 1 ? kJointShare - 1 : 0));
         const Menu nothing;
         const JointPlan plain = searchOne(nothing, {}, 0, 1);
@@ -99,14 +98,16 @@ private:
 
     JointPlan searchOne(const Menu& menu, const std::vector<JointPlan>& warm, std::uint64_t salt,
                         double units) const {
-        Effort effort;
-        if (request_.workLimit) effort.moves = *request_.workLimit * 1000;
-        effort.seconds = std::min(unit_ * units, std::max(0.0, limit_ - elapsed()));
+        WorkBudget work;
+        if (request_.workLimit)
+            work.moves = *request_.workLimit * 1000;
+        else
+            work.seconds = std::min(unit_ * units, std::max(0.0, time_.secondsLeft()));
         JointSearch search(graph_, menu, request_.budget, request_.seed * 1000003 + salt * 7919,
                            progress_.cancelled);
         // As good as any plan can be, to a millionth of the baseline's time.
         const Nanoseconds enough = bound_ + Nanoseconds(graph_.totalTime().count() / 1'000'000);
-        return search.run(warm, effort, enough);
+        return search.run(warm, work, enough);
     }
 
     Proposal conclude(const JointPlan& best) const {
@@ -123,8 +124,8 @@ private:
                 "no plan found in the time given; it is not proven that there is none";
             return proposal;
         }
-        StageJudge judge(best.variant->model, request_.budget);
-        judge.load(best.table);
+        StageJudge judge(best.implemented->model, request_.budget);
+        judge.load(best.retention);
         proposal.status = PlanStatus::Ok;
         proposal.schedule = judge.schedule();
         proposal.implementations = best.choice;
@@ -135,8 +136,8 @@ private:
     const PlanRequest& request_;
     const Progress& progress_;
     Menu menu_;
-    Clock::time_point begin_ = Clock::now();
     double limit_;
+    WorkBudget time_{.seconds = limit_};
     double unit_ = 0;  // seconds of one search
     BestCase bestCase_;
     Nanoseconds bound_;

@@ -14,15 +14,15 @@ namespace hw::planners {
 ///
 /// Departures:
 /// - The paper solves one integer program with the variables of every stage and implementation, for
-///   hours. Here a table of what is retained and the choice are searched in turn (monet_search.h),
+///   hours. Here a retention matrix and the choice are searched in turn (search.h),
 ///   and the program is only the cut relaxation over the best case of every op (BestCase), which
 ///   gives the lower bound. The bound says how far the plan may be from the best, often loosely:
 ///   the best case has the fastest algorithm in the smallest workspace.
 /// - The paper lets the recomputation of an op use another implementation than its first run. A
 ///   plan names one implementation an op.
 /// - The paper's recomputation is one pass for each gradient op, in which a tensor is recomputed at
-///   most once; the table has the same freedom and may keep what it recomputed for later stages,
-///   which the paper's r also does.
+///   most once; the retention matrix has the same freedom and may keep what it recomputed for later
+///   stages, which the paper's r also does.
 /// - In-place ops are part of the menu; in the paper they are part of the network.
 /// - Alternatives whose results differ are the menu's responsibility: the judge sees sizes, times
 ///   and reads.

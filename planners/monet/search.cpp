@@ -15,29 +15,15 @@ using namespace hw::core;
 
 namespace {
 
-constexpr std::size_t kPool = 6;            // plans that are kept
-constexpr int kRounds = 6;                  // of annealing and of changes of the choice, in turn
-constexpr double kExploring = 0.4;          // of the effort, before the rounds
-constexpr double kHottest = 2e-4;           // temperature, as a share of the baseline's time
-constexpr double kRelaxShare = 0.2;         // of the seconds, for a relaxation
-constexpr std::int64_t kMovesOfATable = 8;  // moves that a new table is worth, for each item
-constexpr StageIndex kBlock = 12;           // ops whose choices change together at the most
+constexpr std::size_t kPool = 6;             // plans that are kept
+constexpr int kRounds = 6;                   // of annealing and of changes of the choice, in turn
+constexpr double kExploring = 0.4;           // of the work, before the rounds
+constexpr double kHottest = 2e-4;            // temperature, as a share of the baseline's time
+constexpr double kRelaxShare = 0.2;          // of the seconds, for a relaxation
+constexpr std::int64_t kMovesOfAMatrix = 8;  // moves that a new matrix is worth, for each item
+constexpr StageIndex kBlock = 12;            // ops whose choices change together at the most
 
 }  // namespace
-
-// A part of the effort.
-struct JointSearch::Piece {
-    std::optional<std::int64_t> moves;
-    double seconds = 0;
-    Clock::time_point begin = Clock::now();
-
-    /// 1 and more when it is used up.
-    double spent(std::int64_t done) const {
-        if (moves) return static_cast<double>(done) / static_cast<double>(*moves + 1);
-        const std::chrono::duration<double> passed = Clock::now() - begin;
-        return passed.count() / std::max(1e-3, seconds);
-    }
-};
 
 JointSearch::JointSearch(const TrainingGraph& captured, const Menu& menu, Bytes budget,
                          std::uint64_t seed, std::function<bool()> stopped)
@@ -46,7 +32,6 @@ JointSearch::JointSearch(const TrainingGraph& captured, const Menu& menu, Bytes 
       budget_(budget),
       seed_(seed),
       stopped_(std::move(stopped)),
-      begin_(Clock::now()),
       random_(seed + 7) {
     for (const Implementation& one : menu.implementations)
         if (one.kind == ImplementationKind::Algorithm)
@@ -55,32 +40,25 @@ JointSearch::JointSearch(const TrainingGraph& captured, const Menu& menu, Bytes 
             dataflow_.push_back(&one);
 }
 
-double JointSearch::left() const {
-    return effort_.seconds - std::chrono::duration<double>(Clock::now() - begin_).count();
-}
-
 bool JointSearch::done() const {
-    if (stopped_() || (!effort_.moves && left() <= 0)) return true;
+    if (stopped_() || work_.secondsLeft() <= 0) return true;
     return !pool_.empty() && best().fits() && best().time <= enough_;
 }
 
-JointSearch::Piece JointSearch::piece(double share) const {
-    Piece made;
-    if (effort_.moves)
-        made.moves = static_cast<std::int64_t>(static_cast<double>(*effort_.moves) * share);
-    made.seconds = std::min(effort_.seconds * share, left());
-    return made;
+WorkBudget JointSearch::workShare(double share) const {
+    if (work_.countsMoves())
+        return {static_cast<std::int64_t>(static_cast<double>(work_.moves) * share) + 1};
+    return {.seconds = std::min(work_.seconds * share, work_.secondsLeft())};
 }
 
-JointPlan JointSearch::run(const std::vector<JointPlan>& warm, const Effort& effort,
+JointPlan JointSearch::run(const std::vector<JointPlan>& warm, const WorkBudget& work,
                            Nanoseconds enough) {
-    effort_ = effort;
+    work_ = work;
     enough_ = enough;
-    begin_ = Clock::now();
     for (const JointPlan& plan : warm) {
         offer(plan);
-        StageJudge judge(plan.variant->model, budget_);
-        judge.load(plan.table);
+        StageJudge judge(plan.implemented->model, budget_);
+        judge.load(plan.retention);
         if (algorithms_) take(judge, plan);
     }
     std::map<ImplementationChoice, JointPlan> flows;  // the best start of each flow of data
@@ -97,10 +75,10 @@ JointPlan JointSearch::run(const std::vector<JointPlan>& warm, const Effort& eff
         const double hot = kHottest * std::pow(0.5, round);
         const Cooling cooling{hot, hot / 30};
         const double parts = 1.0 + (algorithms_ ? 1.0 : 0.0) + (dataflow_.empty() ? 0.0 : 1.0);
-        anneal(JointPlan(best()), cooling, piece(share / parts));
+        anneal(JointPlan(best()), cooling, workShare(share / parts));
         if (algorithms_ && !done())
-            withSmallWorkspaces(JointPlan(best()), cooling, piece(share / parts));
-        if (!dataflow_.empty() && !done()) changeChoices(piece(share / parts));
+            withSmallWorkspaces(JointPlan(best()), cooling, workShare(share / parts));
+        if (!dataflow_.empty() && !done()) changeChoices(workShare(share / parts));
     }
     return best();
 }
@@ -114,9 +92,9 @@ void JointSearch::explore(const std::map<ImplementationChoice, JointPlan>& flows
         JointPlan relaxed = relax(plan, kRelaxShare / static_cast<double>(flows.size()));
         const JointPlan& better = relaxed < plan ? relaxed : plan;
         if (better.fits())
-            anneal(better, {kHottest, kHottest / 30}, piece(share));
+            anneal(better, {kHottest, kHottest / 30}, workShare(share));
         else
-            shrink(better, piece(share));
+            shrink(better, workShare(share));
     }
 }
 
@@ -126,9 +104,10 @@ void JointSearch::offer(JointPlan plan) {
     if (pool_.size() > kPool) pool_.pop_back();
 }
 
-std::shared_ptr<const Variant> JointSearch::variantFor(const ImplementationChoice& choice) const {
+std::shared_ptr<const ImplementedGraph> JointSearch::implement(
+    const ImplementationChoice& choice) const {
     auto graph = applyImplementations(captured_, menu_, choice);
-    return graph ? std::make_shared<const Variant>(std::move(*graph)) : nullptr;
+    return graph ? std::make_shared<const ImplementedGraph>(std::move(*graph)) : nullptr;
 }
 
 // Adds as many of the entries as go together, halving what does not.
@@ -183,14 +162,14 @@ std::vector<JointPlan> JointSearch::start(const ImplementationChoice& choice,
                                           const std::vector<JointPlan>& warm) {
     JointPlan plan;
     plan.choice = choice;
-    plan.variant = variantFor(choice);
-    if (!plan.variant) return {};
-    StageJudge judge(plan.variant->model, budget_);
+    plan.implemented = implement(choice);
+    if (!plan.implemented) return {};
+    StageJudge judge(plan.implemented->model, budget_);
     std::vector<JointPlan> plans{fitted(judge, plan)};
     for (const JointPlan& known : warm) {
-        StageJudge old(known.variant->model, budget_);
-        old.load(known.table);
-        transferTable(old, judge);
+        StageJudge old(known.implemented->model, budget_);
+        old.load(known.retention);
+        transferRetention(old, judge);
         plans.push_back(fitted(judge, plan));
     }
     return plans;
@@ -219,15 +198,15 @@ JointPlan JointSearch::take(StageJudge& judge, const JointPlan& of) {
 
 JointPlan JointSearch::withFittingAlgorithms(StageJudge& judge, const JointPlan& of) const {
     judge.trim();
-    JointPlan plan{of.choice, of.variant, judge.table(), judge.time(), judge.overflow()};
+    JointPlan plan{of.choice, of.implemented, judge.retention(), judge.time(), judge.overflow()};
     if (!algorithms_) return plan;
-    ImplementationChoice fitting = fittingAlgorithms(captured_, menu_, of.choice, of.variant->graph,
-                                                     judge.schedule(), budget_);
+    ImplementationChoice fitting = fittingAlgorithms(
+        captured_, menu_, of.choice, of.implemented->graph, judge.schedule(), budget_);
     if (fitting == of.choice) return plan;
-    JointPlan refitted{fitting, variantFor(fitting), plan.table, {}, {}};
-    if (!refitted.variant) return plan;
-    StageJudge again(refitted.variant->model, budget_);
-    again.load(refitted.table);
+    JointPlan refitted{fitting, implement(fitting), plan.retention, {}, {}};
+    if (!refitted.implemented) return plan;
+    StageJudge again(refitted.implemented->model, budget_);
+    again.load(refitted.retention);
     refitted.time = again.time();
     refitted.overflow = again.overflow();
     return refitted < plan ? refitted : plan;
@@ -235,36 +214,33 @@ JointPlan JointSearch::withFittingAlgorithms(StageJudge& judge, const JointPlan&
 
 // What a relaxation with one cut would keep, as a further plan.
 JointPlan JointSearch::relax(const JointPlan& plan, double share) {
-    StageJudge judge(plan.variant->model, budget_);
+    StageJudge judge(plan.implemented->model, budget_);
     judge.trim();
     CutOptions options;
-    options.timeLimitSeconds = effort_.moves ? 1e6 : share * effort_.seconds;
-    if (effort_.moves) options.nodeLimit = 100;
-    if (judge.overflow() == Bytes(0) || options.timeLimitSeconds < 0.02) return plan;
+    options.limits = work_.countsMoves() ? SolveLimits::deterministic(100)
+                                         : SolveLimits{.seconds = share * work_.seconds};
+    options.cancelled = stopped_;
+    if (judge.overflow() == Bytes(0) || options.limits.seconds < 0.02) return plan;
     const std::vector<StageIndex> cuts{judge.highestStage()};
-    const auto solution = solveCuts(plan.variant->model, budget_, cuts, options);
-    if (!solution || solution->infeasible || solution->resident.empty()) return plan;
+    const auto solution = solveCuts(plan.implemented->model, budget_, cuts, options);
+    if (!solution || solution->resident.empty()) return plan;
     importResidents(judge, cuts, solution->resident);
     return fitted(judge, plan);
 }
 
-// Approaches the budget from above, from the table that keeps everything.
-void JointSearch::shrink(const JointPlan& plan, const Piece& piece) {
+// Anneals at a budget that shrinks step by step, from the matrix that keeps everything.
+void JointSearch::shrink(const JointPlan& plan, const WorkBudget& work) {
     constexpr double kStep = 0.9, kHot = 1e-3;
-    StageJudge judge(plan.variant->model, budget_);
+    StageJudge judge(plan.implemented->model, budget_);
     judge.trim();
     const double peak = static_cast<double>(judge.peak().count());
     const auto wanted = static_cast<double>(budget_.count());
     const int steps =
         std::max(1, static_cast<int>(std::ceil(std::log(wanted / peak) / std::log(kStep))));
     Annealing annealing(judge, seed_ ^ random_());
-    const Clock::time_point begin = Clock::now();
     for (int step = steps - 1; step >= 0 && !done(); --step) {
-        Piece part = piece;
-        part.begin = Clock::now();
-        if (part.moves) *part.moves /= steps;
-        const std::chrono::duration<double> passed = part.begin - begin;
-        part.seconds = (piece.seconds - passed.count()) / (step + 1);
+        const WorkBudget part{work.countsMoves() ? (work.moves - 1) / steps + 1 : work.moves,
+                              work.secondsLeft() / (step + 1)};
         judge.setBudget(Bytes(static_cast<std::int64_t>(wanted / std::pow(kStep, step))));
         annealing.forget();
         annealing.run({kHot, step == 0 ? 1e-6 : kHot / 30},
@@ -275,25 +251,25 @@ void JointSearch::shrink(const JointPlan& plan, const Piece& piece) {
     take(judge, plan);
 }
 
-void JointSearch::anneal(const JointPlan& plan, const Cooling& cooling, const Piece& piece) {
-    StageJudge judge(plan.variant->model, budget_);
-    judge.load(plan.table);
+void JointSearch::anneal(const JointPlan& plan, const Cooling& cooling, const WorkBudget& work) {
+    StageJudge judge(plan.implemented->model, budget_);
+    judge.load(plan.retention);
     Annealing annealing(judge, seed_ ^ random_());
     annealing.run(cooling, [&](std::int64_t moves) {
         if (stopped_() || annealing.bestTime() <= enough_) return 1.0;
-        return piece.spent(moves);
+        return work.spent(moves);
     });
     if (!annealing.best().empty()) judge.load(annealing.best());
     take(judge, plan);
 }
 
-// The algorithms that fit a table leave it no room to change: anneals beside the leanest ones.
+// The algorithms that fit a matrix leave it no room to change: anneals beside the leanest ones.
 void JointSearch::withSmallWorkspaces(const JointPlan& plan, const Cooling& cooling,
-                                      const Piece& piece) {
+                                      const WorkBudget& work) {
     JointPlan lean = plan;
     lean.choice = withAlgorithms(captured_, menu_, plan.choice, Preference::Workspace);
-    lean.variant = variantFor(lean.choice);
-    if (lean.variant) anneal(lean, cooling, piece);
+    lean.implemented = implement(lean.choice);
+    if (lean.implemented) anneal(lean, cooling, work);
 }
 
 // Gives some ops near each other another implementation, or the captured one again.
@@ -319,22 +295,23 @@ bool JointSearch::change(ImplementationChoice& choice) {
     return changed;
 }
 
-void JointSearch::changeChoices(const Piece& piece) {
-    const auto items = static_cast<std::int64_t>(best().variant->model.itemCount() + 1);
+void JointSearch::changeChoices(const WorkBudget& work) {
+    const auto items = static_cast<std::int64_t>(best().implemented->model.itemCount() + 1);
     std::int64_t used = 0;
-    while (piece.spent(used) < 1 && !done()) {
+    while (work.spent(used) < 1 && !done()) {
         const JointPlan present = best();
         JointPlan changed;
         changed.choice = present.choice;
         used += items;
         if (!change(changed.choice)) continue;
-        changed.variant = variantFor(changed.choice);
-        if (!changed.variant) continue;
-        StageJudge before(present.variant->model, budget_), judge(changed.variant->model, budget_);
-        before.load(present.table);
-        transferTable(before, judge);
+        changed.implemented = implement(changed.choice);
+        if (!changed.implemented) continue;
+        StageJudge before(present.implemented->model, budget_),
+            judge(changed.implemented->model, budget_);
+        before.load(present.retention);
+        transferRetention(before, judge);
         if (judge.overflow() > Bytes(0)) lookahead(judge, Distance::Root, {}, stopped_);
-        const std::int64_t moves = kMovesOfATable * items;
+        const std::int64_t moves = kMovesOfAMatrix * items;
         used += moves;
         Annealing annealing(judge, seed_ ^ random_());
         annealing.run({3e-5, 1e-6}, [&](std::int64_t count) {

@@ -1,36 +1,35 @@
 // SPDX-License-Identifier: MIT
-// Searches a retain table and a choice of implementations together.
+// Searches a retention matrix and a choice of implementations together.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <random>
 #include <vector>
 
 #include "core/memory/stage_judge.h"
 #include "core/plan/implementations.h"
 #include "planners/search/annealing.h"
+#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 
-/// The graph under a choice, with its model.
-struct Variant {
-    explicit Variant(core::TrainingGraph under) : graph(std::move(under)), model(graph) {}
-    Variant(const Variant&) = delete;
-    Variant& operator=(const Variant&) = delete;
+/// The captured graph with the implementations of a choice applied, and its model.
+struct ImplementedGraph {
+    explicit ImplementedGraph(core::TrainingGraph under) : graph(std::move(under)), model(graph) {}
+    ImplementedGraph(const ImplementedGraph&) = delete;
+    ImplementedGraph& operator=(const ImplementedGraph&) = delete;
 
     core::TrainingGraph graph;
     core::StageModel model;
 };
 
-/// A choice and a table for its model; plans within the budget come first, by time.
+/// A choice and a retention matrix for its model; plans within the budget come first, by time.
 struct JointPlan {
     core::ImplementationChoice choice;
-    std::shared_ptr<const Variant> variant;
-    std::vector<std::uint64_t> table;
+    std::shared_ptr<const ImplementedGraph> implemented;
+    core::RetentionMatrix retention;
     core::Nanoseconds time;
     core::Bytes overflow;
 
@@ -40,21 +39,15 @@ struct JointPlan {
     }
 };
 
-/// What a search may take: annealing moves, or seconds.
-struct Effort {
-    std::optional<std::int64_t> moves;
-    double seconds = 10;
-};
-
 /// Retains in `to` what `from` retains: stages go by their ops, items by their storages, those that
-/// one variant has merged by where their tensors are now. An op that reads an item in `to` and did
+/// one graph has merged by where their tensors are now. An op that reads an item in `to` and did
 /// not in `from` finds it kept since its last reader.
-void transferTable(const core::StageJudge& from, core::StageJudge& to);
+void transferRetention(const core::StageJudge& from, core::StageJudge& to);
 
-/// One search over the entries of a menu. It alternates between the table, by lookahead.h, a cut
+/// One search over the entries of a menu. It alternates between the matrix, by lookahead.h, a cut
 /// relaxation and annealing.h on the graph under the present choice, and the choice: algorithms by
-/// what fits beside the table (monet_menu.h), the other kinds by local search, each change with the
-/// table carried over, repaired and annealed for a short time.
+/// what fits beside the matrix (menu.h), the other kinds by local search, each change with the
+/// matrix carried over, repaired and annealed for a short time.
 class JointSearch {
 public:
     /// `captured` and `menu` must outlive the search.
@@ -63,18 +56,15 @@ public:
 
     /// Starts from `warm` too; their choices must be of this menu. `enough` ends the search when a
     /// plan takes no more time. The best plan found, never worse than one of `warm`.
-    JointPlan run(const std::vector<JointPlan>& warm, const Effort& effort,
+    JointPlan run(const std::vector<JointPlan>& warm, const WorkBudget& work,
                   core::Nanoseconds enough);
 
 private:
-    using Clock = std::chrono::steady_clock;
-    struct Piece;
-
     bool done() const;
-    double left() const;
-    Piece piece(double share) const;
+    WorkBudget workShare(double share) const;
 
-    std::shared_ptr<const Variant> variantFor(const core::ImplementationChoice& choice) const;
+    std::shared_ptr<const ImplementedGraph> implement(
+        const core::ImplementationChoice& choice) const;
     void addAll(core::ImplementationChoice& choice,
                 const std::vector<const core::Implementation*>& entries) const;
     std::vector<core::ImplementationChoice> starts() const;
@@ -83,14 +73,14 @@ private:
     core::ImplementationChoice flowOf(const core::ImplementationChoice& choice) const;
     void explore(const std::map<core::ImplementationChoice, JointPlan>& flows);
     JointPlan relax(const JointPlan& plan, double share);
-    void shrink(const JointPlan& plan, const Piece& piece);
-    void anneal(const JointPlan& plan, const Cooling& cooling, const Piece& piece);
-    void withSmallWorkspaces(const JointPlan& plan, const Cooling& cooling, const Piece& piece);
-    void changeChoices(const Piece& piece);
+    void shrink(const JointPlan& plan, const WorkBudget& work);
+    void anneal(const JointPlan& plan, const Cooling& cooling, const WorkBudget& work);
+    void withSmallWorkspaces(const JointPlan& plan, const Cooling& cooling, const WorkBudget& work);
+    void changeChoices(const WorkBudget& work);
     bool change(core::ImplementationChoice& choice);
 
     /// What the judge holds, with algorithms that fit it; take() puts it into the pool, fitted()
-    /// first drops what exceeds the budget.
+    /// drops what exceeds the budget before that.
     JointPlan withFittingAlgorithms(core::StageJudge& judge, const JointPlan& of) const;
     JointPlan take(core::StageJudge& judge, const JointPlan& of);
     JointPlan fitted(core::StageJudge& judge, const JointPlan& of);
@@ -105,8 +95,7 @@ private:
     bool algorithms_ = false;
     std::vector<const core::Implementation*> dataflow_;  // entries of the other kinds
     std::vector<JointPlan> pool_;                        // best first
-    Effort effort_;
-    Clock::time_point begin_;
+    WorkBudget work_;
     core::Nanoseconds enough_;
     std::mt19937_64 random_;
 };

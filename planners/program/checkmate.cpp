@@ -3,19 +3,19 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cmath>
 #include <optional>
 #include <random>
 
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/lookahead.h"
+#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 namespace {
 
 using namespace hw::core;
-using Clock = std::chrono::steady_clock;
 using Residents = std::vector<std::vector<bool>>;
 
 constexpr std::size_t kExactColumns = 20'000;   // of the integer program
@@ -34,6 +34,7 @@ public:
           request_(request),
           progress_(progress),
           limit_(request.timeLimitSeconds.value_or(10.0)),
+          time_{.seconds = request.workLimit ? INFINITY : limit_},
           model_(graph) {}
 
     Proposal run() {
@@ -71,20 +72,21 @@ private:
         return static_cast<std::size_t>(model_.end) * model_.end < 16 * kExactColumns &&
                estimatedColumns(model_, fullSize(model_)) <= kExactColumns;
     }
-    double left() const {
-        if (request_.workLimit) return 1e6;
-        return limit_ - std::chrono::duration<double>(Clock::now() - begin_).count();
+    double left() const { return time_.secondsLeft(); }
+    SolveLimits limits(double seconds) const {
+        return request_.workLimit ? SolveLimits::deterministic(*request_.workLimit)
+                                  : SolveLimits{.seconds = seconds};
     }
     bool stopped() const { return progress_.cancelled() || left() <= 0.01; }
     bool proven() const { return best_ && bound_ && bestTime_ <= *bound_; }
 
     void offer(const StageJudge& judge) {
         if (judge.overflow() > Bytes(0) || (best_ && judge.time() >= bestTime_)) return;
-        best_ = judge.table();
+        best_ = judge.retention();
         bestTime_ = judge.time();
     }
     template <class Fill>
-    void tryTable(Fill fill) {
+    void tryMatrix(Fill fill) {
         StageJudge judge(model_, request_.budget);
         fill(judge);
         judge.trim();
@@ -95,24 +97,23 @@ private:
     void boundFromCuts(const CheckmateSize& full) {
         progress_.report(0, "bounding the time of any plan");
         CutOptions options;
-        options.timeLimitSeconds = left() * kBoundShare;
-        options.nodeLimit = request_.workLimit.value_or(-1);
+        options.limits = limits(left() * kBoundShare);
+        options.cancelled = progress_.cancelled;
         const auto solution = solveCuts(model_, request_.budget, full.begin, options);
         if (!solution) return;
-        impossible_ = solution->infeasible;
+        impossible_ = solution->status == SolveStatus::Infeasible;
         if (impossible_) return;
         bound_ = solution->bound;
         if (solution->resident.empty()) return;
-        tryTable(
+        tryMatrix(
             [&](StageJudge& judge) { importResidents(judge, full.begin, solution->resident); });
     }
 
     CheckmateOptions options(bool integer) const {
         CheckmateOptions made;
-        made.timeLimitSeconds = std::max(0.05, left());
-        made.nodeLimit = request_.workLimit.value_or(-1);
+        made.limits = limits(std::max(0.05, left()));
         made.integer = integer;
-        made.cancelled = [this] { return progress_.cancelled(); };
+        made.cancelled = progress_.cancelled;
         return made;
     }
 
@@ -132,10 +133,10 @@ private:
             failed_ = true;
             return;
         }
-        noTable_ = solution->infeasible;
+        noMatrix_ = solution->status == SolveStatus::Infeasible;
         if (solution->retained.empty()) return;
         const Residents rounded = roundRetained(solution->retained, 0.5);
-        tryTable([&](StageJudge& judge) { importRetained(judge, full, rounded); });
+        tryMatrix([&](StageJudge& judge) { importRetained(judge, full, rounded); });
     }
 
     // Section 5: relaxations, rounded; coarser ones where the full one would be too large, finer
@@ -169,11 +170,12 @@ private:
     // Cheap and valid for all plans, unlike the relaxation of the program.
     void boundFromOneCut() {
         CutOptions options;
-        options.timeLimitSeconds = left() * kBoundShare;
+        options.limits = limits(left() * kBoundShare);
+        options.cancelled = progress_.cancelled;
         options.integer = false;
         const auto solution = solveCuts(model_, request_.budget, {highest_}, options);
         if (!solution) return;
-        impossible_ = solution->infeasible;
+        impossible_ = solution->status == SolveStatus::Infeasible;
         if (!impossible_) bound_ = solution->bound;
     }
 
@@ -193,8 +195,8 @@ private:
 
     void roundings(const CheckmateSize& size, const std::vector<std::vector<double>>& retained) {
         const auto take = [&](const Residents& rounded) {
-            tryTable([&](StageJudge& judge) { importRetained(judge, size, rounded); });
-            tryTable([&](StageJudge& judge) { importResidents(judge, size.begin, rounded); });
+            tryMatrix([&](StageJudge& judge) { importRetained(judge, size, rounded); });
+            tryMatrix([&](StageJudge& judge) { importResidents(judge, size.begin, rounded); });
         };
         for (const double threshold : {0.5, 0.999, 0.9, 0.75, 0.6, 0.4, 0.25, 0.1, 0.001})
             if (!stopped()) take(roundRetained(retained, threshold));
@@ -238,7 +240,7 @@ private:
             return refuse(PlanStatus::Infeasible,
                           "proven: what must be resident exceeds the budget, whatever is "
                           "recomputed");
-        if (noTable_)
+        if (noMatrix_)
             return refuse(PlanStatus::Infeasible,
                           "proven: no plan that recomputes in captured order before each op fits");
         if (failed_) return refuse(PlanStatus::TimeLimit, "the solver failed on this program");
@@ -252,14 +254,14 @@ private:
     const TrainingGraph& graph_;
     const PlanRequest& request_;
     const Progress& progress_;
-    Clock::time_point begin_ = Clock::now();
     double limit_;
+    WorkBudget time_;
     StageModel model_;
-    std::optional<std::vector<std::uint64_t>> best_;
+    std::optional<RetentionMatrix> best_;
     Nanoseconds bestTime_;
     StageIndex highest_ = 0;  // of the plan that drops nothing
     std::optional<Nanoseconds> bound_;
-    bool impossible_ = false, noTable_ = false, failed_ = false;
+    bool impossible_ = false, noMatrix_ = false, failed_ = false;
 };
 
 }  // namespace

@@ -21,34 +21,34 @@
 // several outputs of an op are separate items (made together, kept apart, duplicates charged while
 // the op runs); in-place writers belong to the chain of their item; constants and storages that
 // cannot be rebuilt are charged as long as anything may read them; a lazy view takes no bytes and
-// costs its time once in every unbroken residency of its item in which it is read (variables V, the
+// costs its time once in every unbroken lifetime of its item in which it is read (variables V, the
 // view is run in the stage, and Y, it is still defined at its end). The optimum is that of the best
-// table of StageJudge. It is no bound for plans of other forms: those that recompute in another
-// order within a stage or drop and rebuild a storage twice in one; cut_relaxation.h bounds them.
+// retention matrix of StageJudge. It is no bound for plans of other forms: those that recompute in
+// another order within a stage or drop and rebuild a storage twice in one; cut_relaxation.h bounds
+// them.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <vector>
 
 #include "planners/program/checkmate_size.h"
+#include "planners/program/linear_program.h"
 
 namespace hw::planners {
 
 struct CheckmateOptions {
-    double timeLimitSeconds = 10;
-    std::int64_t nodeLimit = -1;  // of branch and bound; -1: none. Deterministic, unlike the time
-    bool integer = true;          // false: the linear relaxation
-    /// A table within the budget to begin with; may be absent.
+    SolveLimits limits{.seconds = 10};
+    bool integer = true;  // false: the linear relaxation
+    /// A plan within the budget to begin with; may be absent.
     const core::StageJudge* start = nullptr;
     std::function<bool()> cancelled = [] { return false; };
 };
 
 struct CheckmateSolution {
-    bool infeasible = false;  // proven: no table of this size keeps the budget
-    bool optimal = false;     // solved to its end
-    core::Nanoseconds bound;  // no table of this size that keeps the budget takes less time
+    /// Infeasible: proven, no retention matrix of this size keeps the budget.
+    SolveStatus status = SolveStatus::Infeasible;
+    core::Nanoseconds bound;  // no matrix of this size that keeps the budget takes less time
     /// S: per group and item how far it is retained into the group's first stage, 0 to 1; empty
     /// when no point was found.
     std::vector<std::vector<double>> retained;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // How much of a graph Checkmate's program (checkmate_program.h) looks at, and what its S means as a
-// table of the stage judge.
+// retention matrix of the stage judge.
 //
 // Coarse programs, for graphs on which even the linear relaxation is too large: neighbouring stages
 // form one group, whose recomputations all happen before its first op; items in `kept` are retained
@@ -38,8 +38,8 @@ std::vector<core::StageIndex> usefulUntil(const core::StageModel& model, const C
 std::vector<std::vector<bool>> roundRetained(const std::vector<std::vector<double>>& retained,
                                              double threshold);
 
-/// Makes a fresh judge's table the one that the program means by S; the judge then finds the least
-/// recomputation for it (section 5, second phase).
+/// Makes a fresh judge's retention matrix the one that the program means by S; the judge then finds
+/// the least recomputation for it (section 5, second phase).
 void importRetained(core::StageJudge& judge, const CheckmateSize& size,
                     const std::vector<std::vector<bool>>& retained);
 

@@ -9,34 +9,12 @@
 #include <tuple>
 #include <utility>
 
-#ifdef HIGHWATER_HIGHS
-#include <Highs.h>
-#endif
-
 namespace hw::planners {
 
 using namespace hw::core;
 
-#ifndef HIGHWATER_HIGHS
-
-bool haveSolver() {
-    return false;
-}
-
-std::optional<CutSolution> solveCuts(const StageModel&, Bytes, const std::vector<StageIndex>&,
-                                     const CutOptions&) {
-    return std::nullopt;
-}
-
-#else
-
-bool haveSolver() {
-    return true;
-}
-
 namespace {
 
-constexpr double kTimeScale = 1000;     // the baseline's time in the program's unit
 constexpr double kIgnoredShare = 3e-3;  // of the budget: smallest items counted as no bytes
 
 // A storage as the program sees it.
@@ -51,13 +29,13 @@ struct Subject {
 };
 
 // Builds the program row by row.
-class Program {
+class CutProgram {
 public:
-    Program(const StageModel& model, Bytes budget, const std::vector<StageIndex>& cuts)
+    CutProgram(const StageModel& model, Bytes budget, const std::vector<StageIndex>& cuts)
         : model_(model),
           graph_(*model.graph),
           budget_(budget),
-          baseline_(std::max(1.0, static_cast<double>(graph_.totalTime().count()))),
+          programTime_(graph_.totalTime()),
           subjects_(graph_.storages.size()),
           rerun_(cuts.size()),
           resident_(cuts.size()) {
@@ -95,47 +73,33 @@ public:
         return true;
     }
 
-    HighsLp lp(bool integer) const {
-        HighsLp lp;
-        lp.num_col_ = static_cast<HighsInt>(cost_.size());
-        lp.num_row_ = static_cast<HighsInt>(rowLower_.size());
-        lp.col_cost_ = cost_;
-        lp.col_lower_ = lower_;
-        lp.col_upper_.assign(cost_.size(), 1.0);
-        lp.row_lower_ = rowLower_;
-        lp.row_upper_ = rowUpper_;
-        lp.offset_ = offset_;
-        lp.a_matrix_.format_ = MatrixFormat::kRowwise;
-        lp.a_matrix_.num_col_ = lp.num_col_;
-        lp.a_matrix_.num_row_ = lp.num_row_;
-        lp.a_matrix_.start_ = rowStart_;
-        lp.a_matrix_.start_.push_back(static_cast<HighsInt>(index_.size()));
-        lp.a_matrix_.index_ = index_;
-        lp.a_matrix_.value_ = value_;
-        if (integer) lp.integrality_.assign(cost_.size(), HighsVarType::kInteger);
-        return lp;
-    }
-
-    std::vector<std::vector<bool> > residents(const std::vector<double>& values) const {
-        std::vector<std::vector<bool> > table(cuts_.size(),
-                                              std::vector<bool>(model_.itemCount(), false));
-        for (std::size_t k = 0; k < cuts_.size(); ++k)
-            for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i) {
-                const auto column = resident_[k].find(model_.storages[i]);
-                table[k][i] = column == resident_[k].end() ? exists(model_.storages[i], k)
-                                                           : values[column->second] > 0.5;
-            }
-        return table;
-    }
-
-    /// Objective of the program, in nanoseconds beyond the baseline, rounded to the safe side.
-    std::int64_t nanoseconds(double objective) const {
-        constexpr double kSolverTolerance = 1e-6;  // of the baseline's time, above HiGHS's own
-        const double safe = objective / kTimeScale - kSolverTolerance;
-        return static_cast<std::int64_t>(std::floor(std::max(0.0, safe) * baseline_));
+    CutSolution solve(const CutOptions& options) const {
+        SolveOptions solving;
+        solving.limits = options.limits;
+        solving.integer = options.integer;
+        solving.cancelled = options.cancelled;
+        const LinearSolution found = program_.solve(solving);
+        CutSolution solution;
+        solution.status = found.status;
+        if (found.status == SolveStatus::Infeasible) return solution;
+        solution.bound = graph_.totalTime() + programTime_.atLeast(found.bound);
+        if (found.values) solution.resident = residents(*found.values);
+        return solution;
     }
 
 private:
+    std::vector<std::vector<bool>> residents(const std::vector<double>& values) const {
+        std::vector<std::vector<bool>> flags(cuts_.size(),
+                                             std::vector<bool>(model_.itemCount(), false));
+        for (std::size_t k = 0; k < cuts_.size(); ++k)
+            for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i) {
+                const auto column = resident_[k].find(model_.storages[i]);
+                flags[k][i] = column == resident_[k].end() ? exists(model_.storages[i], k)
+                                                           : values[column->second] > 0.5;
+            }
+        return flags;
+    }
+
     StageIndex segmentEnd(std::size_t k) const {
         return k + 1 < cuts_.size() ? cuts_[k + 1] : model_.end + 1;
     }
@@ -202,27 +166,13 @@ private:
         }
     }
 
-    int column(double cost, double lower) {
-        cost_.push_back(cost);
-        lower_.push_back(lower);
-        return static_cast<int>(cost_.size()) - 1;
-    }
-    void beginRow(double lower, double upper) {
-        rowStart_.push_back(static_cast<HighsInt>(index_.size()));
-        rowLower_.push_back(lower);
-        rowUpper_.push_back(upper);
-    }
-    void entry(int column, double value) {
-        index_.push_back(column);
-        value_.push_back(value);
-    }
-
     void addResidents(std::size_t k) {
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(subjects_.size()); ++s)
-            if (subjects_[s].counts && exists(s, k) && !fixed(s, k)) resident_[k][s] = column(0, 0);
+            if (subjects_[s].counts && exists(s, k) && !fixed(s, k))
+                resident_[k][s] = program_.addColumn(0, 0, 1, true);
         forEachRead(model_.opOf(cuts_[k]), [&](StorageIndex s, std::int32_t) {
             if (const auto at = resident_[k].find(s); at != resident_[k].end())
-                lower_[at->second] = 1;
+                program_.setLower(at->second, 1);
         });
     }
 
@@ -245,9 +195,9 @@ private:
         const OpIndex maker = rebuilder(s, version, k);
         if (!covered_.insert({k, s, maker}).second) return;
         const int run = maker == kNone ? kNone : rerun(k, maker);
-        beginRow(1, kHighsInf);
-        entry(at->second, 1);
-        if (run != kNone) entry(run, 1);
+        program_.beginRow(1, INFINITY);
+        program_.addEntry(at->second, 1);
+        if (run != kNone) program_.addEntry(run, 1);
     }
 
     // column <= U[k,s] + R[k,maker], for (2), (3) and (4).
@@ -256,17 +206,16 @@ private:
         if (at == resident_[k].end()) return;
         const int run = maker == kNone ? kNone : rerun(k, maker);
         if (run == column) return;
-        beginRow(0, kHighsInf);
-        entry(column, -1);
-        entry(at->second, 1);
-        if (run != kNone) entry(run, 1);
+        program_.beginRow(0, INFINITY);
+        program_.addEntry(column, -1);
+        program_.addEntry(at->second, 1);
+        if (run != kNone) program_.addEntry(run, 1);
     }
 
     // The column of R[k,op], with (2) and (3) for it; depth first over what it reads.
     int rerun(std::size_t k, OpIndex op) {
         if (const auto known = rerun_[k].find(op); known != rerun_[k].end()) return known->second;
-        const int made =
-            column(static_cast<double>(model_.time[op].count()) / baseline_ * kTimeScale, 0);
+        const int made = program_.addColumn(programTime_(model_.time[op]), 0, 1, true);
         rerun_[k][op] = made;
         pending_.emplace_back(k, op);
         if (expanding_) return made;
@@ -292,17 +241,18 @@ private:
         const auto scale = std::max(1.0, static_cast<double>(budget_.count()));
         Bytes needed;
         for (const auto& [s, column] : resident_[k])
-            if (lower_[column] > 0) needed += graph_.storages[s].bytes;
+            if (program_.lower(column) > 0) needed += graph_.storages[s].bytes;
         if (needed > room) return false;
-        beginRow(-kHighsInf, static_cast<double>(room.count()) / scale);
+        program_.beginRow(-INFINITY, static_cast<double>(room.count()) / scale);
         for (const auto& [s, column] : resident_[k])
-            entry(column, static_cast<double>(graph_.storages[s].bytes.count()) / scale);
+            program_.addEntry(column,
+                              static_cast<double>(graph_.storages[s].bytes.count()) / scale);
         return true;
     }
 
     // (6), with one cut for each pair of readers.
     void addViews() {
-        std::map<OpIndex, std::vector<StageIndex> > readers;
+        std::map<OpIndex, std::vector<StageIndex>> readers;
         for (StageIndex stage = 0; stage <= model_.end; ++stage) {
             if (!firstRunIsTied(stage)) continue;
             for (const OpIndex view : model_.lazyViews[model_.opOf(stage)])
@@ -310,15 +260,14 @@ private:
         }
         for (const auto& [view, stages] : readers) {
             const StorageIndex s = graph_.storageOf(graph_.ops[view].inputs.front().tensor);
-            const double cost =
-                static_cast<double>(model_.time[view].count()) / baseline_ * kTimeScale;
+            const double cost = programTime_(model_.time[view]);
             for (std::size_t r = 1; r < stages.size(); ++r)
                 for (std::size_t k = 0; k < cuts_.size(); ++k) {
                     if (cuts_[k] <= stages[r - 1] || cuts_[k] > stages[r]) continue;
                     const auto at = resident_[k].find(s);
                     if (at == resident_[k].end()) break;
-                    cost_[at->second] -= cost;
-                    offset_ += cost;
+                    program_.addCost(at->second, -cost);
+                    program_.addOffset(cost);
                     break;
                 }
         }
@@ -328,17 +277,15 @@ private:
     const TrainingGraph& graph_;
     Bytes budget_;
     std::vector<StageIndex> cuts_;
-    double baseline_;
+    ProgramTime programTime_;
     std::vector<Use> finals_;
-    std::vector<Subject> subjects_;                       // per storage
-    std::vector<std::map<OpIndex, int> > rerun_;          // per segment
-    std::vector<std::map<StorageIndex, int> > resident_;  // per cut
-    std::set<std::tuple<std::size_t, StorageIndex, OpIndex> > covered_;
-    std::vector<std::pair<std::size_t, OpIndex> > pending_;
+    std::vector<Subject> subjects_;                      // per storage
+    std::vector<std::map<OpIndex, int>> rerun_;          // per segment
+    std::vector<std::map<StorageIndex, int>> resident_;  // per cut
+    std::set<std::tuple<std::size_t, StorageIndex, OpIndex>> covered_;
+    std::vector<std::pair<std::size_t, OpIndex>> pending_;
     bool expanding_ = false;
-    std::vector<double> cost_, lower_, rowLower_, rowUpper_, value_;
-    std::vector<HighsInt> rowStart_, index_;
-    double offset_ = 0;
+    LinearProgram program_;
 };
 
 }  // namespace
@@ -346,44 +293,12 @@ private:
 std::optional<CutSolution> solveCuts(const StageModel& model, Bytes budget,
                                      const std::vector<StageIndex>& cuts,
                                      const CutOptions& options) {
-    Program program(model, budget, cuts);
-    CutSolution solution;
-    if (!program.build()) {
-        solution.infeasible = true;
-        return solution;
-    }
-    Highs highs;
-    highs.setOptionValue("output_flag", false);
-    highs.setOptionValue("threads", options.threads);
-    highs.setOptionValue("time_limit", options.timeLimitSeconds);
-    highs.setOptionValue("mip_rel_gap", 1e-4);
-    if (options.nodeLimit >= 0)
-        highs.setOptionValue("mip_max_nodes", static_cast<HighsInt>(options.nodeLimit));
-    if (highs.passModel(program.lp(options.integer)) == HighsStatus::kError) return std::nullopt;
-    if (highs.run() == HighsStatus::kError) return std::nullopt;
-    const HighsModelStatus status = highs.getModelStatus();
-    solution.infeasible = status == HighsModelStatus::kInfeasible;
-    solution.optimal =
-        status == HighsModelStatus::kOptimal || status == HighsModelStatus::kModelEmpty;
-    if (solution.infeasible) return solution;
-    if (!solution.optimal && status != HighsModelStatus::kTimeLimit &&
-        status != HighsModelStatus::kSolutionLimit)
-        return std::nullopt;
-    const HighsInfo& info = highs.getInfo();
-    double bound = 0;
-    if (status == HighsModelStatus::kModelEmpty)
-        bound = 0;
-    else if (options.integer)
-        bound = info.mip_dual_bound;
-    else if (solution.optimal)
-        bound = info.objective_function_value;
-    if (!std::isfinite(bound)) bound = 0;
-    solution.bound = Nanoseconds(model.graph->totalTime().count() + program.nanoseconds(bound));
-    if (info.primal_solution_status == kSolutionStatusFeasible)
-        solution.resident = program.residents(highs.getSolution().col_value);
+    if (!haveSolver()) return std::nullopt;
+    CutProgram program(model, budget, cuts);
+    if (!program.build()) return CutSolution{};
+    CutSolution solution = program.solve(options);
+    if (solution.status == SolveStatus::Failed) return std::nullopt;
     return solution;
 }
-
-#endif
 
 }  // namespace hw::planners

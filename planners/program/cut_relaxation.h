@@ -12,7 +12,7 @@
 //   (2) a re-run op o that reads s at version v:   R[k,o] <= U[k,s] + R[k,p(s,v)];
 //   (3) the same for what an in-place op writes, at the version before: without s at the cut, the
 //       ops of its chain are re-run one after the other;
-//   (4) what is resident at a cut was kept or made again, be it at an older version:
+//   (4) what is resident at a cut was kept or made again, maybe at an older version:
 //                                                  U[k,s] <= U[k-1,s] + R[k-1,creator of s];
 //   (5) at each cut the op's own operands are resident, and
 //       sum_s bytes(s) U[k,s] <= B - (what must be there) - outputs - workspace;
@@ -36,34 +36,31 @@
 // baseline's peak is nearly tight for budgets above 0.3 of it.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "core/memory/stage_model.h"
+#include "planners/program/linear_program.h"
 
 namespace hw::planners {
 
 struct CutOptions {
-    double timeLimitSeconds = 10;
-    std::int64_t nodeLimit = -1;  // of branch and bound; -1: none. Deterministic, unlike the time
-    bool integer = true;          // false: the linear relaxation
-    int threads = 1;
+    SolveLimits limits{.seconds = 10};
+    bool integer = true;  // false: the linear relaxation
+    std::function<bool()> cancelled = [] { return false; };
 };
 
 struct CutSolution {
-    bool infeasible = false;  // proven: no plan keeps the budget
-    bool optimal = false;     // the program was solved to its end
+    SolveStatus status = SolveStatus::Infeasible;  // then proven: no plan keeps the budget
     core::Nanoseconds bound;  // proven lower bound of the total time of any plan
     /// Per cut and item: resident while the cut's op runs, in the best solution found; empty when
     /// there was none. An item not born yet, or not needed any more, is false.
     std::vector<std::vector<bool>> resident;
 };
 
-/// Whether this build has the solver (HiGHS).
-bool haveSolver();
-
 /// Solves the relaxation for `budget` with cuts at the given stages (ascending). None when the
-/// build has no solver or the solver failed; a solution without `optimal` still has a valid bound.
+/// build has no solver or the solver failed. The bound is valid whatever ended the solve.
 std::optional<CutSolution> solveCuts(const core::StageModel& model, core::Bytes budget,
                                      const std::vector<core::StageIndex>& cuts,
                                      const CutOptions& options);

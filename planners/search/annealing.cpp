@@ -24,7 +24,7 @@ double Annealing::uniform() {
 
 void Annealing::note() {
     if (judge_.overflow() > Bytes(0) || judge_.time() >= bestTime_) return;
-    best_ = judge_.table();
+    best_ = judge_.retention();
     bestTime_ = judge_.time();
 }
 
@@ -112,12 +112,12 @@ bool Annealing::flip(ItemIndex i, StageIndex k) {
     const Gap gap = gapAt(i, k);
     const bool retain = !judge_.retained(i, k);
     if (retain && judge_.nextInvolved(i, k, judge_.lastStage(i)) > judge_.lastStage(i))
-        return false;  // nobody reads it any more
+        return false;  // it is not read any more
     judge_.set(i, gap.from, gap.to, retain);
     return true;
 }
 
-// Begins or ends a residency between two readers.
+// Begins or ends a lifetime between two readers.
 bool Annealing::shift(ItemIndex i, StageIndex k) {
     const Gap gap = gapAt(i, k);
     if (gap.from >= gap.to) return false;

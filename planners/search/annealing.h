@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Simulated annealing over the table of an incremental judge.
+// Simulated annealing over the retention matrix of an incremental judge.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Cooling {
     double hot = 2e-4, cold = 2e-6;
 };
 
-/// Improves the table of `judge`: the energy is the plan's time plus a penalty on its overflow
-/// whose weight swings about the value at which plans just fit. Moves drop or retain an item
-/// between two of its readers, begin or end a residency elsewhere, exchange two items, or move a
-/// block of neighbours. The same seed and number of moves give the same result.
+/// Improves the retention matrix of `judge`: the energy is the plan's time plus a penalty on its
+/// overflow whose weight swings about the value at which plans just fit. Moves drop or retain an
+/// item between two of its readers, begin or end a lifetime elsewhere, exchange two items, or move
+/// a block of neighbours. The same seed and number of moves give the same result.
 class Annealing {
 public:
     Annealing(core::StageJudge& judge, std::uint64_t seed);
@@ -30,13 +30,13 @@ public:
     /// last state.
     void run(const Cooling& cooling, const std::function<double(std::int64_t moves)>& done);
 
-    /// Forgets the best table: the judge's budget has changed.
+    /// Forgets the best matrix: the judge's budget has changed.
     void forget();
-    /// The fastest table within the budget seen so far; empty when there was none.
-    const std::vector<std::uint64_t>& best() const { return best_; }
+    /// The fastest one within the budget seen so far; empty when there was none.
+    const core::RetentionMatrix& best() const { return best_; }
     core::Nanoseconds bestTime() const { return bestTime_; }
     core::StageJudge& judge() const { return judge_; }
-    /// Takes the judge's present table as a candidate.
+    /// Takes the judge's present matrix as a candidate.
     void note();
 
 private:
@@ -61,7 +61,7 @@ private:
     std::vector<core::ItemIndex> movable_;
     std::vector<double> weight_;  // cumulative
     double penalty_ = 0.02;
-    std::vector<std::uint64_t> best_;
+    core::RetentionMatrix best_;
     core::Nanoseconds bestTime_{INT64_MAX};
 };
 

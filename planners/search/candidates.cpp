@@ -35,18 +35,20 @@ std::optional<Candidate> Candidates::best() const {
 
 void Candidates::prune(std::size_t most) {
     std::stable_sort(all_.begin(), all_.end());
-    const auto same = [](const Candidate& a, const Candidate& b) { return a.table == b.table; };
+    const auto same = [](const Candidate& a, const Candidate& b) {
+        return a.retention == b.retention;
+    };
     all_.erase(std::unique(all_.begin(), all_.end(), same), all_.end());
     if (all_.size() > most)
         all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(most), all_.end());
 }
 
 std::optional<Schedule> Candidates::schedule(StageJudge& judge) const {
-    const std::optional<Candidate> table = best();
-    const bool found = table && table->fits();
-    if (!kept_.empty() && (!found || keptTime_ < table->time)) return kept_;
+    const std::optional<Candidate> searched = best();
+    const bool found = searched && searched->fits();
+    if (!kept_.empty() && (!found || keptTime_ < searched->time)) return kept_;
     if (!found) return std::nullopt;
-    judge.load(table->table);
+    judge.load(searched->retention);
     return judge.schedule();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the planner `highwater` has come by: tables to go on from, and schedules that fit.
+// What the planner `highwater` has found: retention matrices to go on from, and schedules that
+// fit.
 #pragma once
 
 #include <limits>
@@ -7,18 +8,19 @@
 #include <optional>
 #include <vector>
 
-#include "planners/search/recombination.h"
+#include "core/memory/stage_judge.h"
 
 namespace hw::planners {
 
-/// A table and how good it is: plans within the budget by time, others by what exceeds it.
+/// A retention matrix and how good it is: plans within the budget by time, others by what exceeds
+/// it.
 struct Candidate {
-    Table table;
+    core::RetentionMatrix retention;
     core::Nanoseconds time;
     core::Bytes overflow;
 
     explicit Candidate(const core::StageJudge& judge)
-        : table(judge.table()), time(judge.time()), overflow(judge.overflow()) {}
+        : retention(judge.retention()), time(judge.time()), overflow(judge.overflow()) {}
     bool fits() const { return overflow == core::Bytes(0); }
     bool operator<(const Candidate& other) const {
         return overflow != other.overflow ? overflow < other.overflow : time < other.time;
@@ -34,7 +36,7 @@ public:
     void offer(const core::StageJudge& judge);
     void offer(std::vector<Candidate> found);
     /// Remembers the fastest schedule within the budget as it stands; false where it exceeds it. It
-    /// may fit where its table does not: a table keeps a constant for whatever may be recomputed
+    /// may fit where its matrix does not: a matrix keeps a constant for whatever may be recomputed
     /// from it, and does not say in which order a stage frees and recomputes.
     bool keep(const core::Schedule& schedule);
 
@@ -45,7 +47,7 @@ public:
     /// In order after prune().
     const std::vector<Candidate>& all() const { return all_; }
 
-    /// The fastest of all that fits; none where nothing does. Leaves `judge` with any table.
+    /// The fastest of all that fits; none where nothing does. Leaves `judge` with any matrix.
     std::optional<core::Schedule> schedule(core::StageJudge& judge) const;
 
 private:

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <thread>
 
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/annealing.h"
-#include "planners/search/approach.h"
+#include "planners/search/budget_continuation.h"
 #include "planners/search/candidates.h"
 #include "planners/search/first_plans.h"
 #include "planners/search/lookahead.h"
@@ -21,14 +20,13 @@ namespace hw::planners {
 namespace {
 
 using namespace hw::core;
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kThreads = 2;
 constexpr double kCutShare = 0.35;  // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
-constexpr std::int64_t kMovesPerItem = 1500;                              // of one approach
+constexpr std::int64_t kMovesPerItem = 1500;                              // of one continuation
 constexpr std::size_t kPoolSize = 64;          // candidates that are kept
 constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
@@ -40,7 +38,6 @@ public:
         : graph_(graph),
           request_(request),
           progress_(progress),
-          begin_(Clock::now()),
           limit_(request.timeLimitSeconds.value_or(10.0)),
           firstOnly_(request.options.contains("search") && request.options.at("search") == "first"),
           model_(graph),
@@ -66,7 +63,7 @@ public:
         }
         StageJudge judge(model_, request_.budget);
         judge.trim();
-        relaxed_ = judge.table();
+        relaxed_ = judge.retention();
         highest_ = judge.highestStage();
         bound_ = graph_.totalTime().count();
         if (judge.overflow() == Bytes(0)) {
@@ -103,8 +100,7 @@ private:
         const bool timed = !request_.workLimit || request_.timeLimitSeconds;
         return progress_.cancelled() || (timed && left() <= 0);
     }
-    double elapsed() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
-    double left() const { return limit_ - elapsed(); }
+    double left() const { return time_.secondsLeft(); }
 
     // Only one thread raises it, the others read it.
     void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
@@ -136,13 +132,14 @@ private:
         for (; cuts.size() <= kMostCuts && !progress_.cancelled();) {
             CutOptions options;
             if (request_.workLimit)
-                options.timeLimitSeconds = 1e6, options.nodeLimit = 200;
+                options.limits = SolveLimits::deterministic(200);
             else
-                options.timeLimitSeconds = (until - elapsed()) * (cuts.size() == 1 ? 0.7 : 1.0);
-            if (options.timeLimitSeconds < 0.02) return;
+                options.limits.seconds = (until - time_.passed()) * (cuts.size() == 1 ? 0.7 : 1.0);
+            if (options.limits.seconds < 0.02) return;
+            options.cancelled = progress_.cancelled;
             const auto solution = solveCuts(model_, request_.budget, cuts, options);
             if (!solution) return;
-            if (solution->infeasible) {
+            if (solution->status == SolveStatus::Infeasible) {
                 impossible_ = true;
                 return;
             }
@@ -150,7 +147,7 @@ private:
             if (solution->resident.empty()) return;
             StageJudge judge(model_, request_.budget);
             importResidents(judge, cuts, solution->resident);
-            imports_.push_back(judge.table());
+            imports_.push_back(judge.retention());
             candidates_.offer(judge);
             const StageIndex worst = judge.highestStage();
             const bool fits = judge.overflow() == Bytes(0);
@@ -161,12 +158,12 @@ private:
         }
     }
 
-    // Step 3: one long round in which the budget is approached from above again and again, then
+    // Step 3: one long round in which budgets shrink to the wanted one again and again, then
     // short ones that recombine what was found and anneal it, each cooler than the one before.
     void improve() {
         const double exploring = std::max(0.1, left()) * kExploringShare;
         round([&](std::size_t thread, StageJudge& judge, Annealing& annealing, Found& found) {
-            const Allowance all = allowance(exploring, 2.0 / 6);
+            const WorkBudget all = workBudget(exploring, 2.0 / 6);
             if (candidates_.all().front().fits() && thread == 0 && !isSmall(model_))
                 anneal(annealing, {5e-4, 2e-5}, all, found);
             else
@@ -182,7 +179,7 @@ private:
             };
             const Cooling cooling{between(&Cooling::hot), between(&Cooling::cold)};
             round([&](std::size_t thread, StageJudge& judge, Annealing& annealing, Found& found) {
-                const Allowance all = allowance(seconds, 3.0 / 6 / rounds);
+                const WorkBudget all = workBudget(seconds, 3.0 / 6 / rounds);
                 if (thread == 0) recombineFound(judge);
                 if (thread == 1 && r < exploringRounds)
                     explore(kThreads * static_cast<std::size_t>(r), judge, annealing, all, found);
@@ -197,18 +194,19 @@ private:
         StageJudge judge(model_, request_.budget);
         Annealing annealing(judge, seed(kThreads));
         Found found;
-        explore(kThreads, judge, annealing, allowance(limit_ * kCutShare, 1.0 / 6), found);
+        explore(kThreads, judge, annealing, workBudget(limit_ * kCutShare, 1.0 / 6), found);
         candidates_.offer(std::move(found.plans));
     }
 
-    /// What one thread of a round comes by.
+    /// What one thread of a round finds.
     struct Found {
         std::vector<Candidate> plans;
-        std::vector<Table> snapshots;  // of the annealing on its way, within the budget or not
+        std::vector<RetentionMatrix>
+            snapshots;  // of the annealing on its way, within the budget or not
     };
 
-    // One piece of work on every thread, each with a judge of its own that begins with one of the
-    // best so far: deterministic as long as the pieces are.
+    // One task on every thread, each with a judge of its own that begins with one of the
+    // best so far: deterministic as long as the tasks are.
     template <class Work>
     void round(Work work) {
         if (stopped() || solved()) return;
@@ -221,7 +219,7 @@ private:
             for (std::size_t t = 0; t < kThreads; ++t)
                 threads.emplace_back([&, t] {
                     StageJudge judge(model_, request_.budget);
-                    judge.load(pool[std::min(t, pool.size() - 1)].table);
+                    judge.load(pool[std::min(t, pool.size() - 1)].retention);
                     Annealing annealing(judge, seed(t));
                     work(t, judge, annealing, found[t]);
                 });
@@ -232,10 +230,10 @@ private:
             std::move(of.snapshots.begin(), of.snapshots.end(), std::back_inserter(snapshots_));
         }
         ++rounds_;
-        report(elapsed() / limit_);
+        report(time_.passed() / limit_);
     }
 
-    // Puts the best combination of all that is known in place of the judge's table, if there is
+    // Puts the best combination of all that is known in place of the judge's matrix, if there is
     // one.
     void recombineFound(StageJudge& judge) const {
         const Candidate before(judge);
@@ -243,15 +241,15 @@ private:
         const std::size_t pairs = kPairWords / (stages * (model_.itemCount() / 64 + 1));
         const auto width =
             std::max(kLeastWidth, static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs))));
-        std::vector<Table> tables;
-        for (const Candidate& candidate : candidates_.all()) tables.push_back(candidate.table);
-        tables.insert(tables.end(), snapshots_.begin(), snapshots_.end());
-        if (tables.size() > 3 * width) tables.resize(3 * width);
-        if (recombine(judge, tables, width, [&] { return stopped(); })) {
+        std::vector<RetentionMatrix> plans;
+        for (const Candidate& candidate : candidates_.all()) plans.push_back(candidate.retention);
+        plans.insert(plans.end(), snapshots_.begin(), snapshots_.end());
+        if (plans.size() > 3 * width) plans.resize(3 * width);
+        if (recombine(judge, plans, width, [&] { return stopped(); })) {
             judge.trim();
             if (!(before < Candidate(judge))) return;
         }
-        judge.load(before.table);
+        judge.load(before.retention);
     }
 
     bool solved() const {
@@ -261,8 +259,8 @@ private:
     }
 
     /// `seconds`, or `share` of the work limit.
-    Allowance allowance(double seconds, double share) const {
-        Allowance made;
+    WorkBudget workBudget(double seconds, double share) const {
+        WorkBudget made;
         if (request_.workLimit)
             made.moves =
                 static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * 1000 * share);
@@ -271,22 +269,22 @@ private:
         return made;
     }
 
-    double ended(const Annealing& annealing, std::int64_t moves, const Allowance& all) const {
+    double ended(const Annealing& annealing, std::int64_t moves, const WorkBudget& all) const {
         return stopped() || proven(annealing.bestTime()) ? 1.0 : all.spent(moves);
     }
 
-    void anneal(Annealing& annealing, const Cooling& cooling, const Allowance& all,
+    void anneal(Annealing& annealing, const Cooling& cooling, const WorkBudget& all,
                 Found& found) const {
         annealing.run(cooling, [&](std::int64_t moves) {
             const double share = ended(annealing, moves, all);
             if (share * kSnapshots > static_cast<double>(found.snapshots.size() + 1))
-                found.snapshots.push_back(annealing.judge().table());
+                found.snapshots.push_back(annealing.judge().retention());
             return share;
         });
         note(annealing, found);
     }
 
-    // Takes what the annealing came by as a plan, and the judge to it.
+    // Takes what the annealing found as a plan, and the judge to it.
     static void note(Annealing& annealing, Found& found) {
         StageJudge& judge = annealing.judge();
         if (!annealing.best().empty()) judge.load(annealing.best());
@@ -294,30 +292,30 @@ private:
         found.plans.emplace_back(judge);
     }
 
-    // Approaches the budget again and again in different ways, from what the relaxations would
-    // keep and from all.
-    void explore(std::size_t lane, StageJudge& judge, Annealing& annealing, const Allowance& all,
+    // Budget continuation again and again, each time with other temperatures and steps, from what
+    // the relaxations would keep and from all.
+    void explore(std::size_t lane, StageJudge& judge, Annealing& annealing, const WorkBudget& all,
                  Found& found) {
         const Candidate known = *candidates_.best();
         const auto movesOfOne = kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
         const bool alone = lane == kThreads && rounds_ == 0;  // beside the relaxations
         std::int64_t used = 0;
         for (std::size_t run = lane; all.spent(used) < 1 && !stopped(); run += kThreads) {
-            const Allowance piece = all.rest(used, movesOfOne);
-            used += piece.moves + 1;
-            const Table& start = alone || imports_.empty() || run % 3 == 2 ? relaxed_
-                                 : run % 3 == 0                            ? imports_.back()
-                                                                           : imports_.front();
-            approach(start, run, judge, annealing, piece,
-                     [&](std::int64_t moves, const Allowance& part) {
-                         return ended(annealing, moves, part);
-                     });
+            const WorkBudget one = all.rest(used, movesOfOne);
+            used += one.moves + 1;
+            const RetentionMatrix& start = alone || imports_.empty() || run % 3 == 2 ? relaxed_
+                                           : run % 3 == 0 ? imports_.back()
+                                                          : imports_.front();
+            continueBudget(start, run, judge, annealing, one,
+                           [&](std::int64_t moves, const WorkBudget& part) {
+                               return ended(annealing, moves, part);
+                           });
             note(annealing, found);
             if (found.plans.back().fits() && proven(found.plans.back().time)) break;
             if (alone && relaxationsDone_ && !request_.workLimit) break;
             if (!isSmall(model_) &&
                 farFrom(known, found.plans.back())) {  // more time than there is
-                judge.load(known.table);
+                judge.load(known.retention);
                 annealing.forget();
                 anneal(annealing, {5e-4, 2e-5}, all.rest(used, INT64_MAX), found);
                 break;
@@ -361,11 +359,11 @@ private:
     const TrainingGraph& graph_;
     const PlanRequest& request_;
     const Progress& progress_;
-    Clock::time_point begin_;
     double limit_;
+    WorkBudget time_{.seconds = limit_};
     bool firstOnly_;  // the first greedy plan that fits, and no more
     StageModel model_;
-    Table relaxed_;
+    RetentionMatrix relaxed_;  // keeps everything
     StageIndex highest_ = 0;
     std::atomic<std::int64_t> bound_ = 0;
     std::atomic<bool> relaxationsDone_ = false;
@@ -373,8 +371,9 @@ private:
     std::size_t rounds_ = 0;
     Candidates candidates_;
     FirstPlans firstPlans_;
-    std::vector<Table> snapshots_;  // of the last round
-    std::vector<Table> imports_;    // what the relaxations would keep: cheap, often too large
+    std::vector<RetentionMatrix> snapshots_;  // of the last round
+    std::vector<RetentionMatrix>
+        imports_;  // what the relaxations would keep: cheap, often too large
 };
 
 }  // namespace

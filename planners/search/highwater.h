@@ -12,9 +12,9 @@ namespace hw::planners {
 /// 2. Cut relaxations (cut_relaxation.h): one cut at the highest stage of the unconstrained plan,
 ///    then further cuts where the plan that they suggest still exceeds the budget. Each gives a
 ///    lower bound on the time of any plan, and the items to keep; the best bound counts.
-/// 3. Simulated annealing (annealing.h) on the incremental judge, on two threads: first the budget
-///    is approached from above again and again (approach.h), then short rounds put together the
-///    best of all that was found (recombination.h) and anneal it further.
+/// 3. Simulated annealing (annealing.h) on the incremental judge, on two threads: first at
+///    budgets that shrink to the wanted one, again and again (budget_continuation.h), then short
+///    rounds put together the best of all that was found (recombination.h) and anneal it further.
 ///
 /// Anytime: more time gives better plans. With a work limit (annealing moves in thousands) instead
 /// of a time limit the result is the same for the same seed. Without the solver (HiGHS) there is no

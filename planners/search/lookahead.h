@@ -22,7 +22,7 @@ enum class Distance { Full, Root, None };
 void lookahead(core::StageJudge& judge, Distance distance, const std::vector<float>& bias,
                const std::function<bool()>& stop);
 
-/// Makes the table keep, across each stage of `cuts` (ascending), exactly the items of `resident`
+/// Makes the matrix keep, across each stage of `cuts` (ascending), exactly the items of `resident`
 /// (one flag a cut and item): what is kept stays until its last reader, what is not is rebuilt when
 /// it is first touched after the cut and stays from then on. The budget is not looked at.
 void importResidents(core::StageJudge& judge, const std::vector<core::StageIndex>& cuts,

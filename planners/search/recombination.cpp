@@ -10,7 +10,7 @@ namespace {
 using namespace hw::core;
 using Set = std::vector<std::uint64_t>;  // of items
 
-constexpr int kMostArrivals = 16;  // at one stage; more are rebuilds that do not pay
+constexpr int kMostAdded = 16;  // items at one stage; more are rebuilds that do not pay
 
 /// Residents with which a stage can begin.
 struct Node {
@@ -23,15 +23,15 @@ struct Node {
 struct Layer {
     std::vector<Set> sets;
     std::vector<Node> nodes;
-    std::vector<std::int32_t> ofTable;  // node that each table has here
+    std::vector<std::int32_t> ofPlan;  // node that each plan has here
 };
 
 class Recombination {
 public:
-    Recombination(StageJudge& judge, const std::vector<Table>& tables)
+    Recombination(StageJudge& judge, const std::vector<RetentionMatrix>& plans)
         : judge_(judge), model_(judge.model()), words_((model_.itemCount() + 63) / 64) {
         layers_.resize(static_cast<std::size_t>(model_.end) + 2);
-        for (const auto& table : tables) enter(table);
+        for (const auto& plan : plans) enter(plan);
     }
 
     bool run(std::size_t width, const std::function<bool()>& stop) {
@@ -46,16 +46,16 @@ public:
     }
 
 private:
-    void enter(const Table& table) {
+    void enter(const RetentionMatrix& plan) {
         std::vector<Set> rows(layers_.size(), Set(words_, 0));
-        judge_.forEachRetained(table, [&](ItemIndex i, StageIndex k) {
+        judge_.forEachRetained(plan, [&](ItemIndex i, StageIndex k) {
             rows[static_cast<std::size_t>(k)][static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1}
                                                                                    << (i & 63);
         });
         for (std::size_t k = 0; k < layers_.size(); ++k) {
             Layer& layer = layers_[k];
             const auto found = std::find(layer.sets.begin(), layer.sets.end(), rows[k]);
-            layer.ofTable.push_back(static_cast<std::int32_t>(found - layer.sets.begin()));
+            layer.ofPlan.push_back(static_cast<std::int32_t>(found - layer.sets.begin()));
             if (found != layer.sets.end()) continue;
             Node node;
             for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i)
@@ -69,7 +69,7 @@ private:
         return (set[static_cast<std::size_t>(i >> 6)] >> (i & 63) & 1) != 0;
     }
 
-    static int arrivals(const Set& before, const Set& after) {
+    static int added(const Set& before, const Set& after) {
         int count = 0;
         for (std::size_t w = 0; w < before.size(); ++w)
             count += std::popcount(after[w] & ~before[w]);
@@ -81,10 +81,10 @@ private:
         const Layer& next = layers_[static_cast<std::size_t>(k) + 1];
         for (std::size_t a = 0; a < std::min(width, here.nodes.size()); ++a)
             for (std::size_t b = 0; b < std::min(width, next.nodes.size()); ++b)
-                if (arrivals(here.sets[a], next.sets[b]) <= kMostArrivals)
+                if (added(here.sets[a], next.sets[b]) <= kMostAdded)
                     edge(k, static_cast<std::int32_t>(a), static_cast<std::int32_t>(b));
-        for (std::size_t table = 0; table < here.ofTable.size(); ++table)
-            edge(k, here.ofTable[table], next.ofTable[table]);
+        for (std::size_t plan = 0; plan < here.ofPlan.size(); ++plan)
+            edge(k, here.ofPlan[plan], next.ofPlan[plan]);
     }
 
     void edge(StageIndex k, std::int32_t a, std::int32_t b) {
@@ -129,9 +129,9 @@ private:
 
 }  // namespace
 
-bool recombine(StageJudge& judge, const std::vector<Table>& tables, std::size_t width,
+bool recombine(StageJudge& judge, const std::vector<RetentionMatrix>& plans, std::size_t width,
                const std::function<bool()>& stop) {
-    return !tables.empty() && Recombination(judge, tables).run(width, stop);
+    return !plans.empty() && Recombination(judge, plans).run(width, stop);
 }
 
 }  // namespace hw::planners

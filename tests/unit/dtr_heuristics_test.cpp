@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-#include "planners/dtr/evicted_walk.h"
+#include "planners/dtr/evicted_neighborhood.h"
 #include "planners/dtr/score.h"
 
 namespace hw::planners {
@@ -60,12 +60,12 @@ std::set<StorageIndex> membersOf(const StorageSet& set) {
 }
 
 // Joint walks must give what single ones give, accesses too; links backwards make cycles.
-TEST(EvictedWalk, TogetherIsOneByOne) {
+TEST(EvictedNeighborhood, TogetherIsOneByOne) {
     std::mt19937 random(2);
     constexpr int kStorages = 400;
     for (int round = 0; round < 60; ++round) {
         DtrState state(kStorages);
-        EvictedWalk walk(state);
+        EvictedNeighborhood neighborhood(state);
         std::vector<StorageIndex> bases;
         for (StorageIndex s = 0; s < kStorages; ++s) {
             state.storages[s].compute = static_cast<std::int64_t>(random() % 1000);
@@ -75,15 +75,16 @@ TEST(EvictedWalk, TogetherIsOneByOne) {
                 if (random() % 20 == 0) state.link(s, input);
             }
             if (random() % 4 != 0) continue;
-            walk.nowResident(s);
+            neighborhood.nowResident(s);
             bases.push_back(s);
         }
         for (const Direction direction : {Descendants, Ancestors}) {
             std::vector<Region> single(kStorages), joint(kStorages);
             state.accesses = 0;
-            for (const StorageIndex base : bases) walk.rebuild({&base, 1}, direction, single);
+            for (const StorageIndex base : bases)
+                neighborhood.rebuild({&base, 1}, direction, single);
             const std::int64_t accesses = std::exchange(state.accesses, 0);
-            walk.rebuild(bases, direction, joint);
+            neighborhood.rebuild(bases, direction, joint);
             EXPECT_EQ(state.accesses, accesses);
             for (const StorageIndex base : bases) {
                 EXPECT_EQ(membersOf(joint[base].interior), membersOf(single[base].interior));

@@ -112,7 +112,8 @@ TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
                     const auto solution = solveCuts(model, budget, cuts, options);
                     ASSERT_TRUE(solution) << "seed " << seed;
                     if (!best.time()) continue;
-                    EXPECT_FALSE(solution->infeasible) << "seed " << seed << ", " << budget.count();
+                    EXPECT_NE(solution->status, SolveStatus::Infeasible)
+                        << "seed " << seed << ", " << budget.count();
                     EXPECT_LE(solution->bound, *best.time())
                         << "seed " << seed << ", " << budget.count() << ", " << cuts.size();
                     highest = std::max(highest, solution->bound);
@@ -135,9 +136,10 @@ TEST(Checkmate, SolvesForTheBestTable) {
             const auto best = tables.time(budget);
             const auto solution = solveCheckmate(model, budget, fullSize(model), {});
             ASSERT_TRUE(solution) << "seed " << seed;
-            ASSERT_EQ(solution->infeasible, !best) << "seed " << seed << ", " << budget.count();
+            ASSERT_EQ(solution->status == SolveStatus::Infeasible, !best)
+                << "seed " << seed << ", " << budget.count();
             if (!best) continue;
-            ASSERT_TRUE(solution->optimal);
+            ASSERT_EQ(solution->status, SolveStatus::Optimal);
             // The bound is rounded down by a millionth of the baseline, here to the next integer.
             EXPECT_LE(solution->bound, *best) << "seed " << seed << ", " << budget.count();
             EXPECT_GE(solution->bound + Nanoseconds(1), *best) << "seed " << seed;

@@ -110,7 +110,7 @@ Bytes share(const TrainingGraph& graph, double of) {
     return Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * of));
 }
 
-TEST(Monet, TakesTheFastestAlgorithmThatFitsBesideTheTable) {
+TEST(Monet, TakesTheFastestAlgorithmThatFitsBesideTheMatrix) {
     const TrainingGraph graph = blocks(3);
     // Layers 0 and 2 (ops 0 and 4) run beside 1 and 5 other storages; the peak is 9 x 100.
     Menu menu;
@@ -285,7 +285,8 @@ Menu randomMenu(const TrainingGraph& graph, unsigned seed) {
 }
 
 // Whatever the menu offers, the judge accepts the plan, and no plan under any single choice that
-// another planner finds is faster than the bound. Tables carried between variants stay schedules.
+// another planner finds is faster than the bound. Retention matrices carried between graphs stay
+// schedules.
 TEST(Monet, IsValidAndItsBoundHoldsOnRandomGraphs) {
     int planned = 0, compared = 0, chosenKinds = 0;
     for (unsigned seed = 0; seed < 120; ++seed) {
@@ -395,32 +396,33 @@ TEST(Monet, BoundsHoldAgainstExhaustiveSearch) {
     EXPECT_GT(reached, feasible * 3 / 4) << "as good as the best with two entries";
 }
 
-TEST(TransferTable, KeepsWhatWasKeptAndStaysASchedule) {
+TEST(TransferRetention, KeepsWhatWasKeptAndStaysASchedule) {
     int merged = 0, carried = 0, complete = 0;
     for (unsigned seed = 0; seed < 80; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 40);
         const Menu menu = randomMenu(graph, seed);
-        const Variant captured(graph);
+        const ImplementedGraph captured(graph);
         StageJudge from(captured.model, share(graph, 0.8));
         for (const Implementation& one : menu.implementations) {
             auto under = applyImplementations(graph, menu, {{one.op, one.name}});
             if (!under) continue;
-            const Variant variant(std::move(*under));
-            StageJudge to(variant.model, share(graph, 0.8)), back(captured.model, from.budget());
-            transferTable(from, to);
-            const Evaluation judged = evaluate(variant.graph, to.schedule());
+            const ImplementedGraph implemented(std::move(*under));
+            StageJudge to(implemented.model, share(graph, 0.8)),
+                back(captured.model, from.budget());
+            transferRetention(from, to);
+            const Evaluation judged = evaluate(implemented.graph, to.schedule());
             ASSERT_TRUE(judged.valid) << "seed " << seed << ", " << one.name << ": " << judged.why;
             EXPECT_EQ(judged.time, to.time());
             EXPECT_EQ(judged.peak, to.peak());
             ++carried;
             if (judged.recomputedOps == 0) ++complete;
-            transferTable(to, back);
+            transferRetention(to, back);
             EXPECT_TRUE(evaluate(graph, back.schedule()).valid);
             if (one.kind == ImplementationKind::InPlace) ++merged;
         }
     }
     EXPECT_GT(merged, 10);
-    EXPECT_GT(complete, carried * 9 / 10) << "from a table that keeps all there is";
+    EXPECT_GT(complete, carried * 9 / 10) << "from a matrix that keeps all there is";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Recombination against the search of every choice of a table a stage.
+// Recombination against the search of every choice of a plan a stage.
 #include "planners/search/recombination.h"
 
 #include <gtest/gtest.h>
@@ -14,13 +14,13 @@ namespace {
 
 using namespace hw::core;
 
-constexpr std::size_t kTables = 3;
+constexpr std::size_t kPlans = 3;
 const auto kNeverStop = [] { return false; };
 
-std::vector<Table> randomTables(const StageModel& model, unsigned seed) {
-    std::vector<Table> tables;
+std::vector<RetentionMatrix> randomPlans(const StageModel& model, unsigned seed) {
+    std::vector<RetentionMatrix> plans;
     std::mt19937 random(seed);
-    for (std::size_t n = 0; n < kTables; ++n) {
+    for (std::size_t n = 0; n < kPlans; ++n) {
         StageJudge judge(model, Bytes(0));
         for (int change = 0; change < 8; ++change) {
             const auto i = static_cast<ItemIndex>(random() % model.itemCount());
@@ -32,9 +32,9 @@ std::vector<Table> randomTables(const StageModel& model, unsigned seed) {
         }
         judge.settle();
         judge.commit();
-        tables.push_back(judge.table());
+        plans.push_back(judge.retention());
     }
-    return tables;
+    return plans;
 }
 
 bool hasLazyViews(const StageModel& model) {
@@ -43,17 +43,17 @@ bool hasLazyViews(const StageModel& model) {
     return false;
 }
 
-// Calls visit(judge) with every table whose residents at each stage are those of one of `tables`.
+// Calls visit(judge) with every plan whose residents at each stage are those of one of `plans`.
 template <class Visit>
-void forEachCombination(const StageModel& model, Bytes budget, const std::vector<Table>& tables,
-                        Visit visit) {
+void forEachCombination(const StageModel& model, Bytes budget,
+                        const std::vector<RetentionMatrix>& plans, Visit visit) {
     const auto stages = static_cast<std::size_t>(model.end) + 1;
     std::vector<std::size_t> choice(stages, 0);
     StageJudge judge(model, budget);
     std::vector<std::vector<std::vector<bool>>> resident(
-        tables.size(), std::vector(stages, std::vector<bool>(model.itemCount(), false)));
-    for (std::size_t t = 0; t < tables.size(); ++t)
-        judge.forEachRetained(tables[t], [&](ItemIndex i, StageIndex k) {
+        plans.size(), std::vector(stages, std::vector<bool>(model.itemCount(), false)));
+    for (std::size_t t = 0; t < plans.size(); ++t)
+        judge.forEachRetained(plans[t], [&](ItemIndex i, StageIndex k) {
             resident[t][static_cast<std::size_t>(k)][static_cast<std::size_t>(i)] = true;
         });
     for (;;) {
@@ -66,7 +66,7 @@ void forEachCombination(const StageModel& model, Bytes budget, const std::vector
         judge.commit();
         visit(judge);
         std::size_t k = 0;
-        while (k < stages && ++choice[k] == tables.size()) choice[k++] = 0;
+        while (k < stages && ++choice[k] == plans.size()) choice[k++] = 0;
         if (k == stages) return;
     }
 }
@@ -77,24 +77,24 @@ TEST(Recombination, FindsTheBestChoiceOfResidentsForEveryStage) {
         const TrainingGraph graph = test::randomGraph(seed, 6);
         const StageModel model(graph);
         if (model.itemCount() == 0 || model.end > 7 || hasLazyViews(model)) continue;
-        const std::vector<Table> tables = randomTables(model, seed);
+        const std::vector<RetentionMatrix> plans = randomPlans(model, seed);
         StageJudge judge(model, Bytes(0));
         Bytes high(0), low(INT64_MAX);
-        for (const Table& table : tables) {
-            judge.load(table);
+        for (const RetentionMatrix& plan : plans) {
+            judge.load(plan);
             high = std::max(high, judge.peak()), low = std::min(low, judge.peak());
         }
         for (const Bytes budget : {low, Bytes((low + high).count() / 2), high}) {
             Nanoseconds best(INT64_MAX), single(INT64_MAX);
-            forEachCombination(model, budget, tables, [&](const StageJudge& made) {
+            forEachCombination(model, budget, plans, [&](const StageJudge& made) {
                 if (made.overflow() == Bytes(0)) best = std::min(best, made.time());
             });
             judge.setBudget(budget);
-            for (const Table& table : tables) {
-                judge.load(table);
+            for (const RetentionMatrix& plan : plans) {
+                judge.load(plan);
                 if (judge.overflow() == Bytes(0)) single = std::min(single, judge.time());
             }
-            ASSERT_TRUE(recombine(judge, tables, kTables, kNeverStop)) << "seed " << seed;
+            ASSERT_TRUE(recombine(judge, plans, kPlans, kNeverStop)) << "seed " << seed;
             EXPECT_EQ(judge.overflow(), Bytes(0)) << "seed " << seed;
             EXPECT_EQ(judge.time(), best) << "seed " << seed;
             EXPECT_TRUE(evaluate(graph, judge.schedule()).valid);
@@ -103,20 +103,20 @@ TEST(Recombination, FindsTheBestChoiceOfResidentsForEveryStage) {
         }
     }
     EXPECT_GT(compared, 50);
-    EXPECT_GT(better, 5);  // the test has seen plans that no table had
+    EXPECT_GT(better, 5);  // the test has seen plans that none of the given ones had
 }
 
-TEST(Recombination, OfLargerGraphsIsNeverSlowerThanTheTables) {
+TEST(Recombination, OfLargerGraphsIsNeverSlowerThanThePlans) {
     for (unsigned seed = 0; seed < 20; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 60);
         const StageModel model(graph);
-        const std::vector<Table> tables = randomTables(model, seed);
+        const std::vector<RetentionMatrix> plans = randomPlans(model, seed);
         StageJudge judge(model, Bytes(0));
-        for (const std::size_t width : {std::size_t{1}, std::size_t{2}, kTables}) {
-            judge.load(tables[0]);
+        for (const std::size_t width : {std::size_t{1}, std::size_t{2}, kPlans}) {
+            judge.load(plans[0]);
             const Nanoseconds time = judge.time();
             judge.setBudget(judge.peak());
-            ASSERT_TRUE(recombine(judge, tables, width, kNeverStop));
+            ASSERT_TRUE(recombine(judge, plans, width, kNeverStop));
             EXPECT_EQ(judge.overflow(), Bytes(0));
             if (!hasLazyViews(model)) {
                 EXPECT_LE(judge.time(), time) << "seed " << seed;
@@ -129,14 +129,14 @@ TEST(Recombination, LeavesTheJudgeAloneWhereNothingFits) {
     const TrainingGraph graph = test::chain(12, 100);
     const StageModel model(graph);
     StageJudge judge(model, Bytes(150));
-    const std::vector<Table> tables{judge.table()};
+    const std::vector<RetentionMatrix> plans{judge.retention()};
     judge.trim();
-    const Table before = judge.table();
-    EXPECT_FALSE(recombine(judge, tables, 1, kNeverStop));
-    EXPECT_EQ(judge.table(), before);
+    const RetentionMatrix before = judge.retention();
+    EXPECT_FALSE(recombine(judge, plans, 1, kNeverStop));
+    EXPECT_EQ(judge.retention(), before);
     judge.setBudget(Bytes(1'000'000));
-    EXPECT_FALSE(recombine(judge, tables, 1, [] { return true; }));
-    EXPECT_EQ(judge.table(), before);
+    EXPECT_FALSE(recombine(judge, plans, 1, [] { return true; }));
+    EXPECT_EQ(judge.retention(), before);
     EXPECT_FALSE(recombine(judge, {}, 1, kNeverStop));
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using namespace hw::core;
 
-// Both judges agree on the schedule that the table stands for.
+// Both judges agree on the schedule that the matrix stands for.
 void expectAgreement(const StageJudge& judge) {
     const Evaluation plain = evaluate(*judge.model().graph, judge.schedule());
     ASSERT_TRUE(plain.valid) << plain.why;
@@ -147,7 +147,7 @@ TEST(StageJudge, TrimmingNeverRaisesTimeOrPeak) {
     }
 }
 
-TEST(StageJudge, AStageBetweenGivenResidentsIsTheTablesOwn) {
+TEST(StageJudge, AStageBetweenGivenResidentsIsThePlansOwn) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 50);
         const StageModel model(graph);
@@ -161,7 +161,7 @@ TEST(StageJudge, AStageBetweenGivenResidentsIsTheTablesOwn) {
             static_cast<std::size_t>(model.end) + 2,
             std::vector<std::uint64_t>((model.itemCount() + 63) / 64, 0));
         std::vector<Bytes> bytes(sets.size());
-        judge.forEachRetained(judge.table(), [&](ItemIndex i, StageIndex k) {
+        judge.forEachRetained(judge.retention(), [&](ItemIndex i, StageIndex k) {
             sets[static_cast<std::size_t>(k)][static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1}
                                                                                    << (i & 63);
             bytes[static_cast<std::size_t>(k)] += model.bytes[i];
@@ -188,7 +188,7 @@ TEST(StageJudge, ReadsBackItsOwnSchedule) {
         judge.trim();
         StageJudge other(model, Bytes(300));
         other.load(judge.schedule());
-        ASSERT_EQ(other.table(), judge.table()) << "seed " << seed;
+        ASSERT_EQ(other.retention(), judge.retention()) << "seed " << seed;
         ASSERT_EQ(other.time(), judge.time()) << "seed " << seed;
     }
 }

@@ -10,7 +10,7 @@ using namespace hw::core;
 
 namespace {
 
-// Where the storages of one variant are in another one.
+// Where the storages of one graph are in another one.
 class StorageMap {
 public:
     StorageMap(const TrainingGraph& from, const TrainingGraph& to) : from_(from), to_(to) {
@@ -67,7 +67,7 @@ void copyRuns(const StageJudge& from, ItemIndex i, const std::vector<StageIndex>
 
 }  // namespace
 
-void transferTable(const StageJudge& from, StageJudge& to) {
+void transferRetention(const StageJudge& from, StageJudge& to) {
     const StageModel& old = from.model();
     const StageModel& now = to.model();
     const StorageMap storages(*old.graph, *now.graph);

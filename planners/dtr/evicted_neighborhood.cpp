@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/dtr/evicted_walk.h"
+#include "planners/dtr/evicted_neighborhood.h"
 
 #include <array>
 #include <bit>
@@ -20,7 +20,7 @@ void forEachBit(std::uint64_t bits, Visit visit) {
 
 }  // namespace
 
-EvictedWalk::EvictedWalk(DtrState& state)
+EvictedNeighborhood::EvictedNeighborhood(DtrState& state)
     : state_(state),
       resident_(state.storages.size()),
       evicted_(state.storages.size(), true),
@@ -32,8 +32,8 @@ EvictedWalk::EvictedWalk(DtrState& state)
       spread_(state.storages.size(), 0),
       border_(state.storages.size(), 0) {}
 
-void EvictedWalk::rebuild(std::span<const StorageIndex> bases, Direction direction,
-                          std::vector<Region>& regions) {
+void EvictedNeighborhood::rebuild(std::span<const StorageIndex> bases, Direction direction,
+                                  std::vector<Region>& regions) {
     constexpr std::size_t kWorthwhile = 3;
     for (; bases.size() >= kWorthwhile; bases = bases.subspan(std::min(bases.size(), kTogether)))
         rebuildTogether(bases.first(std::min(bases.size(), kTogether)), direction, regions);
@@ -41,7 +41,7 @@ void EvictedWalk::rebuild(std::span<const StorageIndex> bases, Direction directi
 }
 
 // Breadth first, 64 storages at a time.
-void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& region) {
+void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Region& region) {
     std::int64_t compute = -state_.storages[base].compute, tensors = 0;
     const LinkTable& joinedBy = links(direction);
     std::size_t end = 0;
@@ -68,8 +68,8 @@ void EvictedWalk::rebuildOne(StorageIndex base, Direction direction, Region& reg
 
 // All walks at once: a storage passes on the set of walks that reached it. Taken in captured order,
 // nearly every storage is passed once.
-void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
-                                  std::vector<Region>& regions) {
+void EvictedNeighborhood::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
+                                          std::vector<Region>& regions) {
     const LinkTable& joinedBy = links(direction);
     for (std::size_t k = 0; k < bases.size(); ++k) {
         Region& region = regions[bases[k]];
@@ -110,7 +110,7 @@ void EvictedWalk::rebuildTogether(std::span<const StorageIndex> bases, Direction
     }
 }
 
-void EvictedWalk::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
+void EvictedNeighborhood::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
     for (const StorageSet::Word& word : joined) {
         const std::int32_t index = word.index;
         const std::uint64_t border = word.bits & resident_[index];
@@ -130,7 +130,7 @@ void EvictedWalk::spread(std::span<const StorageSet::Word> joined, std::uint64_t
 }
 
 // Passes on until nothing new is reached. Views of older storages lead backwards: then once more.
-void EvictedWalk::settle(Direction direction) {
+void EvictedNeighborhood::settle(Direction direction) {
     while (!pending_.untouched()) {
         const auto [first, last] = pending_.takeRange();
         if (direction == Descendants)
@@ -142,7 +142,7 @@ void EvictedWalk::settle(Direction direction) {
     }
 }
 
-void EvictedWalk::settleWord(std::int32_t index, Direction direction) {
+void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
     while (pending_[index] != 0) {
         const int bit = direction == Descendants ? std::countr_zero(pending_[index])
                                                  : 63 - std::countl_zero(pending_[index]);
@@ -157,8 +157,8 @@ void EvictedWalk::settleWord(std::int32_t index, Direction direction) {
 // Calls add(s) for every member and, after each run of members that the same walks reached,
 // ended(walks, the run). Runs lie within one word; words come in increasing order. Empties both.
 template <typename Add, typename Ended>
-void EvictedWalk::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf, Add add,
-                          Ended ended) {
+void EvictedNeighborhood::collect(StorageBitmap& members, std::vector<std::uint64_t>& walksOf,
+                                  Add add, Ended ended) {
     members.drain([&](std::int32_t index, std::uint64_t bits) {
         StorageSet::Word run{index, 0};
         std::uint64_t walks = 0;

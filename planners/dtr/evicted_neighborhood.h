@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Walks over evicted storages: what a storage leads to, or was made from, without a resident
-// storage between.
+// Evicted neighbourhoods (DTR, section 4.1): what a storage leads to, or was made from, without a
+// resident storage between.
 #pragma once
 
 #include <span>
@@ -12,17 +12,18 @@ namespace hw::planners {
 
 enum Direction { Descendants, Ancestors };
 
-/// One direction of the evicted neighbourhood of a storage (DTR, section 4.1).
+/// One direction of the evicted neighbourhood of a storage.
 struct Region {
     StorageSet interior, frontier;  // evicted storages, and the resident ones at their border
     std::int64_t compute = 0;       // ns, of the interior
     std::int64_t tensors = 0;       // that join the interior to others: the accesses of a walk
 };
 
-class EvictedWalk {
+/// Finds them, breadth first.
+class EvictedNeighborhood {
 public:
     /// Storages start as evicted: those that are not computed yet count so.
-    explicit EvictedWalk(DtrState& state);
+    explicit EvictedNeighborhood(DtrState& state);
 
     void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
@@ -34,8 +35,8 @@ public:
     bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
 
     /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to
-    /// another counts as an access, for each base anew. Many bases cost little more than one: up to
-    /// 64 walk together.
+    /// another counts as an access, for each base again. Many bases cost little more than one: up
+    /// to 64 walk together.
     void rebuild(std::span<const core::StorageIndex> bases, Direction direction,
                  std::vector<Region>& regions);
 
