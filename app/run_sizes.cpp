@@ -63,7 +63,9 @@ Result<std::pair<std::string, int>> outputOf(const std::vector<std::string>& com
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0)
         return Error{ErrorCode::Internal, "cannot make a pipe", "close other programs"};
-    const core::Spawned child = core::spawn({.command = command, .output = ends[1]});
+    core::Spawn program{command, {}};
+    program.output = ends[1];
+    const core::Spawned child = core::spawn(program);
     close(ends[1]);
     std::string text;
     std::array<char, 65536> part{};
