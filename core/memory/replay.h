@@ -13,6 +13,7 @@
 #include "core/base/units.h"
 #include "core/graph/captured_order.h"
 #include "core/graph/training_graph.h"
+#include "core/plan/codec.h"
 #include "core/plan/plan.h"
 
 namespace hw::core {
@@ -42,7 +43,7 @@ public:
     Nanoseconds begin() const { return begin_; }    // of the action
     Nanoseconds time() const { return time_; }
     Bytes live() const { return live_; }      // everything resident, encoded forms too
-    Bytes during() const { return during_; }  // highest while the action runs
+    Bytes during() const { return during_; }  // highest while the action runs; final when it ends
     Bytes peak() const { return peak_; }
     std::size_t peakAction() const { return peakAction_; }  // the first that reaches the peak
     std::int64_t recomputedOps() const { return recomputedOps_; }
@@ -51,38 +52,100 @@ public:
 protected:
     explicit ReplayState(const TrainingGraph& graph);
 
-    bool fail(std::string why);
-    bool targetExists(const Action& action);
+    bool targetExists(const Action& action) {
+        const std::size_t limit = action.runsOp() ? graph_.ops.size() : graph_.storages.size();
+        if (action.target >= 0 && static_cast<std::size_t>(action.target) < limit) return true;
+        return noTarget(action);
+    }
+    template <bool kAgain>
     bool mayRun(const Action& action);
+    bool mayFree(StorageIndex storage);
     bool mayEncode(const Action& action);
     bool mayDecode(StorageIndex storage);
     bool complete();
+    bool fail(std::string why);
 
-    void chargeOp(const Op& op);
-    void place(StorageIndex storage, std::int32_t version);
+    template <bool kChecked>
+    void place(StorageIndex storage);
+    template <bool kChecked>
     void remove(StorageIndex storage);
-    EncodedForm exchangeForEncoded(const Action& action);
-    EncodedForm exchangeForPlain(StorageIndex storage);
 
     const TrainingGraph& graph_;
     CapturedOrder order_;
     std::vector<bool> resident_;
-    std::vector<std::int32_t> version_;
-    std::vector<bool> defined_;   // by tensor
-    std::vector<bool> computed_;  // by op
     std::map<StorageIndex, EncodedForm> encoded_;
-    std::size_t computedCount_ = 0, fixedDone_ = 0, constantsPlaced_ = 0;
+    std::size_t fixedDone_ = 0, constantsPlaced_ = 0;
     Bytes live_, during_, peak_;
     Nanoseconds begin_, time_;
     std::size_t action_ = 0, peakAction_ = 0;
     std::int64_t recomputedOps_ = 0;
     std::string why_;
 
+    // What only the checks ask for.
+    std::vector<std::int32_t> version_;  // by storage; an encoded form keeps it
+    std::vector<bool> defined_;          // by tensor
+    std::vector<bool> computed_;         // by op
+    std::size_t computedCount_ = 0;
+
 private:
-    bool mayCompute(OpIndex index);
+    // In words, out of line: the checks are the judge's inner loop.
+    bool noTarget(const Action& action);
+    bool outOfOrder(OpIndex index);
+    bool misses(OpIndex index, const Use& use);
+    bool cannotWrite(OpIndex index, const Write& write);
     bool mayRecompute(const Action& action);
+    bool notAgain(const Action& action);
     std::string opName(OpIndex index) const;
 };
+
+inline bool ReplayState::mayRecompute(const Action& action) {
+    const Op& op = graph_.ops[action.target];
+    bool may = computed_[action.target];
+    for (const std::int32_t output : action.outputs)
+        may &= output >= 0 && static_cast<std::size_t>(output) < op.outputs.size();
+    for (const Write& write : op.writes) may &= !graph_.storages[write.storage].isConstant();
+    return may || notAgain(action);
+}
+
+template <bool kAgain>
+bool ReplayState::mayRun(const Action& action) {
+    const OpIndex index = action.target;
+    const Op& op = graph_.ops[index];
+    if constexpr (kAgain) {
+        if (!mayRecompute(action)) return false;
+    } else if (computed_[index] || (!op.viewOnly() && order_.fixedOps[fixedDone_] != index)) {
+        return outOfOrder(index);
+    }
+    for (const Use& use : op.inputs) {
+        const StorageIndex s = graph_.storageOf(use.tensor);
+        if (!resident_[s] || !defined_[use.tensor] || version_[s] != use.version)
+            return misses(index, use);
+    }
+    for (const Write& write : op.writes)
+        if (!resident_[write.storage] || version_[write.storage] != write.versionBefore)
+            return cannotWrite(index, write);
+    return true;
+}
+
+// Makes a storage resident, with the tensors that come with it and no op makes.
+template <bool kChecked>
+void ReplayState::place(StorageIndex s) {
+    const Storage& storage = graph_.storages[s];
+    resident_[s] = true;
+    live_ += storage.bytes;
+    if constexpr (kChecked)
+        for (const TensorIndex tensor : storage.tensors)
+            if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+}
+
+template <bool kChecked>
+void ReplayState::remove(StorageIndex s) {
+    const Storage& storage = graph_.storages[s];
+    resident_[s] = false;
+    live_ -= storage.bytes;
+    if constexpr (kChecked)
+        for (const TensorIndex tensor : storage.tensors) defined_[tensor] = false;
+}
 
 /// What a replay tells. A listener derives from it and hides what it wants to hear; calls are bound
 /// when compiled, so that what is not heard costs nothing.
@@ -108,12 +171,18 @@ struct ReplayListener {
 /// Replays a schedule by the accounting rules: captured order of first computations (views may come
 /// later), versions of inputs, duplicates of recomputed outputs charged while the op runs,
 /// constants at their place, final tensors resident and defined at the end. The first action that
-/// is impossible stops it, with why() and action(). Graph, listener and actions must outlive it.
-template <class Listener = ReplayListener>
+/// is impossible stops it, with why() and action(). `kChecked` is false only for schedules that are
+/// known to be valid, which it takes on trust. Graph, listener and actions must outlive it.
+template <class Listener = ReplayListener, bool kChecked = true>
 class Replay : public ReplayState {
 public:
     Replay(const TrainingGraph& graph, Listener& listener)
         : ReplayState(graph), listener_(listener) {
+        if constexpr (kChecked) {
+            version_.assign(graph.storages.size(), 0);
+            defined_.assign(graph.tensors.size(), false);
+            computed_.assign(graph.ops.size(), false);
+        }
         placeConstants();
         peak_ = live_;
     }
@@ -122,15 +191,14 @@ public:
     bool run(const Schedule& schedule) {
         for (const Action& action : schedule)
             if (!step(action)) return false;
-        return complete();
+        return !kChecked || complete();
     }
 
-    /// The next action; false when it is impossible. After that, nothing may be asked for but
-    /// why().
+    /// The next action; false when it is impossible: then why() and action() tell, nothing else.
     bool step(const Action& action) {
         begin_ = time_;
         during_ = live_;
-        if (!targetExists(action)) return false;
+        if (kChecked && !targetExists(action)) return false;
         listener_.begins(*this, action);
         if (!carryOut(action)) return false;
         if (during_ > peak_) peak_ = during_, peakAction_ = action_;
@@ -143,38 +211,47 @@ private:
     bool carryOut(const Action& action) {
         switch (action.kind) {
             case ActionKind::Compute:
+                return run<false>(action);
             case ActionKind::Recompute:
-                return runOp(action);
+                return run<true>(action);
             case ActionKind::Free:
                 return free(action.target);
             case ActionKind::Encode:
-                if (!mayEncode(action)) return false;
-                listener_.encoded(*this, action.target, exchangeForEncoded(action));
-                return true;
+                return encode(action);
             case ActionKind::Decode:
-                if (!mayDecode(action.target)) return false;
-                listener_.decoded(*this, action.target, exchangeForPlain(action.target));
-                return true;
+                return decode(action.target);
         }
         return fail("unknown action");
     }
 
-    bool runOp(const Action& action) {
-        if (!mayRun(action)) return false;
+    template <bool kAgain>
+    bool run(const Action& action) {
+        if (kChecked && !mayRun<kAgain>(action)) return false;
         const Op& op = graph_.ops[action.target];
         listener_.runs(*this, action);
-        chargeOp(op);
+        time_ += op.time;
+        Bytes during = live_ + op.workspace;  // and all outputs, whether they stay or not
+        if constexpr (kChecked)
+            for (const Write& write : op.writes) ++version_[write.storage];
         for (std::size_t j = 0; j < op.outputs.size(); ++j) {
             const OpOutput& output = op.outputs[j];
             const StorageIndex s = graph_.storageOf(output.tensor);
-            if (resident_[s] == output.makesStorage || !action.wants(j)) continue;
-            if (output.makesStorage) place(s, 0);
-            defined_[output.tensor] = true;
-            if (output.makesStorage) listener_.made(*this, action, s, j);
+            if (output.makesStorage) {
+                during += graph_.storages[s].bytes;
+                if (resident_[s] || (kAgain && !action.wants(j))) continue;
+                if constexpr (kChecked) version_[s] = 0, defined_[output.tensor] = true;
+                place<kChecked>(s);
+                listener_.made(*this, action, s, j);
+            } else if (kChecked && resident_[s] && (!kAgain || action.wants(j))) {
+                defined_[output.tensor] = true;
+            }
         }
-        if (action.recomputes()) return true;
-        computed_[action.target] = true;
-        ++computedCount_;
+        during_ = during;
+        if constexpr (kAgain) {
+            ++recomputedOps_;
+            return true;
+        }
+        if constexpr (kChecked) computed_[action.target] = true, ++computedCount_;
         if (op.viewOnly()) return true;
         ++fixedDone_;
         placeConstants();
@@ -186,28 +263,57 @@ private:
         for (; constantsPlaced_ < starts.size() &&
                static_cast<std::size_t>(starts[constantsPlaced_].fixedOpsBefore) <= fixedDone_;
              ++constantsPlaced_) {
-            place(starts[constantsPlaced_].storage, 0);
+            place<kChecked>(starts[constantsPlaced_].storage);
             listener_.constant(*this, starts[constantsPlaced_].storage);
         }
         during_ = std::max(during_, live_);
     }
 
     bool free(StorageIndex s) {
-        if (const auto form = encoded_.find(s); !encoded_.empty() && form != encoded_.end()) {
-            const EncodedForm gone = form->second;
+        if (!encoded_.empty() && encodedForm(s)) {
+            const EncodedForm gone = encoded_.extract(s).mapped();
             live_ -= gone.bytes;
-            encoded_.erase(form);
             listener_.freedEncoded(*this, s, gone);
             return true;
         }
-        if (!resident_[s])
-            return fail("storage " + std::to_string(s) + " is freed while not resident");
-        remove(s);
+        if (kChecked && !mayFree(s)) return false;
+        remove<kChecked>(s);
         listener_.freed(*this, s);
+        return true;
+    }
+
+    // While a codec runs both forms are resident; views do not survive it.
+    bool encode(const Action& action) {
+        if (kChecked && !mayEncode(action)) return false;
+        const StorageIndex s = action.target;
+        const EncodedForm form{action.encodedBytes, action.codec};
+        during_ = live_ + form.bytes;
+        time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
+        remove<kChecked>(s);
+        live_ += form.bytes;
+        encoded_[s] = form;
+        listener_.encoded(*this, s, form);
+        return true;
+    }
+    bool decode(StorageIndex s) {
+        if (kChecked && !mayDecode(s)) return false;
+        const EncodedForm form = encoded_.extract(s).mapped();
+        during_ = live_ + graph_.storages[s].bytes;
+        time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
+        live_ -= form.bytes;
+        place<kChecked>(s);
+        if constexpr (kChecked) defined_[graph_.storages[s].tensors.front()] = true;
+        listener_.decoded(*this, s, form);
         return true;
     }
 
     Listener& listener_;
 };
+
+/// Tells `listener` what a schedule does that evaluate() has called valid.
+template <class Listener>
+void replayValid(const TrainingGraph& graph, const Schedule& schedule, Listener& listener) {
+    Replay<Listener, false>(graph, listener).run(schedule);
+}
 
 }  // namespace hw::core

@@ -43,11 +43,15 @@ public:
           blockOf_(graph.storages.size(), kNoBlock) {}
 
     ScheduleBlocks make() {
+        made_.blocks.reserve(schedule_.size());
+        made_.owners.reserve(schedule_.size());
+        made_.firstOfAction.reserve(schedule_.size() + 1);
+        made_.beginOfAction.reserve(schedule_.size() + 1);
         for (const ConstantStart& start : capturedOrder(graph_).constants) {
             made_.constants[start.storage] = made_.blocks.size();
             add({0, 0, graph_.storages[start.storage].bytes}, {start.storage, kNone});
         }
-        Replay(graph_, *this).run(schedule_);
+        replayValid(graph_, schedule_, *this);
         made_.firstOfAction.resize(schedule_.size() + 1, made_.blocks.size());
         made_.beginOfAction.resize(schedule_.size() + 1, now_);
         for (Block& block : made_.blocks)

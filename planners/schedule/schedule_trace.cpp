@@ -62,7 +62,7 @@ private:
 
 ScheduleTrace traceOf(const TrainingGraph& graph, const Schedule& schedule) {
     Tracer tracer(graph);
-    Replay(graph, tracer).run(schedule);
+    replayValid(graph, schedule, tracer);
     return tracer.finish();
 }
 

@@ -29,7 +29,7 @@ public:
     }
 
     std::vector<PlanChange> read() {
-        core::Replay(graph_, *this).run(schedule_);
+        core::replayValid(graph_, schedule_, *this);
         std::vector<PlanChange> changes;
         for (auto& [key, change] : changes_) {
             for (Eviction& eviction : change.evictions) compare(eviction);

@@ -108,7 +108,7 @@ std::size_t StepCurve::momentAt(core::Nanoseconds at) const {
 
 StepCurve stepCurve(const core::TrainingGraph& graph, const core::Schedule& schedule) {
     CurveMaker maker(graph);
-    core::Replay replay(graph, maker);
+    core::Replay<CurveMaker, false> replay(graph, maker);
     replay.run(schedule);
     return maker.finish(replay);
 }
