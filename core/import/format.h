@@ -38,7 +38,8 @@ struct ImportFormat {
     bool (*recognizes)(const FileStart& file);
     /// Fills an empty session. `join`: the profiler's trace of the same run, or empty. Errors:
     /// BadInput that names the file.
-    Result<Joined> (*read)(const std::string& path, const std::string& join, SessionWriter& session);
+    Result<Joined> (*read)(const std::string& path, const std::string& join,
+                           SessionWriter& session);
     bool joins = false;  // takes a `join`
 };
 
