@@ -17,8 +17,12 @@ namespace {
 // Asked in this order what a file is: what is surest comes first.
 const std::vector<const ImportFormat*>& formats() {
     static const std::vector<const ImportFormat*> all{
-        &nsightFormat(),         &torchSnapshotFormat(), &simrdFormat(),
-        &executionTraceFormat(), &kinetoFormat(),        &allocationCsvFormat(),
+        &nsightFormat(),          // by a table
+        &torchSnapshotFormat(),   // by the first bytes, or by the name
+        &simrdFormat(),           // by the first line
+        &executionTraceFormat(),  // by its keys, without those of the next one
+        &kinetoFormat(),          // by its keys
+        &allocationCsvFormat(),   // by its columns
     };
     return all;
 }
