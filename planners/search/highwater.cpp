@@ -21,8 +21,10 @@ namespace {
 
 using namespace hw::core;
 
-constexpr std::size_t kThreads = 2;
-constexpr double kCutShare = 0.35;  // of the time, for the relaxations
+constexpr std::size_t kThreads =
+    2;  // under a work limit, where plans must not depend on the machine
+constexpr std::size_t kMostThreads = 8;  // otherwise, as far as there are cores
+constexpr double kCutShare = 0.35;       // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
 constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
@@ -182,7 +184,7 @@ private:
                 const WorkBudget all = workBudget(seconds, 3.0 / 6 / rounds);
                 if (thread == 0) recombineFound(judge);
                 if (thread == 1 && r < exploringRounds)
-                    explore(kThreads * static_cast<std::size_t>(r), judge, annealing, all, found);
+                    explore(threads_ * static_cast<std::size_t>(r), judge, annealing, all, found);
                 else
                     anneal(annealing, cooling, all, found);
             });
@@ -192,9 +194,9 @@ private:
     // While the relaxations are solved on the other core.
     void exploreAlone() {
         StageJudge judge(model_, request_.budget);
-        Annealing annealing(judge, seed(kThreads));
+        Annealing annealing(judge, seed(threads_));
         Found found;
-        explore(kThreads, judge, annealing, workBudget(limit_ * kCutShare, 1.0 / 6), found);
+        explore(threads_, judge, annealing, workBudget(limit_ * kCutShare, 1.0 / 6), found);
         candidates_.offer(std::move(found.plans));
     }
 
@@ -212,11 +214,11 @@ private:
         if (stopped() || solved()) return;
         candidates_.prune(kPoolSize);
         const std::vector<Candidate>& pool = candidates_.all();
-        std::array<Found, kThreads> found;
+        std::vector<Found> found(threads_);
         {
             std::vector<std::jthread> threads;
-            threads.reserve(kThreads);
-            for (std::size_t t = 0; t < kThreads; ++t)
+            threads.reserve(threads_);
+            for (std::size_t t = 0; t < threads_; ++t)
                 threads.emplace_back([&, t] {
                     StageJudge judge(model_, request_.budget);
                     judge.load(pool[std::min(t, pool.size() - 1)].retention);
@@ -298,9 +300,9 @@ private:
                  Found& found) {
         const Candidate known = *candidates_.best();
         const auto movesOfOne = kMovesPerItem * static_cast<std::int64_t>(model_.itemCount() + 1);
-        const bool alone = lane == kThreads && rounds_ == 0;  // beside the relaxations
+        const bool alone = lane == threads_ && rounds_ == 0;  // beside the relaxations
         std::int64_t used = 0;
-        for (std::size_t run = lane; all.spent(used) < 1 && !stopped(); run += kThreads) {
+        for (std::size_t run = lane; all.spent(used) < 1 && !stopped(); run += threads_) {
             const WorkBudget one = all.rest(used, movesOfOne);
             used += one.moves + 1;
             const RetentionMatrix& start = alone || imports_.empty() || run % 3 == 2 ? relaxed_
@@ -328,7 +330,7 @@ private:
     }
 
     std::uint64_t seed(std::size_t thread) const {
-        return request_.seed * 1000003 + rounds_ * kThreads + thread;
+        return request_.seed * 1000003 + rounds_ * threads_ + thread;
     }
 
     Proposal conclude() {
@@ -358,6 +360,10 @@ private:
 
     const TrainingGraph& graph_;
     const PlanRequest& request_;
+    const std::size_t threads_ =
+        request_.workLimit
+            ? kThreads
+            : std::clamp<std::size_t>(std::thread::hardware_concurrency(), kThreads, kMostThreads);
     const Progress& progress_;
     double limit_;
     WorkBudget time_{.seconds = limit_};
