@@ -21,8 +21,7 @@ namespace {
 
 using namespace hw::core;
 
-constexpr std::size_t kThreads =
-    2;  // under a work limit, where plans must not depend on the machine
+constexpr std::size_t kThreads = 2;      // under a work limit: plans must not depend on the machine
 constexpr std::size_t kMostThreads = 8;  // otherwise, as far as there are cores
 constexpr double kCutShare = 0.35;       // of the time, for the relaxations
 constexpr std::size_t kMostCuts = 4;
