@@ -10,12 +10,14 @@
 #include <algorithm>
 
 #include "tests/models/test_graphs.h"
+#include "viewer/panels/compare_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/map_panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_panel.h"
 #include "viewer/panels/timeline_panel.h"
+#include "viewer/panels/whatif_panel.h"
 
 namespace hw::viewer {
 namespace {

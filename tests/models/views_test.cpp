@@ -11,6 +11,7 @@
 
 #include "core/session/access.h"
 #include "core/session/recorded_memory.h"
+#include "core/session/session_writer.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/address_map.h"
 #include "viewer/models/layer_model.h"
