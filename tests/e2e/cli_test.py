@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The command line as scripts use it: JSON keys, exit codes, one clear error and a hint."""
+import contextlib
 import csv
 import hashlib
 import json
 import os
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -44,6 +46,11 @@ def small_log(layers=20):
 
 def digest(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def plans_in(session):
+    with contextlib.closing(sqlite3.connect(session)) as database:
+        return [planner for planner, in database.execute("SELECT planner FROM plans ORDER BY id")]
 
 
 BLOCKS = """id,lower,upper,size
@@ -150,7 +157,7 @@ class CommandLine(unittest.TestCase):
         session, plan = self.path / "small.hws", self.path / "p.plan.json"
         self.json_of("import", self.log, "-o", session)
         self.refused(4, "keeps no plan", "export", session, "--to", "layers", "-o", self.path / "l.csv")
-        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.6", "-o", plan)
+        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.6", "-o", plan, "--save")
         for form, name in (("perfetto", "t.pftrace"), ("csv", "tables"), ("layers", "l.csv")):
             written = self.json_of("export", session, "--to", form, "-o", self.path / name)
             self.assertEqual(written["file"], str(self.path / name))
@@ -331,9 +338,13 @@ class CommandLine(unittest.TestCase):
         self.assertGreater(len(os.listdir(self.path)), beside)
 
     def test_a_plan_is_kept_in_its_session_where_that_is_asked_for(self):
-        session, layers = self.sample(), self.path / "layers.csv"
-        self.refused(4, "plan --save", "export", session, "--to", "layers", "-o", layers)
+        fresh, session, layers = self.path / "fresh.hws", self.sample(), self.path / "layers.csv"
+        self.json_of("import", self.log, "-o", fresh)
+        self.json_of("plan", fresh, "--planner", "none", "--ratio", "1")
+        self.refused(4, "plan --save", "export", fresh, "--to", "layers", "-o", layers)
+        before = plans_in(session)
         self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.7", "--save")
+        self.assertEqual(plans_in(session), before + ["dtr:eqclass"])
         self.json_of("export", session, "--to", "layers", "-o", layers)
         with open(layers, newline="") as file:
             self.assertGreater(sum(int(row["dropped_bytes"]) for row in csv.DictReader(file)), 0)
