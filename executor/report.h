@@ -36,7 +36,7 @@ struct MenuSummary {
     std::int64_t impossible = 0;  // left out: ruled out by others of the step
 };
 
-/// An op that the plan does otherwise than the captured order, predicted beside measured.
+/// An op that the plan runs in another way than the captured order, predicted beside measured.
 struct OpFigures {
     core::OpIndex op = core::kNone;
     int recomputed = 0;                               // times

@@ -11,7 +11,7 @@ using core::Nanoseconds;
 using core::OpIndex;
 using core::Status;
 
-// Those that the plan runs again, or otherwise than captured, as predicted.
+// Those that the plan runs again, or in another way than captured, as predicted.
 std::vector<OpFigures> changedOps(const core::Plan& plan, const core::TrainingGraph& graph) {
     std::map<OpIndex, OpFigures> changed;
     for (const core::Action& action : plan.schedule)

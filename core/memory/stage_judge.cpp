@@ -295,7 +295,7 @@ void StageJudge::replay(StageIndex k, Stage& stage, const Residents& residents) 
         if (opMark_[view] != stamp_) opMark_[view] = stamp_, stage.views.push_back(view);
     std::sort(stage.views.begin(), stage.views.end());
     const std::int64_t op = std::max(model_->footprint[own].count(),
-                                     (model_->newBytes[own] + model_->arriving[k]).count());
+                                     (model_->newBytes[own] + model_->constantsAfter[k]).count());
     stage.height = std::max(stage.height, live + op);
 }
 

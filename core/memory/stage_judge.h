@@ -86,7 +86,7 @@ public:
     /// Items that are read or rebuilt while stage `k` runs.
     const std::vector<ItemIndex>& involvedIn(StageIndex k) const { return stages_[k].involved; }
 
-    /// Drops every item where it is retained for nobody. Never makes a plan worse.
+    /// Drops every item where it is retained for no use. Never makes a plan worse.
     void trim();
 
     /// To be kept, and loaded again into a judge of the same model.

@@ -193,11 +193,12 @@ private:
 
     void fillFixedBytes() {
         const auto stages = static_cast<std::size_t>(model_.end) + 1;
-        model_.arriving.assign(stages, Bytes(0));
+        model_.constantsAfter.assign(stages, Bytes(0));
         std::vector<Bytes> change(stages + 1, Bytes(0));
         for (const ConstantStart& start : capturedOrder(graph_).constants) {
             const StageIndex before = start.after == kNone ? kNone : model_.stageOf[start.after];
-            if (before != kNone) model_.arriving[before] += graph_.storages[start.storage].bytes;
+            if (before != kNone)
+                model_.constantsAfter[before] += graph_.storages[start.storage].bytes;
             hold(start.storage, before + 1, change);
         }
         for (StorageIndex s = 0; s < storageCount(); ++s)

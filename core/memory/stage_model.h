@@ -52,14 +52,15 @@ struct StageModel {
     std::vector<StageIndex> stageOf;  // per op; kNone for lazy views
     StageIndex end = 0;               // index of the end stage
     std::vector<Bytes> fixedBytes;    // per stage: what is there besides the items
-    std::vector<Bytes> arriving;  // per stage: constants that come into being right after its op
+    std::vector<Bytes>
+        constantsAfter;  // per stage: constants that come into being right after its op
 
     // Items.
     std::vector<StorageIndex> storages;  // per item
     std::vector<ItemIndex> itemOf;       // per storage; kNone where it is not an item
     std::vector<Bytes> bytes;            // per item
     std::vector<StageIndex> born;        // per item: the stage whose op makes it
-    /// Per item: the last stage that may read it, be it for a rebuild; `end` when it is final.
+    /// Per item: the last stage that may read it, rebuilds included; `end` when it is final.
     std::vector<StageIndex> neededUntil;
     IndexLists uses;                             // per item: stages whose op reads it, ascending
     IndexLists chain;                            // per item: ops that rebuild it, in captured order

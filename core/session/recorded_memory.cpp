@@ -136,7 +136,7 @@ private:
             const std::int32_t first = momentAt(from.integer(4));
             const std::int32_t end = momentAt(
                 from.optionalInteger(5).value_or(std::numeric_limits<std::int64_t>::max()));
-            if (first < end) found_.residences.push_back({index, first, end - 1});
+            if (first < end) found_.lifetimes.push_back({index, first, end - 1});
         }
     }
     std::int32_t momentAt(std::int64_t seq) const {

@@ -25,7 +25,7 @@ struct RecordedMemory {
         OpIndex op = kNone;
         Nanoseconds begin, end;
     };
-    struct Residence {  // of a storage: moments [first, last]
+    struct Lifetime {  // of a storage: moments [first, last]
         StorageIndex storage = kNone;
         std::int32_t first = 0, last = 0;
     };
@@ -33,7 +33,7 @@ struct RecordedMemory {
     TrainingGraph graph;  // names, layers and sizes only: no edges, so it cannot be planned
     std::vector<Moment> moments;
     std::vector<OpSpan> spans;  // by begin
-    std::vector<Residence> residences;
+    std::vector<Lifetime> lifetimes;
     std::int64_t originNs = 0;  // the session's clock at the first op or event; 0 without times
     std::int64_t ordinal = -1;  // of the device; -1: the host
     Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
@@ -48,7 +48,7 @@ Result<std::optional<Bytes>> deviceCapacity(const Session& session);
 /// When each op of a graph that came from `session` began, on the clock of the recorded process; 0
 /// where it was not recorded. Errors: as above.
 Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph);
-/// OpsOnly: no moments and residences, whose number may be large; the session's series tell the
+/// OpsOnly: no moments and lifetimes, whose number may be large; the session's series tell the
 /// curve.
 enum class RecordedDetail : std::uint8_t { Everything, OpsOnly };
 

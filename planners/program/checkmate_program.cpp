@@ -185,8 +185,8 @@ private:
                 program_.addEntry(used, 1);
                 program_.addEntry(rerun_[op], share(model_.footprint[op]));
             } else {
-                const Bytes own =
-                    std::max(model_.footprint[op], model_.newBytes[op] + model_.arriving[stage]);
+                const Bytes own = std::max(model_.footprint[op],
+                                           model_.newBytes[op] + model_.constantsAfter[stage]);
                 const double room = share(budget_ - fixed - own);
                 if (room < 0) possible_ = false;
                 program_.setUpper(used, std::min(program_.upper(used), room));

@@ -139,7 +139,7 @@ private:
                 return graph_.storages[w.storage].isConstant();
             });
         }
-        StageIndex last = kNone;  // of the ops before an arriving constant
+        StageIndex last = kNone;  // of the ops before a later constant
         for (const Event& event : graph_.events) {
             if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly())
                 last = model_.stageOf[event.index];

@@ -37,7 +37,7 @@ core::Status Assembler::openSession() {
     return {};
 }
 
-/// What nobody has claimed: read by forward and not computed, an input; computed, temporary.
+/// Without a category so far: read by forward and not computed, an input; computed, temporary.
 void Assembler::settleCategories(std::int64_t endSeq) {
     for (const std::int64_t id : pending_.storages) {
         StorageState& state = storages_.at(id);

@@ -115,7 +115,7 @@ class Gpu(InFolder):
             (kernels, of_ops, names), = self.query("SELECT COUNT(*), COUNT(DISTINCT op), MIN(name) FROM kernels"
                                                    " WHERE op IS NOT NULL")
             self.assertEqual((of_ops, names), (ops, "_Z6kernelPf"))
-            self.assertGreaterEqual(kernels, ops)  # an op around others begins anew after each
+            self.assertGreaterEqual(kernels, ops)  # an op around others begins again after each
             # The device's clock is 5 s ahead of the host's.
             clock, = (json.loads(text) for text, in self.query("SELECT value FROM meta WHERE key = 'device_clock'"))
             self.assertAlmostEqual(clock["offset_ns"], -5e9, delta=1e6)

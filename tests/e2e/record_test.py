@@ -319,7 +319,7 @@ class Programs(Recording):
                 self.assertEqual(owned[1][2], 2)
                 self.assertEqual(self.query("SELECT COUNT(*) FROM storages JOIN layers ON layers.id = layer"
                                             " WHERE path = '(root)' AND category = 'parameter'"), [(0,)])
-                # Made anew at every step, and called by itself: one layer.
+                # Made again at every step, and called by itself: one layer.
                 self.assertEqual(self.query("SELECT COUNT(*) FROM layers WHERE path LIKE 'Softplus%'"), [(1,)])
 
     def test_contents(self):

@@ -68,7 +68,7 @@ TEST(RecordedCurve, StacksWhatStoragesAccountFor) {
     const std::int64_t levels[] = {1000, 1100, 1140, 1100, 800};
     for (int i = 0; i < 5; ++i)
         memory.moments.push_back({core::Nanoseconds(10 * i), core::Bytes(levels[i]), core::kNone});
-    memory.residences = {{0, 1, 3}, {1, 2, 2}, {2, 4, 4}};
+    memory.lifetimes = {{0, 1, 3}, {1, 2, 2}, {2, 4, 4}};
     const StepCurve curve = recordedCurve(memory);
     ASSERT_EQ(curve.moments.size(), 5U);
     const auto bytes = [&](std::size_t moment, core::Category category) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What a plan does otherwise than the recorded step, op by op, and why.
+// What a plan does in another way than the recorded step, op by op, and why.
 #pragma once
 
 #include <QString>

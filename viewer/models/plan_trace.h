@@ -36,7 +36,7 @@ struct PlanTrace {
     std::vector<core::StorageIndex> rows;  // by the order of their birth
     std::vector<core::Bytes> below;        // bytes of all earlier rows; one more than rows
     std::vector<std::int32_t> rowOf;       // by storage; kNone for constants
-    std::vector<std::int32_t> computed;    // by row: how often an op made it anew
+    std::vector<std::int32_t> computed;    // by row: how often an op made it again
     std::vector<TraceBar> bars;            // by row, then by time
     std::vector<std::size_t> firstBar;     // by row; one more than rows
     std::vector<core::OpIndex> ops;        // by step

@@ -17,11 +17,11 @@ using CategoryCurve = std::vector<CategoryBytes>;  // a moment each
 
 CategoryCurve categoriesOf(const core::RecordedMemory& memory) {
     CategoryCurve changes(memory.moments.size() + 1);
-    for (const core::RecordedMemory::Residence& residence : memory.residences) {
-        const core::Storage& storage = memory.graph.storages[residence.storage];
+    for (const core::RecordedMemory::Lifetime& lifetime : memory.lifetimes) {
+        const core::Storage& storage = memory.graph.storages[lifetime.storage];
         const auto category = static_cast<std::size_t>(storage.category);
-        changes[static_cast<std::size_t>(residence.first)][category] += storage.bytes;
-        changes[static_cast<std::size_t>(residence.last) + 1][category] -= storage.bytes;
+        changes[static_cast<std::size_t>(lifetime.first)][category] += storage.bytes;
+        changes[static_cast<std::size_t>(lifetime.last) + 1][category] -= storage.bytes;
     }
     for (std::size_t i = 1; i < changes.size(); ++i)
         for (std::size_t c = 0; c < changes[i].size(); ++c) changes[i][c] += changes[i - 1][c];
@@ -58,8 +58,8 @@ StepCurve recordedCurve(const core::RecordedMemory& memory) {
     for (std::size_t i = 0; i < moments.size(); ++i)
         push(moments[i].begin, moments[std::min(i + 1, moments.size() - 1)].begin,
              moments[i].allocated, moments[i].op);
-    for (const core::RecordedMemory::Residence& residence : memory.residences)
-        curve.lifetimes.push_back({residence.storage, residence.first, residence.last});
+    for (const core::RecordedMemory::Lifetime& lifetime : memory.lifetimes)
+        curve.lifetimes.push_back({lifetime.storage, lifetime.first, lifetime.last});
     if (!moments.empty()) {
         curve.time = moments.back().begin;
     } else {

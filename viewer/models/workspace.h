@@ -110,7 +110,7 @@ public:
     /// Draws this plan over the recorded curve, and keeps to its planner as the budget moves.
     void choose(const PlanPointer& plan);
     /// The plan over the recorded curve: the chosen one, otherwise the cheapest known that fits the
-    /// budget, whatever budget it was made for; the baseline itself is none. May be null.
+    /// budget, whatever budget it was made for; never the baseline itself. May be null.
     const PlanPointer& activePlan() const { return active_; }
 
     /// Everything known about a planner, by descending budget.
