@@ -25,8 +25,9 @@ bool allows(const std::string& option, const std::string& name, const std::strin
            values.find("|" + value + "|") != std::string::npos;
 }
 
-std::string joined(std::string list, const std::string& word) {
-    return list + (list.empty() ? "" : ", ") + word;
+void append(std::string& list, const std::string& word) {
+    if (!list.empty()) list += ", ";
+    list += word;
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ const PlannerInfo* findPlanner(std::string_view name) {
 Result<std::unique_ptr<Planner>> makePlanner(std::string_view name) {
     if (const PlannerInfo* info = findPlanner(name)) return info->make();
     std::string known;
-    for (const PlannerInfo& info : plannerList()) known = joined(std::move(known), info.name);
+    for (const PlannerInfo& info : plannerList()) append(known, info.name);
     return Error{ErrorCode::Usage, "there is no planner '" + std::string(name) + "'",
                  "planners: " + known};
 }
@@ -72,15 +73,16 @@ Status checkOptions(std::string_view planner, const std::map<std::string, std::s
     const PlannerInfo* info = findPlanner(planner);
     if (info == nullptr) return makePlanner(planner).error();
     std::string known;
-    for (const std::string& option : info->options) known = joined(std::move(known), option);
+    for (const std::string& option : info->options) append(known, option);
     for (const auto& [name, value] : options) {
         const bool fits = std::any_of(info->options.begin(), info->options.end(),
                                       [&, &name = name, &value = value](const std::string& option) {
                                           return allows(option, name, value);
                                       });
+        std::string given = name;
+        given.append("=").append(value);
         if (!fits)
-            return Error{ErrorCode::Usage,
-                         info->name + " has no option '" + name + "=" + value + "'",
+            return Error{ErrorCode::Usage, info->name + " has no option '" + given + "'",
                          known.empty() ? info->name + " has no options" : "its options: " + known};
     }
     return {};
@@ -99,7 +101,7 @@ const PlannerInfo& ownPlanner() {
 std::string plannersWith(bool PlannerInfo::*trait) {
     std::string names;
     for (const PlannerInfo& info : plannerList())
-        if (info.*trait) names = joined(std::move(names), info.name);
+        if (info.*trait) append(names, info.name);
     return names;
 }
 
