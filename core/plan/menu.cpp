@@ -32,10 +32,7 @@ public:
         readKind();
         if (const auto value = figure("time_ns")) one_.time = Nanoseconds(*value);
         if (const auto value = figure("workspace_bytes")) one_.workspace = Bytes(*value);
-        if (one_.kind == ImplementationKind::Algorithm)
-            readAlgorithm();
-        else
-            readDataflow();
+        if (one_.kind != ImplementationKind::Algorithm) readDataflow();
         refuseOthers();
         return one_;
     }
@@ -51,11 +48,6 @@ private:
                 return;
             }
         throw std::invalid_argument("there is no kind '" + name + "'");
-    }
-
-    void readAlgorithm() {
-        if (!one_.time || !one_.workspace)
-            throw std::invalid_argument("an algorithm states time_ns and workspace_bytes");
     }
 
     void readDataflow() {
@@ -193,6 +185,8 @@ std::string entryFault(const Implementation& one, const TrainingGraph& graph) {
          {std::pair("takes", one.takes), std::pair("instead_of", one.insteadOf)})
         if (std::string fault = beyond(key, index, graph.storages.size()); !fault.empty())
             return fault;
+    if (one.kind == ImplementationKind::Algorithm && (!one.time || !one.workspace))
+        return "an algorithm states time_ns and workspace_bytes";
     const std::string fault = implementationFault(graph, one);
     return fault.empty() ? "" : "'" + one.name + "' " + fault;
 }
