@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 struct Common {
     bool json = false;
     int exitCode = 0;
+    std::vector<std::string> program;  // after "--": what is to be started, and its arguments
 };
 
 // One per command; each adds its subcommand and sets `common.exitCode` when it runs.
@@ -40,6 +41,7 @@ void addReport(CLI::App& app, Common& common);
 void addRun(CLI::App& app, Common& common);
 void addSweep(CLI::App& app, Common& common);
 void addShot(CLI::App& app, Common& common);
+void addTrain(CLI::App& app, Common& common);
 void addView(CLI::App& app, Common& common);
 /// The window with nothing to show yet: `highwater` without arguments.
 int openWindow();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <exception>
+#include <string_view>
 
 #include "app/cli.h"
 
@@ -12,6 +13,11 @@ int main(int argc, char** argv) {
     app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
     app.require_subcommand(1);
     Common common;
+    for (int i = 1; i < argc; ++i)
+        if (std::string_view(argv[i]) == "--") {
+            common.program.assign(argv + i + 1, argv + argc);
+            argc = i;
+        }
     addRecord(app, common);
     addAttach(app, common);
     addDetach(app, common);
@@ -23,6 +29,7 @@ int main(int argc, char** argv) {
     addCheck(app, common);
     addLayout(app, common);
     addRun(app, common);
+    addTrain(app, common);
     addExport(app, common);
     addDiff(app, common);
     addCategorize(app, common);

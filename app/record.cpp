@@ -68,7 +68,11 @@ void addRecord(CLI::App& app, Common& common) {
     command->add_option("--warmup", options->warmup,
                         "Steps to let pass before the first recorded one");
     command->add_option("PROG", options->command, "After --: the program and its arguments");
-    command->callback([options, &common] { common.exitCode = run(*options, common); });
+    command->callback([options, &common] {
+        options->command.insert(options->command.end(), common.program.begin(),
+                                common.program.end());
+        common.exitCode = run(*options, common);
+    });
 }
 
 }  // namespace hw::app

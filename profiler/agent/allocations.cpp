@@ -42,6 +42,7 @@ std::uintptr_t gFreed[kMostFreed];
 std::atomic<std::size_t> gFreedCount{0};  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
+std::atomic<std::int64_t> gCap{0};  // 0: none
 std::atomic<std::int64_t> gLive{0};
 std::atomic<std::int64_t> gOpPeak{0};
 std::atomic<std::int64_t> gStepPeak{0};
@@ -156,7 +157,14 @@ void raisePeak(std::atomic<std::int64_t>& peak, std::int64_t value) {
     }
 }
 
+bool beyondCap(std::size_t size) {
+    const std::int64_t cap = gCap.load(std::memory_order_relaxed);
+    return cap > 0 && !tPaused && gEnabled.load(std::memory_order_relaxed) &&
+           gLive.load(std::memory_order_relaxed) + static_cast<std::int64_t>(size) > cap;
+}
+
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
+    if (beyondCap(size)) return ENOMEM;  // as where there is no more: the framework says the rest
     const int status = gMemalign(result, alignment, size);
     if (status != 0 || tPaused || !gEnabled.load(std::memory_order_relaxed)) return status;
     const int saved = errno;
@@ -216,6 +224,10 @@ void forgetBlocks() {
 }
 
 }  // namespace
+
+void capLiveBytes(std::int64_t bytes) {
+    gCap.store(bytes);
+}
 
 int patchAllocator() {
     forgetBlocks();

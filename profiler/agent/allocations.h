@@ -8,6 +8,8 @@
 namespace hw::profiler::agent {
 
 /// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
+/// From now on the framework's allocator gets no more than this many live bytes; 0: what there is.
+void capLiveBytes(std::int64_t bytes);
 /// slots: 0 when libc10 is not loaded or is linked in another way. Safe to call again.
 int patchAllocator();
 /// Puts the original entries back. Counted blocks that are freed later are no longer noticed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What the shim calls through ctypes. Sizes and addresses travel as 64-bit numbers.
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -45,6 +46,13 @@ HW_EXPORT const char* hw_native() {
 /// Waits until the recorder has said whether there is one, where it promised to.
 HW_EXPORT void hw_await_native(int milliseconds) {
     if ((gConfig.flags & wire::kConfigNative) != 0) awaitNative(gConfig, milliseconds);
+}
+/// Path of the n-th plan, where there is one.
+HW_EXPORT const char* hw_program(int index) {
+    static char path[wire::kPathBytes + 16];
+    if (gConfig.livePrograms[0] == '\0') return "";
+    snprintf(path, sizeof(path), "%s.%d", gConfig.livePrograms, index);
+    return path;
 }
 HW_EXPORT const char* hw_shim_name(int index) {
     return kShimFiles[index].name;
@@ -109,6 +117,7 @@ HW_EXPORT void hw_fault(const char* text, std::int64_t bytes) {
 }
 
 HW_EXPORT int hw_patch() {
+    capLiveBytes(gConfig.cap);
     return patchAllocator();
 }
 HW_EXPORT void hw_unpatch() {

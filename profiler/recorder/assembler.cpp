@@ -124,6 +124,10 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return onDevice(wire::ActivitiesRecord{});
         case Type::Footprint:
             return onDevice(wire::FootprintRecord{});
+        case Type::LiveStep:
+            return as(wire::LiveStepRecord{});
+        case Type::LiveDivergence:
+            return as(wire::LiveDivergenceRecord{});
         case Type::Refusal:
             return as(wire::RefusalRecord{});
         case Type::Config:
@@ -152,6 +156,16 @@ bool Assembler::advance(std::int64_t seq) {
 core::Status Assembler::take(wire::ProcessRecord record) {
     if (process_) return malformed("a second introduction");
     process_ = std::move(record);
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveStepRecord record) {
+    liveSteps_.push_back(record);
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveDivergenceRecord record) {
+    divergences_.push_back(std::move(record));
     return {};
 }
 

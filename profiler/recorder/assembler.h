@@ -48,6 +48,9 @@ public:
     /// CUPTI could not be used.
     const std::optional<wire::RefusalRecord>& refusal() const { return refusal_; }
     const std::vector<std::string>& notes() const { return notes_; }
+    /// Of a live run: its steps, and where they left the plan.
+    const std::vector<wire::LiveStepRecord>& liveSteps() const { return liveSteps_; }
+    const std::vector<wire::LiveDivergenceRecord>& divergences() const { return divergences_; }
 
 private:
     struct StorageState {
@@ -86,6 +89,8 @@ private:
     core::Status take(wire::ContentsRecord record);
     core::Status take(wire::GeneratorRecord record);
     core::Status take(wire::StepStartRecord record);
+    core::Status take(wire::LiveStepRecord record);
+    core::Status take(wire::LiveDivergenceRecord record);
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
     core::Status take(wire::FaultRecord record);
@@ -133,6 +138,8 @@ private:
     std::int64_t steps_ = 0;
     std::int64_t opsOfLastStep_ = 0;
     bool done_ = false;
+    std::vector<wire::LiveStepRecord> liveSteps_;
+    std::vector<wire::LiveDivergenceRecord> divergences_;
     std::vector<std::string> faults_, notes_;
 };
 

@@ -33,7 +33,11 @@
 //   Activities     u32 n, Activity[n] (activity.h)
 //   Refusal        u32 code; str what, hint: CUPTI cannot be used
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
-//   Config         i32 steps, warmup, every; u32 flags; char nativeCapture[kPathBytes]
+//   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes;
+//                  u8 planned: a step of a live run, whole
+//   LiveDivergence i64 step, op; str expected, found: before its LiveStep
+//   Config         i32 steps, warmup, every; u32 flags; i64 cap; char nativeCapture[kPathBytes],
+//                  livePrograms[kPathBytes]
 //                  (from the recorder to the agent)
 //   Native         char nativeCapture[kPathBytes]: found once the process has said what it is
 //                  (from the recorder to the agent)
@@ -84,6 +88,8 @@ enum class Type : std::uint16_t {
     Activities = 22,
     Refusal = 23,
     Footprint = 24,
+    LiveStep = 25,
+    LiveDivergence = 26,
     Config = 64,
     Native = 65,
 };
@@ -118,6 +124,8 @@ inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to
 inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the step that fails so
 inline constexpr std::uint32_t kConfigGpu = 8;       // Config flag: without CUPTI, no recording
 inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native frame answers Process
+
+inline constexpr std::uint32_t kConfigLive = 32;  // Config flag: a plan acts, nothing is recorded
 
 /// Of the path of the native capture library, with its final 0.
 inline constexpr std::uint32_t kPathBytes = 1024;

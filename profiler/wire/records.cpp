@@ -223,9 +223,21 @@ bool decode(Payload payload, FootprintRecord& record) {
     return fields.read(record.timeNs, record.ordinal, record.bytes) && fields.done();
 }
 
+bool decode(Payload payload, LiveStepRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
+                       record.restored, record.pinned, record.planned) &&
+           fields.done();
+}
+
+bool decode(Payload payload, LiveDivergenceRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.step, record.op, record.expected, record.found) && fields.done();
+}
+
 std::vector<std::byte> encode(const ConfigRecord& record) {
     std::vector<std::byte> bytes(sizeof(record));
-    static_assert(sizeof(ConfigRecord) == 16 + kPathBytes);
+    static_assert(sizeof(ConfigRecord) == 24 + 2 * kPathBytes);
     std::memcpy(bytes.data(), &record, sizeof(record));
     return bytes;
 }

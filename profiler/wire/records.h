@@ -117,10 +117,22 @@ struct RefusalRecord {
 struct FootprintRecord {
     std::int64_t timeNs = 0, ordinal = 0, bytes = 0;
 };
+/// A step of a live run. Times in ns, peak in live bytes of the framework's allocator.
+struct LiveStepRecord {
+    std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
+                 pinned = 0;
+    std::uint8_t planned = 0;
+};
+struct LiveDivergenceRecord {
+    std::int64_t step = 0, op = 0;
+    std::string expected, found;
+};
 struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
+    std::int64_t cap = 0;                 // most live bytes of the framework's allocator; 0: any
     char nativeCapture[kPathBytes] = "";  // library for the framework; empty: capture in Python
+    char livePrograms[kPathBytes] = "";   // of each plan a file of this name with ".0", ".1", …
 };
 
 bool decode(Payload payload, HelloRecord& record);
@@ -145,6 +157,8 @@ bool decode(Payload payload, NameRecord& record);
 bool decode(Payload payload, ActivitiesRecord& record);
 bool decode(Payload payload, RefusalRecord& record);
 bool decode(Payload payload, FootprintRecord& record);
+bool decode(Payload payload, LiveStepRecord& record);
+bool decode(Payload payload, LiveDivergenceRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 
 }  // namespace hw::profiler::wire

@@ -64,6 +64,7 @@ struct Thread {
 };
 thread_local Thread tThread;
 std::atomic<std::int64_t> gWatch{0};  // the one that goes on; 0: none does
+std::atomic<OpHook> gHook{nullptr};   // takes the ops instead of the recording
 
 /// What observe() has done to the thread is undone.
 void unwatch(Thread& thread) {
@@ -314,6 +315,8 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     Running& running = thread.running;
     const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
     if (outlived) unwatch(thread);
+    if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !thread.paused)
+        return hook(handle, below, stack);
     if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
         running.busy) {
         handle.redispatchBoxed(below, stack);
@@ -383,14 +386,20 @@ void observe() {
     c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
+void observeWith(OpHook hook) {
+    gHook = hook;
+    observe();
+}
+
 void leave() {
     gWatch = 0;
+    gHook = nullptr;
     if (tThread.watch != 0) unwatch(tThread);
 }
 
 void pause(bool paused) {
     tThread.paused = paused;
-    gSession->agent.pause(paused ? 1 : 0);
+    if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
 }
 
 }  // namespace hw::profiler::native

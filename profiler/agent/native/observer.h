@@ -4,6 +4,9 @@
 // how long it takes, what it allocates.
 #pragma once
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
 #include "session.h"
 
 namespace hw::profiler::native {
@@ -12,6 +15,12 @@ namespace hw::profiler::native {
 bool prepare();
 /// On the thread that is to be recorded, outside of any op.
 void observe();
+/// Instead of recording: the op's handle, the keys that are left to it, its stack. What is called
+/// runs the op.
+using OpHook = void (*)(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+                        torch::jit::Stack* stack);
+/// As observe(), for a hook of its own.
+void observeWith(OpHook hook);
 /// On any thread; the one that is recorded is rid of us at the latest with its next op.
 void leave();
 /// What this thread does until it is told otherwise is no part of the step.

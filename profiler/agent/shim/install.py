@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Puts the hooks into torch, and takes every one of them out again."""
 import atexit
+import ctypes
 import os
 import struct
 import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, library, modules, wire
+from _highwater import blocking, encode, gpu, library, live, modules, wire
 from _highwater.capture import Capture
 from _highwater.modules import Modules
 from torch.autograd import profiler
@@ -206,6 +207,14 @@ def start(late=False):
     encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
+    config = (ctypes.c_int64 * 4)()
+    library.hw_config(config)
+    if config[3] & wire.CONFIG_LIVE:
+        why = live.start()
+        if why:
+            encode.send(wire.TYPE_FAULT, encode.text(why))
+        encode.send_milestone(wire.MILESTONE_TORCH)
+        return
     hooks = Hooks(late)
     hooks.capture.count_blocks()
     gpu.start(hooks.capture.needs_gpu)
@@ -222,6 +231,7 @@ def start(late=False):
 
 def stop():
     """The recorder has gone: the hooks follow, at the next chance that the training thread gives."""
+    live.stop()
     hooks = _current
     if hooks is not None and hooks.installed:
         hooks.capture.give_up(encode.Broken())

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "call.h"
+
+#include <ATen/Context.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/version.h>
+
+#include <mutex>
+#include <unordered_set>
+
+namespace hw::executor::live {
+namespace {
+
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+using OptionalTensor = std::optional<at::Tensor>;
+#else
+using OptionalTensor = c10::optional<at::Tensor>;
+#endif
+
+/// Update their running statistics without saying so in their schema.
+const std::unordered_set<std::string> kUpdating{"aten::native_batch_norm", "aten::cudnn_batch_norm",
+                                                "aten::miopen_batch_norm"};
+
+void visitTensors(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
+    if (value.isTensor()) {
+        if (value.toTensor().defined()) visit(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const at::Tensor& tensor : value.toTensorVector())
+            if (tensor.defined()) visit(tensor);
+    } else if (value.isList()) {
+        for (const c10::IValue& item : value.toListRef()) visitTensors(item, visit);
+    } else if (value.isTuple()) {
+        for (const c10::IValue& item : value.toTupleRef().elements()) visitTensors(item, visit);
+    }
+}
+
+bool hasTensors(const c10::IValue& value) {
+    bool any = false;
+    visitTensors(value, [&](const at::Tensor&) { any = true; });
+    return any;
+}
+
+/// What a kernel is found by, without what has happened already when the op came by.
+c10::DispatchKeySet keysOf(const at::Tensor& tensor) {
+    return tensor.key_set() - c10::autograd_dispatch_keyset_with_ADInplaceOrView -
+           c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
+}
+
+at::Device deviceOf(Values arguments) {
+    at::Device device(at::kCPU);
+    eachTensor(arguments, [&](const at::Tensor& tensor) {
+        if (!tensor.device().is_cpu()) device = tensor.device();
+    });
+    for (const c10::IValue& value : arguments)
+        if (value.isDevice() && !value.toDevice().is_cpu()) device = value.toDevice();
+    return device;
+}
+
+/// The generator is in the given state while this exists.
+class Replay {
+public:
+    Replay(const at::Generator& generator, const at::Tensor& state) : generator_(generator) {
+        if (!generator_.defined()) return;
+        const std::lock_guard<std::mutex> guard(generator_.mutex());
+        before_ = generator_.get_state();
+        generator_.set_state(state);
+    }
+    ~Replay() {
+        if (!generator_.defined()) return;
+        const std::lock_guard<std::mutex> guard(generator_.mutex());
+        generator_.set_state(before_);
+    }
+    Replay(const Replay&) = delete;
+    Replay& operator=(const Replay&) = delete;
+
+private:
+    at::Generator generator_;
+    at::Tensor before_;
+};
+
+}  // namespace
+
+void eachTensor(Values values, const std::function<void(const at::Tensor&)>& visit) {
+    for (const c10::IValue& value : values) visitTensors(value, visit);
+}
+
+c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
+    const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    if (impl->is_wrapped_number()) return nullptr;
+    c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
+    if (storage == nullptr || impl->is_nested()) return nullptr;
+    if (impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
+    return impl->layout() == at::kStrided ? storage : nullptr;
+}
+
+std::uint64_t formOf(const at::Tensor& tensor) {
+    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
+                        static_cast<std::uint64_t>(tensor.dim()));
+    form.mix(tensor.storage_offset());
+    for (const std::int64_t size : tensor.sizes()) form.mix(size);
+    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
+    return form.value();
+}
+
+void Call::clear() {
+    op_.reset();
+    arguments_.clear();
+    generator_ = at::Generator();
+    generatorState_.reset();
+    inputs_ = 0;
+}
+
+bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned) {
+    View& view = argument.views.emplace_back();
+    if (!tensor.defined()) return true;
+    if (plainStorage(tensor) == nullptr ||
+        inputs_ == static_cast<std::int64_t>(planned.inputs.size()))
+        return false;
+    view.input = inputs_++;
+    view.sizes = tensor.sizes().vec();
+    view.strides = tensor.strides().vec();
+    view.offset = tensor.storage_offset();
+    view.type = tensor.dtype();
+    view.keys = keysOf(tensor);
+    return true;
+}
+
+bool Call::keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp& planned) {
+    clear();
+    op_ = op;
+    bool plain = true;
+    for (const c10::IValue& value : arguments) {
+        Argument& argument = arguments_.emplace_back();
+        if (value.isTensor() && value.toTensor().defined() &&
+            value.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) {
+            argument.value = value;
+        } else if (value.isTensor()) {
+            argument.kind = Argument::Kind::Tensor;
+            plain = plain && add(argument, value.toTensor(), planned);
+        } else if (value.isTensorList()) {
+            argument.kind = Argument::Kind::List;
+            for (const at::Tensor& tensor : value.toTensorVector())
+                plain = plain && add(argument, tensor, planned);
+        } else if (value.isList() && hasTensors(value)) {
+            argument.kind = Argument::Kind::OptionalList;
+            for (const c10::IValue& item : value.toListRef())
+                plain = plain &&
+                        add(argument, item.isTensor() ? item.toTensor() : at::Tensor(), planned);
+        } else {
+            plain = plain && !hasTensors(value);
+            argument.value = value;
+        }
+        if (value.isGenerator()) generator_ = value.toGenerator();
+    }
+    if (!planned.random) generator_ = at::Generator();
+    if (planned.random && !generator_.defined())
+        generator_ = at::globalContext().defaultGenerator(deviceOf(arguments));
+    if (generator_.defined()) {
+        const std::lock_guard<std::mutex> guard(generator_.mutex());
+        generatorState_ = generator_.get_state();
+    }
+    if (kUpdating.count(planned.name) == 0) return plain;
+    const auto& names = op.schema().arguments();
+    for (std::size_t i = 0; i < arguments_.size(); ++i)
+        if (names[i].name() == "running_mean" || names[i].name() == "running_var")
+            for (View& view : arguments_[i].views) view.input = -1;
+    return plain;
+}
+
+at::Tensor Call::look(const View& view, const ProgramOp& planned, const FindStorage& find) const {
+    if (view.input < 0) return {};
+    at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+        c10::Storage(find(planned.inputs[static_cast<std::size_t>(view.input)])), view.keys,
+        view.type);
+    c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+    impl->set_storage_offset(view.offset);
+    impl->set_sizes_and_strides(view.sizes, view.strides);
+    return tensor;
+}
+
+torch::jit::Stack Call::stack(const ProgramOp& planned, const FindStorage& find) const {
+    torch::jit::Stack stack;
+    stack.reserve(arguments_.size());
+    for (const Argument& argument : arguments_) {
+        if (argument.kind == Argument::Kind::Value) {
+            stack.push_back(argument.value);
+        } else if (argument.kind == Argument::Kind::Tensor) {
+            at::Tensor tensor = look(argument.views[0], planned, find);
+            if (tensor.defined())
+                stack.emplace_back(std::move(tensor));
+            else
+                stack.emplace_back();
+        } else if (argument.kind == Argument::Kind::List) {
+            c10::List<at::Tensor> list;
+            for (const View& view : argument.views) list.push_back(look(view, planned, find));
+            stack.emplace_back(std::move(list));
+        } else {
+            c10::List<OptionalTensor> list;
+            for (const View& view : argument.views)
+                list.push_back(view.input < 0 ? OptionalTensor()
+                                              : OptionalTensor(look(view, planned, find)));
+            stack.emplace_back(std::move(list));
+        }
+    }
+    return stack;
+}
+
+std::vector<at::Tensor> Call::run(const ProgramOp& planned, const FindStorage& find) const {
+    torch::jit::Stack values = stack(planned, find);
+    {
+        const Replay replay(generator_, generatorState_);
+        const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+        const c10::impl::ExcludeDispatchKeyGuard unseen(
+            c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::Python,
+                                 c10::DispatchKey::PythonTLSSnapshot}) |
+            c10::autocast_dispatch_keyset);
+        op_->callBoxed(&values);
+    }
+    std::vector<at::Tensor> results;
+    eachTensor(Values(values.data(), values.size()), [&](const at::Tensor& tensor) {
+        if (plainStorage(tensor) != nullptr) results.push_back(tensor);
+    });
+    return results;
+}
+
+}  // namespace hw::executor::live

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// The arguments of an op, kept so that it can be run again: tensors as where they look, never as
+// references, which would keep memory alive and change what autograd decides by counting them.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "program.h"
+
+namespace hw::executor::live {
+
+using StoragePointer = c10::intrusive_ptr<c10::StorageImpl>;
+using Values = c10::ArrayRef<const c10::IValue>;
+/// The storage that holds that version of a storage of the plan.
+using FindStorage = std::function<StoragePointer(const Input&)>;
+
+/// Calls `visit` with every defined tensor among the values, in order.
+void eachTensor(Values values, const std::function<void(const at::Tensor&)>& visit);
+/// Null for what has no plain memory of its own (sparse, nested, a wrapper of Python's), and for a
+/// number of the program's that became a tensor on its way to the op: recordings have it as one.
+c10::StorageImpl* plainStorage(const at::Tensor& tensor);
+std::uint64_t formOf(const at::Tensor& tensor);
+
+class Call {
+public:
+    /// False: an argument has no plain memory, so the op cannot be run again.
+    bool keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp& planned);
+    /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
+    /// are left as they were; running statistics are not updated twice.
+    std::vector<at::Tensor> run(const ProgramOp& planned, const FindStorage& find) const;
+    void clear();
+    bool kept() const { return op_.has_value(); }
+
+private:
+    struct View {
+        std::int64_t input = -1;  // which one of the planned op; -1: an undefined tensor
+        std::vector<std::int64_t> sizes, strides;
+        std::int64_t offset = 0;
+        caffe2::TypeMeta type;
+        c10::DispatchKeySet keys;
+    };
+    struct Argument {
+        enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;
+        c10::IValue value;
+        std::vector<View> views;
+    };
+
+    bool add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned);
+    at::Tensor look(const View& view, const ProgramOp& planned, const FindStorage& find) const;
+    torch::jit::Stack stack(const ProgramOp& planned, const FindStorage& find) const;
+
+    std::optional<c10::OperatorHandle> op_;
+    std::vector<Argument> arguments_;
+    std::int64_t inputs_ = 0;
+    at::Generator generator_;
+    at::Tensor generatorState_;
+};
+
+}  // namespace hw::executor::live

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// What the shim calls through ctypes (agent/shim/live.py). Tensors travel as addresses of their
+// impl.
+#include <fstream>
+#include <iterator>
+
+#include "observer.h"
+#include "runtime.h"
+
+namespace hw::executor::live {
+namespace {
+
+Runtime* gRuntime = nullptr;  // outlives the program: its last ops may still come by
+
+void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+              torch::jit::Stack* stack) {
+    gRuntime->op(handle, below, stack);
+}
+
+const char* keep(std::string text) {
+    static std::string kept;
+    kept = std::move(text);
+    return kept.c_str();
+}
+
+}  // namespace
+}  // namespace hw::executor::live
+
+using namespace hw::executor::live;
+
+#define HW_EXPORT extern "C" __attribute__((visibility("default")))
+
+/// Empty: ready; else why not.
+HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
+    if (api->size != sizeof(*api)) return "the runtime is of another build of Highwater";
+    if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
+    if (gRuntime == nullptr) gRuntime = new Runtime(api->pause);
+    return "";
+}
+/// A plan from a file; empty: taken, else why not.
+HW_EXPORT const char* hwl_add(const char* path) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    std::string why;
+    return gRuntime->add(bytes, why) ? "" : keep(std::move(why));
+}
+/// What this thread does until it is told otherwise is no part of the step.
+HW_EXPORT void hwl_pause(int paused) {
+    hw::profiler::native::pause(paused != 0);
+    gRuntime->pauseCounting(paused);
+}
+/// On the thread that trains.
+HW_EXPORT void hwl_enter() {
+    hw::profiler::native::observeWith(&carryOut);
+}
+HW_EXPORT void hwl_leave() {
+    gRuntime->release();
+    hw::profiler::native::leave();
+}
+HW_EXPORT void hwl_begin() {
+    gRuntime->begin();
+}
+/// 0: within a step, 1: at the end of one under the plan, 2: of one without.
+HW_EXPORT int hwl_boundary() {
+    return static_cast<int>(gRuntime->boundary());
+}
+HW_EXPORT void hwl_touch(std::int64_t impl) {
+    auto* target = reinterpret_cast<c10::TensorImpl*>(impl);
+    gRuntime->touch(at::Tensor(
+        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)));
+}
+/// out[5]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none).
+HW_EXPORT void hwl_figures(std::int64_t* out) {
+    const StepFigures& figures = gRuntime->figures();
+    out[0] = figures.recomputedOps;
+    out[1] = figures.restoredBytes;
+    out[2] = figures.pinnedBytes;
+    out[3] = figures.ops;
+    out[4] = gRuntime->divergence() ? gRuntime->divergence()->op : -1;
+}
+/// Of the divergence: what was expected and what came, a line each.
+HW_EXPORT const char* hwl_divergence() {
+    const auto& divergence = gRuntime->divergence();
+    return divergence ? keep(divergence->expected + "\n" + divergence->found) : "";
+}
+/// Why no plan is carried out any more; empty: there is no reason.
+HW_EXPORT const char* hwl_fault() {
+    return gRuntime->fault().c_str();
+}

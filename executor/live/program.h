@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// A plan as it arrives in the training process (profiler/wire/live_program.h), with what follows
+// from it: which ops make the versions of a storage, and which version each op reads.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "live_program.h"
+
+namespace hw::executor::live {
+
+namespace wire = profiler::wire;
+
+struct Action {
+    wire::LiveAction kind = wire::LiveAction::Drop;
+    std::uint32_t target = 0;            // op for Recompute, storage otherwise
+    std::vector<std::uint32_t> outputs;  // of Recompute
+};
+
+struct Input {
+    std::uint32_t storage = 0;
+    std::uint64_t form = 0;
+    std::int32_t version = 0;  // of the storage when it is read
+};
+struct Output {
+    std::uint32_t storage = 0;
+    std::uint64_t form = 0;
+    bool makes = false;
+};
+
+struct ProgramOp {
+    std::string name, overload;
+    const c10::FunctionSchema* schema = nullptr;  // null: this framework has no such op
+    bool keep = false, random = false;
+    std::vector<Input> inputs;
+    std::vector<Output> outputs;
+    std::vector<std::uint32_t> writes;
+    std::vector<Action> before, after;
+
+    std::string fullName() const { return overload.empty() ? name : name + "." + overload; }
+};
+
+struct ProgramStorage {
+    std::int64_t bytes = 0;
+    bool constant = false;
+    std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
+    bool pinned = false;               // somebody read it past the dispatcher: it stays
+};
+
+struct Program {
+    std::vector<ProgramStorage> storages;
+    std::vector<ProgramOp> ops;
+};
+
+/// None where the bytes are no program of this version; `why` says it.
+std::optional<Program> readProgram(const std::string& bytes, std::string& why);
+
+}  // namespace hw::executor::live

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// The storages of the plan as they are in the program at this moment.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "call.h"
+
+namespace hw::executor::live {
+
+/// One storage of the plan. The weak reference keeps its address from being used again, so that the
+/// address stands for the storage; nothing else of it is kept alive.
+struct Slot {
+    c10::weak_intrusive_ptr<c10::StorageImpl> weak{StoragePointer()};
+    StoragePointer held;       // the program may let go of it, the plan does not
+    std::int32_t version = 0;  // of its bytes, where it has any
+    std::int32_t written = 0;  // the version that the program has brought it to
+    bool dropped = false;
+
+    c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
+    bool alive() const { return held || !weak.expired(); }
+    bool present() const { return key() != nullptr && !dropped && alive(); }
+    StoragePointer lock() const { return held ? held : weak.lock(); }
+};
+
+class Slots {
+public:
+    void reset(std::size_t storages);
+    Slot& operator[](std::size_t storage) { return slots_[storage]; }
+    std::size_t size() const { return slots_.size(); }
+
+    /// The storage is this one from now on.
+    void bind(std::size_t storage, c10::StorageImpl* impl);
+    /// Its bytes go; false where they are not the framework's to give back.
+    bool drop(std::size_t storage);
+    /// A copy of its bytes has been made: it takes them over, or becomes the copy where the program
+    /// has let go of it.
+    void fill(std::size_t storage, StoragePointer made, std::int32_t version);
+    /// Which storage of the plan a dropped one is; -1: none.
+    std::int64_t droppedAt(c10::StorageImpl* impl) const;
+    std::vector<std::size_t> dropped() const;
+    void rename(const std::vector<std::int64_t>& to, std::size_t storages);
+
+private:
+    std::vector<Slot> slots_;
+    std::unordered_map<c10::StorageImpl*, std::size_t> dropped_;
+};
+
+}  // namespace hw::executor::live

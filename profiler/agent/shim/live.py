@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: MIT
+"""A plan acts in the program (executor/live): where its steps begin and end, what each of them came to, and
+who looks at tensors' bytes past the dispatcher."""
+import _thread
+import atexit
+import ctypes
+import os
+import struct
+
+import torch
+from _highwater import encode, library, wire
+from torch.autograd import profiler
+from torch.nn.modules import module as framework
+
+MIDDLE, PLANNED, UNPLANNED = range(3)
+# Methods that give out the bytes, or an address of them, without an op.
+DOORS = ("numpy", "tolist", "data_ptr", "storage", "untyped_storage", "_typed_storage", "__dlpack__",
+         "share_memory_", "__array__", "__reduce_ex__")
+
+
+def load():
+    """The runtime, ready; or why there is none."""
+    path = library.hw_native()
+    if not path:
+        return None, "the runtime could not be compiled for this framework"
+    native = ctypes.PyDLL(path.decode("utf-8", "surrogateescape"))
+    for name, result, *arguments in (
+            ("open", ctypes.c_char_p, ctypes.c_void_p),
+            ("add", ctypes.c_char_p, ctypes.c_char_p),
+            ("pause", None, ctypes.c_int),
+            ("enter", None),
+            ("leave", None),
+            ("begin", None),
+            ("boundary", ctypes.c_int),
+            ("touch", None, ctypes.c_int64),
+            ("figures", None, ctypes.POINTER(ctypes.c_int64)),
+            ("divergence", ctypes.c_char_p),
+            ("fault", ctypes.c_char_p)):
+        function = getattr(native, "hwl_" + name)
+        function.restype = result
+        function.argtypes = arguments
+    why = native.hwl_open(library.hw_api())
+    return (None, why.decode()) if why else (native, "")
+
+
+class Step:
+    """What a step has come to, as long as the next one has not shown that it was a whole one."""
+
+    def __init__(self, begin):
+        self.begin, self.end, self.peak = begin, begin, 0
+        self.planned = False
+        self.recomputed = self.restored = self.pinned = 0
+        self.divergence = None
+
+
+class Live:
+    def __init__(self, native):
+        self.native = native
+        self.trainer = 0          # the thread that trains
+        self.depth = 0            # of optimizers' steps
+        self.number = 0
+        self.window = (ctypes.c_int64 * 2)()
+        self.figures = (ctypes.c_int64 * 5)()
+        self.pending = None       # ended, unless another optimizer follows
+        self.begun = 0
+        self.active = False       # a forward with gradients has begun since the last step's end
+        self.handle = None
+        self.patches = []
+        self.leaving = False      # at the end of this step
+
+    # In and out.
+
+    def install(self):
+        record = profiler.record_function
+        enter_record, exit_record = record.__enter__, record.__exit__
+        live = self
+
+        def enter(scope):
+            result = live.unseen(enter_record, scope)
+            if scope.name.startswith("Optimizer.step#") and live.is_trainer():
+                live.depth += 1
+            return result
+
+        def leave(scope, *exception):
+            result = live.unseen(exit_record, scope, *exception)
+            if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
+                live.depth -= 1
+                if live.depth == 0:
+                    live.guard(live.stepped)
+            return result
+
+        self.patch(record, "__enter__", enter)
+        self.patch(record, "__exit__", leave)
+        for name in DOORS:
+            if hasattr(torch.Tensor, name):
+                self.patch(torch.Tensor, name, self.door(getattr(torch.Tensor, name)))
+        for holder in (torch, torch.utils.dlpack):
+            if hasattr(holder, "to_dlpack"):
+                self.patch(holder, "to_dlpack", self.door(holder.to_dlpack))
+        self.await_forward()
+
+    def patch(self, holder, name, value):
+        self.patches.append((holder, name, holder.__dict__.get(name), value))
+        setattr(holder, name, value)
+
+    def remove(self):
+        """Everything is there again, and nothing of ours is left but the way."""
+        if self.trainer:
+            self.native.hwl_leave()
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+        for holder, name, before, value in reversed(self.patches):
+            if holder.__dict__.get(name) is value:
+                if before is None:
+                    delattr(holder, name)
+                else:
+                    setattr(holder, name, before)
+        self.patches = []
+
+    def door(self, method):
+        touch = self.native.hwl_touch
+
+        def guarded(tensor, *arguments, **named):
+            if isinstance(tensor, torch.Tensor):
+                touch(tensor._cdata)
+            return method(tensor, *arguments, **named)
+
+        guarded.__name__ = getattr(method, "__name__", "guarded")
+        guarded.__doc__ = method.__doc__
+        return guarded
+
+    def unseen(self, function, *arguments):
+        """What the framework does for its own profiler is no part of a step."""
+        if self.trainer != _thread.get_ident():
+            return function(*arguments)
+        self.native.hwl_pause(1)
+        try:
+            return function(*arguments)
+        finally:
+            self.native.hwl_pause(0)
+
+    # Steps.
+
+    def is_trainer(self):
+        return self.trainer in (0, _thread.get_ident())
+
+    def await_forward(self):
+        if self.handle is None:
+            self.handle = framework.register_module_forward_pre_hook(
+                lambda *_: self.guard(self.forward))
+
+    def guard(self, function):
+        """Nothing of ours is raised into the program; without a recorder the plan ends with this step."""
+        try:
+            function()
+        except encode.Broken:
+            self.leaving = True
+        except Exception as error:
+            self.leaving = True
+            try:
+                text = "the shim failed: %r" % error
+                encode.send(wire.TYPE_FAULT, encode.text(text))
+            except Exception:
+                pass
+
+    def forward(self):
+        if self.active or not torch.is_grad_enabled() or not self.is_trainer():
+            return
+        self.active = True
+        if not self.trainer:
+            self.trainer = _thread.get_ident()
+            library.hw_window(self.window)
+            self.begun = library.hw_now()
+            self.native.hwl_enter()
+            self.native.hwl_begin()
+        if self.pending is not None:
+            self.send(self.pending)
+            self.pending = None
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+
+    def stepped(self):
+        """An optimizer has made its step."""
+        if not self.trainer:
+            return
+        boundary = self.native.hwl_boundary()
+        if boundary == MIDDLE:
+            return
+        step = self.pending or Step(self.begun)
+        library.hw_window(self.window)
+        self.native.hwl_figures(self.figures)
+        step.end = self.begun = library.hw_now()
+        step.peak = max(step.peak, self.window[1])
+        step.planned = boundary == PLANNED and (self.pending is None or step.planned)
+        step.recomputed += self.figures[0]
+        step.restored += self.figures[1]
+        step.pinned = max(step.pinned, self.figures[2])
+        if self.figures[4] > 0 and step.divergence is None:
+            expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
+            step.divergence = self.figures[4], expected, found
+        self.pending = step
+        self.active = False
+        if self.leaving:
+            self.remove()
+            return
+        self.await_forward()
+        self.native.hwl_begin()
+
+    def send(self, step):
+        if step.divergence is not None:
+            op, expected, found = step.divergence
+            encode.send(wire.TYPE_LIVE_DIVERGENCE, struct.pack("<2q", self.number, op) +
+                        encode.text(expected) + encode.text(found))
+        encode.send(wire.TYPE_LIVE_STEP, struct.pack(
+            "<7qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            step.pinned, step.planned))
+        self.number += 1
+
+    def finish(self):
+        """The program ends."""
+        if self.pending is not None:
+            self.send(self.pending)
+            self.pending = None
+        fault = self.native.hwl_fault().decode("utf-8", "replace")
+        if fault:
+            encode.send_gap("the plan", fault)
+
+
+_current = None
+
+
+def start():
+    """Why no plan is carried out; "" where one is."""
+    global _current
+    if library.hw_patch() == 0:
+        encode.send_gap("live bytes", "the calls of the framework's allocator could not be counted")
+    native, why = load()
+    if native is None:
+        return why
+    index = 0
+    while True:
+        path = os.fsencode(library.hw_program(index))
+        if not path or not os.path.exists(path):
+            break
+        why = native.hwl_add(path).decode()
+        if why:
+            return why
+        index += 1
+    _current = Live(native)
+    _current.install()
+    atexit.register(at_exit)
+    os.register_at_fork(after_in_child=in_child)
+    return ""
+
+
+def at_exit():
+    library.hw_leave_interpreter()
+    if _current is not None:
+        try:
+            _current.finish()
+        except Exception:
+            pass
+
+
+def in_child():
+    """A forked process has a step of nobody's: everything that is dropped comes back to it, too."""
+    global _current
+    live, _current = _current, None
+    if live is not None:
+        live.remove()
+
+
+def stop():
+    """Whoever started it has gone: from its next step on the program goes its own way."""
+    if _current is not None:
+        _current.leaving = True

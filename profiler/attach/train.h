@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Starts a training program under a plan (executor/live), and tells what its steps came to.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/units.h"
+#include "profiler/attach/recording.h"
+#include "profiler/recorder/live_program.h"
+
+namespace hw::profiler {
+
+struct TrainOptions {
+    std::vector<std::string> command;
+    std::vector<LiveProgram> programs;  // the first one is tried first; none: nothing is dropped
+    std::optional<core::Bytes> cap;     // most live bytes that the framework's allocator gives out
+    bool childStdoutToStderr = false;
+    std::string agentPath;  // empty: beside the executable, then ../lib
+};
+
+struct TrainSummary {
+    std::vector<wire::LiveStepRecord> steps;
+    std::vector<wire::LiveDivergenceRecord> divergences;
+    int exitStatus = 0;  // of the program; 128 + signal where one ended it
+    std::vector<std::string> notes;
+};
+
+/// Runs until the program has ended. Errors: Usage (no program), Target (it cannot be started, or
+/// no runtime can be compiled for its framework), Internal.
+core::Result<TrainSummary> train(const TrainOptions& options, const Progress& progress);
+
+}  // namespace hw::profiler

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/recorder/live_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "profiler/wire/live_program.h"
+
+namespace hw::profiler {
+namespace {
+
+using namespace core;
+using wire::LiveAction;
+
+constexpr OpIndex kEnd = std::numeric_limits<OpIndex>::max();
+
+/// c10::ScalarType of a type's name.
+int scalarType(const std::string& name) {
+    static const std::map<std::string, int> types{
+        {"uint8", 0},       {"int8", 1},    {"int16", 2},    {"int32", 3},     {"int64", 4},
+        {"float16", 5},     {"float32", 6}, {"float64", 7},  {"complex32", 8}, {"complex64", 9},
+        {"complex128", 10}, {"bool", 11},   {"bfloat16", 15}};
+    const auto found = types.find(name);
+    return found == types.end() ? -1 : found->second;
+}
+
+std::optional<std::uint64_t> formOf(const TensorRow& row) {
+    const auto sizes = nlohmann::json::parse(row.sizes, nullptr, false);
+    const auto strides = nlohmann::json::parse(row.strides, nullptr, false);
+    const int type = scalarType(row.dtype);
+    if (!sizes.is_array() || !strides.is_array() || type < 0) return std::nullopt;
+    wire::LiveForm form(static_cast<std::uint64_t>(type), sizes.size());
+    form.mix(row.offset);
+    for (const auto& numbers : {sizes, strides})
+        for (const auto& number : numbers) {
+            if (!number.is_number_integer()) return std::nullopt;
+            form.mix(number.get<std::int64_t>());
+        }
+    return form.value();
+}
+
+class Writer {
+public:
+    template <class Number>
+    Writer& put(Number number) {
+        bytes_.append(reinterpret_cast<const char*>(&number), sizeof(number));
+        return *this;
+    }
+    Writer& count(std::size_t number) { return put(static_cast<std::uint32_t>(number)); }
+    Writer& text(const std::string& value) {
+        count(value.size());
+        bytes_ += value;
+        return *this;
+    }
+    std::string take() { return std::move(bytes_); }
+
+private:
+    std::string bytes_;
+};
+
+struct Placed {
+    LiveAction kind;
+    std::int32_t target;
+    std::vector<std::int32_t> outputs = {};
+    bool cancelled = false;
+};
+
+/// Where in the program's own order each action of a schedule belongs.
+class Compiler {
+public:
+    Compiler(const TrainingGraph& graph, const Plan& plan)
+        : graph_(graph),
+          plan_(plan),
+          releasedAt_(graph.storages.size(), kEnd),
+          expiry_(graph.storages.size(), kEnd),
+          life_(graph.storages.size()),
+          before_(graph.ops.size() + 1),
+          after_(graph.ops.size() + 1),
+          keep_(graph.ops.size(), false) {}
+
+    Status run() {
+        readEvents();
+        findExpiries();
+        for (const Action& action : plan_.schedule)
+            if (Status done = place(action); !done) return done;
+        closeAll();
+        markKept();
+        return {};
+    }
+
+    Result<LiveProgram> write(const std::vector<TensorRow>& tensors) {
+        std::unordered_map<std::int64_t, const TensorRow*> rows;
+        for (const TensorRow& row : tensors) rows[row.id] = &row;
+        std::vector<std::uint64_t> forms(graph_.tensors.size(), 0);
+        for (std::size_t t = 0; t < forms.size(); ++t) {
+            const auto row = rows.find(graph_.tensors[t].sessionId);
+            const auto form = row == rows.end() ? std::nullopt : formOf(*row->second);
+            if (form) forms[t] = *form;
+        }
+        Writer out;
+        out.put(wire::kLiveMagic).put(wire::kLiveVersion);
+        out.count(graph_.storages.size()).count(graph_.ops.size());
+        for (const Storage& storage : graph_.storages)
+            out.put(storage.bytes.count()).put(static_cast<std::uint8_t>(storage.isConstant()));
+        for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i)
+            writeOp(out, i, forms);
+        result_.bytes = out.take();
+        return std::move(result_);
+    }
+
+private:
+    /// What the program and the plan do with a storage at the moment.
+    struct Life {
+        bool resident = false;  // in the plan
+        bool dropped = false;   // while the program holds it
+        bool held = false;      // by the plan, after the program has let go of it
+        OpIndex since = 0;      // the op at which it became resident
+        std::pair<OpIndex, std::size_t> drop{0, 0};  // where in after_ or before_
+        bool dropBefore = false;
+    };
+
+    void readEvents() {
+        OpIndex ops = 0;
+        for (const Event& event : graph_.events) {
+            if (event.kind == Event::Kind::Compute) ++ops;
+            if (event.kind == Event::Kind::Release) releasedAt_[event.index] = ops;
+        }
+    }
+
+    /// Until which op a storage can be made again from constants: they must still be there, at the
+    /// version that was read. An op that writes a constant is never run again.
+    void findExpiries() {
+        for (std::size_t s = 0; s < graph_.storages.size(); ++s)
+            if (graph_.storages[s].isConstant()) expiry_[s] = releasedAt_[s];
+        for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i) {
+            const Op& op = graph_.ops[i];
+            OpIndex until = kEnd;
+            for (const Use& use : op.inputs) {
+                const StorageIndex s = graph_.storageOf(use.tensor);
+                until = std::min(until, expiry_[s]);
+                const auto& writers = graph_.storages[s].writers;
+                if (graph_.storages[s].isConstant() &&
+                    static_cast<std::size_t>(use.version) < writers.size())
+                    until = std::min(until, writers[static_cast<std::size_t>(use.version)]);
+            }
+            for (const Write& write : op.writes)
+                if (graph_.storages[write.storage].isConstant()) until = i;
+            for (const OpOutput& output : op.outputs)
+                if (output.makesStorage) lower(graph_.storageOf(output.tensor), until);
+            for (const Write& write : op.writes)
+                if (!graph_.storages[write.storage].isConstant()) lower(write.storage, until);
+        }
+    }
+    void lower(StorageIndex s, OpIndex until) { expiry_[s] = std::min(expiry_[s], until); }
+
+    OpIndex nextFixed(OpIndex after) const {
+        OpIndex i = after + 1;
+        while (i < static_cast<OpIndex>(graph_.ops.size()) && graph_.ops[i].viewOnly()) ++i;
+        return i;
+    }
+
+    Status place(const Action& action) {
+        switch (action.kind) {
+            case ActionKind::Compute:
+                if (graph_.ops[action.target].viewOnly()) {
+                    // What runs before the next op that keeps its place; others come early or late.
+                    if (action.target > fixed_ && action.target < nextFixed(fixed_))
+                        latest_ = std::max(latest_, action.target);
+                    return {};
+                }
+                fixed_ = latest_ = action.target;
+                leading_ = true;
+                for (const OpOutput& output : graph_.ops[action.target].outputs)
+                    if (output.makesStorage) appear(graph_.storageOf(output.tensor), fixed_);
+                return {};
+            case ActionKind::Recompute:
+                return recompute(action);
+            case ActionKind::Free:
+                free(action.target);
+                return {};
+            default:
+                return badInput("the plan encodes storage " + std::to_string(action.target) +
+                                    ", which a running program cannot be given",
+                                "plan again without encodings: --options encodings=off");
+        }
+    }
+
+    void appear(StorageIndex s, OpIndex at) {
+        Life& life = life_[s];
+        life.resident = true;
+        life.since = at;
+        if (!graph_.storages[s].isConstant() && releasedAt_[s] <= at) life.held = true;
+    }
+
+    Status recompute(const Action& action) {
+        const Op& op = graph_.ops[action.target];
+        if (op.viewOnly()) return {};
+        const OpIndex next = nextFixed(fixed_);
+        leading_ = false;
+        before_[next].push_back({LiveAction::Recompute, action.target, action.outputs});
+        ++result_.recomputes;
+        for (const std::int32_t output : action.outputs) {
+            const StorageIndex s = graph_.storageOf(op.outputs[output].tensor);
+            if (!op.outputs[output].makesStorage || life_[s].resident) continue;
+            endDrop(s, next);
+            appear(s, next);
+        }
+        return {};
+    }
+
+    void free(StorageIndex s) {
+        Life& life = life_[s];
+        const OpIndex next = nextFixed(fixed_);
+        auto& list = leading_ ? after_[std::max(latest_, OpIndex{0})] : before_[next];
+        if (!graph_.storages[s].isConstant()) {
+            const OpIndex released = releasedAt_[s];
+            hold(s, leading_ ? fixed_ : next - 1);
+            if (life.held) {
+                list.push_back({LiveAction::Release, s});
+            } else if (released > next) {
+                life.dropped = true;
+                life.dropBefore = !leading_;
+                life.drop = {leading_ ? std::max(latest_, OpIndex{0}) : next, list.size()};
+                list.push_back({LiveAction::Drop, s});
+            }
+        }
+        life.resident = life.held = false;
+    }
+
+    /// The plan has kept the storage up to an op before which the program lets go of it.
+    void hold(StorageIndex s, OpIndex until) {
+        Life& life = life_[s];
+        if (life.held || releasedAt_[s] > until || releasedAt_[s] <= life.since) return;
+        const Storage& storage = graph_.storages[s];
+        OpIndex last = life.since;
+        for (const auto& touchers : {storage.readers, storage.writers})
+            for (const OpIndex op : touchers)
+                if (op < releasedAt_[s]) last = std::max(last, op);
+        holds_.push_back({last, s});
+        life.held = true;
+    }
+
+    /// The program has the storage back, or lets go of it: until here it had to be restorable.
+    void endDrop(StorageIndex s, OpIndex at) {
+        Life& life = life_[s];
+        if (!std::exchange(life.dropped, false)) return;
+        const OpIndex until = std::min(at, releasedAt_[s]);
+        Placed& drop = (life.dropBefore ? before_ : after_)[life.drop.first][life.drop.second];
+        if (expiry_[s] >= until) {
+            ++result_.drops;
+            dropped_.push_back(s);
+        } else {
+            drop.cancelled = true;
+            result_.kept += graph_.storages[s].bytes;
+        }
+    }
+
+    void closeAll() {
+        const auto end = static_cast<OpIndex>(graph_.ops.size());
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(life_.size()); ++s) {
+            endDrop(s, end);
+            if (life_[s].resident && !graph_.storages[s].isConstant()) hold(s, end);
+        }
+        for (const auto& [op, s] : holds_)
+            after_[op].insert(after_[op].begin(), {LiveAction::Hold, s});
+    }
+
+    /// Whatever may have to run again, for the plan or because the program leaves it.
+    void markKept() {
+        std::vector<OpIndex> open;
+        const auto chain = [&](StorageIndex s) {
+            const Storage& storage = graph_.storages[s];
+            if (storage.isConstant()) return;
+            open.push_back(storage.creator);
+            open.insert(open.end(), storage.writers.begin(), storage.writers.end());
+        };
+        for (const StorageIndex s : dropped_) chain(s);
+        for (const auto& list : before_)
+            for (const Placed& action : list)
+                if (action.kind == LiveAction::Recompute) open.push_back(action.target);
+        while (!open.empty()) {
+            const OpIndex op = open.back();
+            open.pop_back();
+            if (keep_[op]) continue;
+            keep_[op] = true;
+            for (const Use& use : graph_.ops[op].inputs) chain(graph_.storageOf(use.tensor));
+        }
+    }
+
+    void writeActions(Writer& out, const std::vector<Placed>& actions) const {
+        out.count(static_cast<std::size_t>(std::count_if(
+            actions.begin(), actions.end(), [](const Placed& a) { return !a.cancelled; })));
+        for (const Placed& action : actions) {
+            if (action.cancelled) continue;
+            out.put(static_cast<std::uint8_t>(action.kind)).count(action.target);
+            if (action.kind != LiveAction::Recompute) continue;
+            out.count(action.outputs.size());
+            for (const std::int32_t output : action.outputs) out.count(output);
+        }
+    }
+
+    void writeOp(Writer& out, OpIndex i, const std::vector<std::uint64_t>& forms) const {
+        const Op& op = graph_.ops[i];
+        const std::size_t dot = op.name.find('.');
+        out.text(op.name.substr(0, dot));
+        out.text(dot == std::string::npos ? "" : op.name.substr(dot + 1));
+        out.put(static_cast<std::uint8_t>((keep_[i] ? wire::kLiveKeep : 0) |
+                                          (op.random ? wire::kLiveRandom : 0)));
+        out.count(op.inputs.size());
+        for (const Use& use : op.inputs)
+            out.count(graph_.storageOf(use.tensor)).put(forms[use.tensor]);
+        out.count(op.outputs.size());
+        for (const OpOutput& output : op.outputs)
+            out.count(graph_.storageOf(output.tensor))
+                .put(forms[output.tensor])
+                .put(static_cast<std::uint8_t>(output.makesStorage));
+        out.count(op.writes.size());
+        for (const Write& write : op.writes) out.count(write.storage);
+        writeActions(out, before_[i]);
+        writeActions(out, after_[i]);
+    }
+
+    const TrainingGraph& graph_;
+    const Plan& plan_;
+    std::vector<OpIndex> releasedAt_;  // ops before the program lets go of it
+    std::vector<OpIndex> expiry_;      // ops before which it can be made again from constants
+    std::vector<Life> life_;
+    std::vector<std::vector<Placed>> before_, after_;
+    std::vector<std::pair<OpIndex, StorageIndex>> holds_;
+    std::vector<StorageIndex> dropped_;
+    std::vector<bool> keep_;
+    OpIndex fixed_ = -1, latest_ = -1;
+    bool leading_ = true;
+    LiveProgram result_;
+};
+
+}  // namespace
+
+Result<LiveProgram> liveProgram(const TrainingGraph& graph, const Plan& plan,
+                                const std::vector<TensorRow>& tensors) {
+    if (!plan.implementations.empty()) {
+        const auto& [op, name] = *plan.implementations.begin();
+        return badInput("the plan runs " + graph.ops[op].name + " (op " + std::to_string(op) +
+                            ") as '" + name + "', which a running program cannot be given",
+                        "plan again without --menu");
+    }
+    Compiler compiler(graph, plan);
+    if (Status done = compiler.run(); !done) return done.error();
+    return compiler.write(tensors);
+}
+
+}  // namespace hw::profiler

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A plan as the training process carries it out: every op of the step in captured order, with what
+// it must look like and what is done before and after it. Written by the recorder
+// (recorder/live_program.h), read by the live runtime (executor/live).
+//
+// All numbers are little-endian; a text is a u32 length and its bytes.
+//
+//   u32 magic, u32 version, u32 storages, u32 ops
+//   storages times: i64 bytes, u8 constant
+//   ops times:
+//     text name, text overload, u8 flags
+//     u32 n, (u32 storage, u64 form)[n]            tensors that it reads, in argument order
+//     u32 n, (u32 storage, u64 form, u8 makes)[n]  results, in order
+//     u32 n, u32 storage[n]                        what it writes
+//     u32 n, action[n]                             before it
+//     u32 n, action[n]                             after it
+//   action: u8 kind, u32 target, and for Recompute u32 n, u32 output[n]
+#pragma once
+
+#include <cstdint>
+
+namespace hw::profiler::wire {
+
+inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
+inline constexpr std::uint32_t kLiveVersion = 1;
+
+enum class LiveAction : std::uint8_t {
+    Recompute = 0,  // run the op again and keep the named results
+    Drop = 1,       // the storage's bytes go, whoever refers to it
+    Hold = 2,       // the storage stays although the program lets go of it
+    Release = 3,    // the end of Hold
+};
+
+inline constexpr std::uint8_t kLiveKeep = 1;    // flag of an op: its arguments may be needed again
+inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from a generator
+
+/// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
+/// the same one in 1 of 2^64 cases. Every step of a number's way into it can be undone.
+class LiveForm {
+public:
+    LiveForm(std::uint64_t scalarType, std::uint64_t dimensions)
+        : form_(scalarType << 32 | dimensions) {}
+    LiveForm& mix(std::int64_t number) {
+        form_ = (form_ ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15ull;
+        form_ ^= form_ >> 29;
+        return *this;
+    }
+    std::uint64_t value() const { return form_; }
+
+private:
+    std::uint64_t form_;
+};
+
+}  // namespace hw::profiler::wire

@@ -1,0 +1,197 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Programs that train under a plan: the same lines as alone, the peak as predicted, whatever happens on the way."""
+import json
+import os
+import subprocess
+import unittest
+
+from sessions import InFolder
+from torch2 import TORCH2, needs_torch2
+
+HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
+
+BEGIN = """
+    import hashlib, torch
+    from torch import nn
+    torch.manual_seed(3)
+    torch.set_num_threads(2)
+    def digest(modules, optimizers):
+        h = hashlib.sha256()
+        for module in modules:
+            for name, value in module.state_dict().items():
+                h.update(name.encode() + value.detach().contiguous().numpy().tobytes())
+            for name, value in module.named_parameters():
+                h.update(value.grad.numpy().tobytes() if value.grad is not None else b"none")
+        for optimizer in optimizers:
+            for state in optimizer.state.values():
+                for value in state.values():
+                    if isinstance(value, torch.Tensor): h.update(value.numpy().tobytes())
+        h.update(torch.get_rng_state().numpy().tobytes())
+        print("digest", h.hexdigest())
+    """
+
+# Dropout, layer norms, in-place activations, views, a residual, states that the first step makes.
+DEEP = BEGIN + """
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm, self.a, self.b = nn.LayerNorm(96), nn.Linear(96, 384), nn.Linear(384, 96)
+            self.drop, self.act = nn.Dropout(0.1), nn.ReLU(inplace=True)
+        def forward(self, x):
+            h = self.drop(self.b(self.act(self.a(self.norm(x)))))
+            h += x
+            return h.view(-1, 8, 12).transpose(1, 2).reshape(x.shape)
+    model = nn.Sequential(*[Block() for _ in range(8)], nn.Linear(96, 8))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    for step in range(8):
+        n = 64 if step == 6 else 256
+        optimizer.zero_grad()
+        loss = model(torch.randn(n, 96)).square().mean()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+        if step == 4:
+            with torch.no_grad(): print("eval", model(torch.randn(32, 96)).sum().item().hex())
+    digest([model], [optimizer])
+    """
+
+# Batch norm, whose statistics must move once a step, and a step that fails half-way.
+CONVOLUTIONS = BEGIN + """
+    def unit(a, b): return [nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(inplace=True)]
+    model = nn.Sequential(*unit(3, 16), *[m for _ in range(5) for m in unit(16, 16)], nn.AdaptiveAvgPool2d(1),
+                          nn.Flatten(), nn.Linear(16, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    for step in range(7):
+        try:
+            optimizer.zero_grad()
+            out = model(torch.randn(8, 3, 24, 24))
+            if step == 4: raise KeyError("half-way")
+            loss = nn.functional.cross_entropy(out, torch.randint(0, 4, (8,)))
+            loss.backward()
+            optimizer.step()
+            print("step", step, loss.item().hex())
+        except KeyError as error:
+            print("given up", error)
+    digest([model], [optimizer])
+    """
+
+# Looks at its activations past the dispatcher.
+WATCHED = BEGIN + """
+    import ctypes
+    model = nn.Sequential(*[m for _ in range(5) for m in (nn.Linear(128, 128), nn.Tanh())])
+    kept = []
+    for m in model: m.register_forward_hook(lambda _m, _i, out: kept.append(out))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(6):
+        del kept[:]
+        loss = model(torch.randn(512, 128)).square().mean()
+        seen = [float(t.detach().numpy().sum()).hex() for t in kept]
+        seen.append(ctypes.c_float.from_address(kept[3].data_ptr()).value)
+        seen.append(sum(kept[2].detach()[0].tolist()))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex(), seen)
+    digest([model], [optimizer])
+    """
+
+
+class Train(InFolder):
+    python = "/usr/bin/python3"
+
+    def run_it(self, *command):
+        return subprocess.run(command, capture_output=True, text=True, timeout=600,
+                              env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def planned(self, program, ratio=0.7, planner="highwater"):
+        """The script, what it prints alone, its session and a plan."""
+        script = self.script(program)
+        plain = self.run_it(self.python, script)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--", self.python, script)
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        plan = os.path.join(self.folder, "p.plan.json")
+        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", planner, "--ratio", str(ratio), "-o", plan,
+                           "--time-limit", "3", "--json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return script, plain.stdout, plan, json.loads(made.stdout)
+
+    def train(self, script, plan, *options):
+        report = os.path.join(self.folder, "report.json")
+        done = self.run_it(HIGHWATER, "train", *([self.session, plan] if plan else []), *options, "--report", report,
+                           "--", self.python, script)
+        with open(report) as file:
+            return done, json.load(file)
+
+    def check(self, program, fewest, planner="highwater", ratio=0.7):
+        script, plain, plan, predicted = self.planned(program, ratio, planner)
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain, done.stderr)
+        self.assertGreaterEqual(report["steps_planned"], fewest, done.stderr)
+        self.assertGreater(report["recomputed_ops"], 0)
+        return predicted, report
+
+    def test_the_same_lines_and_the_predicted_peak(self):
+        predicted, report = self.check(DEEP, fewest=4)
+        self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]),
+                        max(65536, predicted["peak_bytes"] // 1000))
+
+    def test_an_eviction_runtimes_plan(self):
+        self.check(DEEP, fewest=4, planner="dtr:eqclass", ratio=0.8)
+
+    def test_statistics_move_once_and_a_step_may_fail(self):
+        predicted, report = self.check(CONVOLUTIONS, fewest=3)
+        self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]),
+                        max(65536, predicted["peak_bytes"] // 1000))
+
+    def test_who_looks_past_the_dispatcher_gets_the_bytes(self):
+        script, plain, plan, _ = self.planned(WATCHED, ratio=0.95)
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain)
+
+    def test_a_cap_ends_the_program_and_a_plan_fits_under_it(self):
+        # A step that begins with an evaluation goes unplanned, and needs what it needs.
+        script, plain, plan, predicted = self.planned(DEEP.replace("if step == 4:", "if False:"), ratio=0.75)
+        cap = str(int(predicted["peak_bytes"] * 1.05))
+        alone, _ = self.train(script, None, "--cap", cap)
+        self.assertNotEqual(alone.returncode, 0)
+        self.assertIn("allocate", alone.stderr)
+        under, _ = self.train(script, plan, "--from-start", "--cap", cap)
+        self.assertEqual(under.returncode, 0, under.stderr)
+        self.assertEqual(under.stdout, plain)
+
+    def test_another_programs_plan_leaves_it_alone(self):
+        _, _, plan, _ = self.planned(DEEP)
+        other = self.script(CONVOLUTIONS)
+        plain = self.run_it(self.python, other).stdout
+        done, report = self.train(other, plan)
+        self.assertEqual(done.stdout, plain)
+        self.assertEqual(report["steps_planned"], 0)
+        self.assertGreater(report["steps"], 0)
+
+    def test_a_plan_that_no_running_program_can_be_given_is_refused(self):
+        script, _, plan, _ = self.planned(DEEP)
+        with open(plan) as file:
+            text = json.load(file)
+        text["graph"]["fingerprint"] = "sha256:" + "0" * 64
+        with open(plan, "w") as file:
+            json.dump(text, file)
+        done = self.run_it(HIGHWATER, "train", self.session, plan, "--", self.python, script)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertNotIn("step", done.stdout)
+
+    def test_the_programs_own_status(self):
+        script = self.script("raise SystemExit(7)")
+        self.assertEqual(self.run_it(HIGHWATER, "train", "--", self.python, script).returncode, 7)
+
+
+@needs_torch2
+class TrainTorch2(Train):
+    python = TORCH2
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// What a running program is given of a plan, and what it is not.
+#include "profiler/recorder/live_program.h"
+
+#include <gtest/gtest.h>
+
+#include "core/memory/evaluate.h"
+#include "tests/unit/graph_builder.h"
+
+namespace hw::profiler {
+namespace {
+
+using namespace core;
+
+// a = f(w), b = g(a), c = h(b), d = back(c, a): a waits for the last op.
+struct Chain {
+    Chain() {
+        test::GraphBuilder builder;
+        const auto w = builder.constant(8);
+        const auto a = builder.one("f", {w}, 100);
+        const auto b = builder.one("g", {a}, 10);
+        const auto c = builder.one("h", {b}, 10);
+        builder.one("back", {c, a}, 10);
+        graph = builder.build();
+        plan.schedule = {Action::compute(0), Action::compute(1),        Action::free(1),
+                         Action::compute(2), Action::recompute(0, {0}), Action::compute(3)};
+    }
+    TrainingGraph graph;
+    Plan plan;
+};
+
+TEST(LiveProgram, DropsWhatCanBeMadeAgain) {
+    Chain chain;
+    ASSERT_TRUE(evaluate(chain.graph, chain.plan.schedule).valid);
+    const auto program = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_TRUE(program) << program.error().what;
+    EXPECT_EQ(program->recomputes, 1);
+    EXPECT_EQ(program->drops, 1);
+    EXPECT_EQ(program->kept, Bytes(0));
+    EXPECT_FALSE(program->bytes.empty());
+}
+
+// Once the constant has been written, nothing makes `a` again: it stays.
+TEST(LiveProgram, KeepsWhatItCouldNotRestore) {
+    test::GraphBuilder builder;
+    const auto w = builder.constant(8);
+    const auto a = builder.one("f", {w}, 100);
+    const auto b = builder.one("g", {a}, 10);
+    builder.inPlace("step", {w});
+    builder.one("h", {b}, 10);
+    const TrainingGraph graph = builder.build();
+    Plan plan;  // drops a, to which the program still refers
+    plan.schedule = {Action::compute(0), Action::compute(1), Action::free(1), Action::compute(2),
+                     Action::compute(3)};
+    const auto program = liveProgram(graph, plan, {});
+    ASSERT_TRUE(program) << program.error().what;
+    EXPECT_EQ(program->drops, 0);
+    EXPECT_EQ(program->kept, Bytes(100));
+}
+
+TEST(LiveProgram, RefusesWhatARunningProgramCannotBeGiven) {
+    Chain chain;
+    chain.plan.implementations[2] = "fft";
+    const auto chosen = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_FALSE(chosen);
+    EXPECT_NE(chosen.error().what.find("h (op 2) as 'fft'"), std::string::npos);
+    chain.plan.implementations.clear();
+    Action encode = Action::free(1);
+    encode.kind = ActionKind::Encode;
+    chain.plan.schedule = {Action::compute(0), encode};
+    const auto encoded = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_FALSE(encoded);
+    EXPECT_EQ(encoded.error().code, ErrorCode::BadInput);
+    EXPECT_NE(encoded.error().what.find("encodes storage 1"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hw::profiler
