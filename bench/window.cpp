@@ -89,7 +89,7 @@ int events(const char* file) {
     viewer::MainWindow window;
     window.resize(kWidth, kHeight);
     window.show();
-    viewer::TimelinePlot& plot = window.panel<TimelinePanel>().plot();
+    viewer::TimelinePlot& plot = window.panel<viewer::TimelinePanel>().plot();
     Painted painted(plot);
     window.open(QString::fromLocal8Bit(file));
     while ((!window.workspace().document() || painted.count == 0) && timer.elapsed() < kPatience)
@@ -140,7 +140,7 @@ struct Answers {
 
 Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
     constexpr double kPatient = 500;  // milliseconds
-    viewer::BudgetSlider& slider = window.panel<WhatIfPanel>().slider();
+    viewer::BudgetSlider& slider = window.panel<viewer::WhatIfPanel>().slider();
     viewer::Workspace& shared = window.workspace();
     const double floor = ratio(shared.document()->floor, shared.document()->peak());
     std::uniform_real_distribution<double> ratios(floor + 0.01, 0.99);

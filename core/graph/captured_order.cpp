@@ -5,6 +5,7 @@ namespace hw::core {
 
 CapturedOrder capturedOrder(const TrainingGraph& graph) {
     CapturedOrder order;
+    order.fixedOps.reserve(graph.ops.size());
     for (const Event& event : graph.events) {
         if (event.kind == Event::Kind::Constant)
             order.constants.push_back({event.index, static_cast<OpIndex>(order.fixedOps.size()),

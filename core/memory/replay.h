@@ -72,7 +72,7 @@ protected:
 
     const TrainingGraph& graph_;
     CapturedOrder order_;
-    std::vector<bool> resident_;
+    std::vector<std::uint8_t> resident_;  // by storage; bytes: read and written at every action
     std::map<StorageIndex, EncodedForm> encoded_;
     std::size_t fixedDone_ = 0, constantsPlaced_ = 0;
     Bytes live_, during_, peak_;
@@ -82,9 +82,9 @@ protected:
     std::string why_;
 
     // What only the checks ask for.
-    std::vector<std::int32_t> version_;  // by storage; an encoded form keeps it
-    std::vector<bool> defined_;          // by tensor
-    std::vector<bool> computed_;         // by op
+    std::vector<std::int32_t> version_;   // by storage; an encoded form keeps it
+    std::vector<std::uint8_t> defined_;   // by tensor
+    std::vector<std::uint8_t> computed_;  // by op
     std::size_t computedCount_ = 0;
 
 private:

@@ -48,7 +48,7 @@ public:
         made_.firstOfAction.reserve(schedule_.size() + 1);
         made_.beginOfAction.reserve(schedule_.size() + 1);
         for (const ConstantStart& start : capturedOrder(graph_).constants) {
-            made_.constants[start.storage] = made_.blocks.size();
+            made_.constants.emplace(start.storage, made_.blocks.size());
             add({0, 0, graph_.storages[start.storage].bytes}, {start.storage, kNone});
         }
         replayValid(graph_, schedule_, *this);
@@ -75,7 +75,7 @@ public:
     }
     void constant(const ReplayState&, StorageIndex s) {
         const bool fromTheStart = made_.firstOfAction.empty();
-        blockOf_[s] = made_.constants.at(s);
+        blockOf_[s] = constantsPlaced_++;  // they have the first blocks, in this order
         made_.blocks[blockOf_[s]].begin = fromTheStart ? -1 : done_;
         made_.blocks[blockOf_[s]].end = kOpen;
     }
@@ -190,6 +190,7 @@ private:
     const BlockOptions& options_;
     std::int64_t now_ = 0, done_ = 1;   // the action's first instant, and the first after it
     std::vector<std::size_t> blockOf_;  // of each resident storage
+    std::size_t constantsPlaced_ = 0;
     std::map<StorageIndex, std::size_t> encodedBlockOf_;
     std::vector<std::pair<std::size_t, std::size_t>> merges_;
     ScheduleBlocks made_;

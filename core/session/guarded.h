@@ -10,9 +10,10 @@
 
 namespace hw::core {
 
-// Runs `work` and turns SQLite's exceptions into an Error; none crosses this border.
-template <class Work>
-auto guarded(const std::string& path, const char* doing, Work work) -> Result<decltype(work())> {
+// Runs `work` and turns SQLite's exceptions into the Error that `tell` makes; none crosses this
+// border.
+template <class Work, class Tell>
+auto guarded(Work work, Tell tell) -> Result<decltype(work())> {
     try {
         if constexpr (std::is_void_v<decltype(work())>) {
             work();
@@ -21,9 +22,16 @@ auto guarded(const std::string& path, const char* doing, Work work) -> Result<de
             return work();
         }
     } catch (const DatabaseError& error) {
+        return tell(error);
+    }
+}
+
+template <class Work>
+auto guarded(const std::string& path, const char* doing, Work work) {
+    return guarded(work, [&](const DatabaseError& error) {
         return badInput("session '" + path + "': " + doing + " failed: " + error.message,
                         "the file may be damaged, locked, read-only, or the disk full");
-    }
+    });
 }
 
 }  // namespace hw::core

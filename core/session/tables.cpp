@@ -25,17 +25,8 @@ std::vector<TableColumn> columnsOf(Database& database, const std::string& table)
 
 // SQLite's words as they are: whoever asks knows what the file should have been.
 template <class Work>
-auto reading(Work work) -> Result<decltype(work())> {
-    try {
-        if constexpr (std::is_void_v<decltype(work())>) {
-            work();
-            return {};
-        } else {
-            return work();
-        }
-    } catch (const DatabaseError& error) {
-        return badInput(error.message);
-    }
+auto reading(Work work) {
+    return guarded(work, [](const DatabaseError& error) { return badInput(error.message); });
 }
 
 }  // namespace

@@ -22,22 +22,9 @@ using OptionalTensor = c10::optional<at::Tensor>;
 const std::unordered_set<std::string> kUpdating{"aten::native_batch_norm", "aten::cudnn_batch_norm",
                                                 "aten::miopen_batch_norm"};
 
-void visitTensors(const c10::IValue& value, const std::function<void(const at::Tensor&)>& visit) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) visit(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorVector())
-            if (tensor.defined()) visit(tensor);
-    } else if (value.isList()) {
-        for (const c10::IValue& item : value.toListRef()) visitTensors(item, visit);
-    } else if (value.isTuple()) {
-        for (const c10::IValue& item : value.toTupleRef().elements()) visitTensors(item, visit);
-    }
-}
-
 bool hasTensors(const c10::IValue& value) {
     bool any = false;
-    visitTensors(value, [&](const at::Tensor&) { any = true; });
+    eachTensor(value, [&](const at::Tensor&) { any = true; });
     return any;
 }
 
@@ -81,10 +68,6 @@ private:
 
 }  // namespace
 
-void eachTensor(Values values, const std::function<void(const at::Tensor&)>& visit) {
-    for (const c10::IValue& value : values) visitTensors(value, visit);
-}
-
 c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     if (impl->is_wrapped_number()) return nullptr;
@@ -92,15 +75,6 @@ c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     if (storage == nullptr || impl->is_nested()) return nullptr;
     if (impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
     return impl->layout() == at::kStrided ? storage : nullptr;
-}
-
-std::uint64_t formOf(const at::Tensor& tensor) {
-    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
-                        static_cast<std::uint64_t>(tensor.dim()));
-    form.mix(tensor.storage_offset());
-    for (const std::int64_t size : tensor.sizes()) form.mix(size);
-    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
-    return form.value();
 }
 
 void Call::clear() {

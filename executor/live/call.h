@@ -13,20 +13,21 @@
 #include <vector>
 
 #include "program.h"
+#include "registry.h"
+#include "values.h"
 
 namespace hw::executor::live {
 
 using StoragePointer = c10::intrusive_ptr<c10::StorageImpl>;
-using Values = c10::ArrayRef<const c10::IValue>;
+using profiler::native::eachTensor;
+using profiler::native::formOf;
+using profiler::native::Values;
 /// The storage that holds that version of a storage of the plan.
 using FindStorage = std::function<StoragePointer(const Input&)>;
 
-/// Calls `visit` with every defined tensor among the values, in order.
-void eachTensor(Values values, const std::function<void(const at::Tensor&)>& visit);
 /// Null for what has no plain memory of its own (sparse, nested, a wrapper of Python's), and for a
 /// number of the program's that became a tensor on its way to the op: recordings have it as one.
 c10::StorageImpl* plainStorage(const at::Tensor& tensor);
-std::uint64_t formOf(const at::Tensor& tensor);
 
 class Call {
 public:

@@ -12,12 +12,12 @@
 #include "arguments.h"
 #include "operators.h"
 #include "session.h"
+#include "values.h"
 
 namespace hw::profiler::native {
 namespace {
 
 using Use = std::pair<std::int64_t, std::int32_t>;
-using Values = c10::ArrayRef<const c10::IValue>;
 
 /// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
 constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
@@ -134,20 +134,6 @@ private:
     Running& running_;
 };
 
-template <typename Visit>
-void eachTensor(const c10::IValue& value, const Visit& visit) {
-    if (value.isTensor()) {
-        if (value.toTensor().defined()) visit(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorVector())
-            if (tensor.defined()) visit(tensor);
-    } else if (value.isList()) {
-        for (const c10::IValue& item : value.toListRef()) eachTensor(item, visit);
-    } else if (value.isTuple()) {
-        for (const c10::IValue& item : value.toTupleRef().elements()) eachTensor(item, visit);
-    }
-}
-
 /// What is written can be told from the arguments only, before the op takes them.
 void noteWritten(Session& session, Running& running, Values values) {
     auto& written = running.written;
@@ -172,10 +158,9 @@ void before(Session& session, Thread& thread, Values values) {
         useGenerator(session, running, at::detail::getDefaultCPUGenerator());
     if (!running.op->writes.empty()) noteWritten(session, running, values);
     if (running.underMode)
-        for (const c10::IValue& value : values)
-            eachTensor(value, [&](const at::Tensor& tensor) {
-                running.read.push_back(session.registry.lookup(tensor));
-            });
+        eachTensor(values, [&](const at::Tensor& tensor) {
+            running.read.push_back(session.registry.lookup(tensor));
+        });
     const std::uint64_t nextNode = at::sequence_number::peek();
     if (nextNode != thread.nextNode) {  // its own node has been made already
         session.nodes.mark(thread.nextNode, running.place.layer);
@@ -231,10 +216,9 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
 
 bool anyOfPython(Values values) {
     bool any = false;
-    for (const c10::IValue& value : values)
-        eachTensor(value, [&](const at::Tensor& tensor) {
-            any = any || tensor.key_set().has(c10::DispatchKey::Python);
-        });
+    eachTensor(values, [&](const at::Tensor& tensor) {
+        any = any || tensor.key_set().has(c10::DispatchKey::Python);
+    });
     return any;
 }
 
@@ -243,14 +227,12 @@ bool anyOfPython(Values values) {
 bool answeredFromElsewhere(Session& session, const Running& running, Values results) {
     if (!running.written.empty()) return false;
     bool any = false, made = false;
-    for (const c10::IValue& result : results)
-        eachTensor(result, [&](const at::Tensor& tensor) {
-            const Storage* storage = session.registry.lookup(tensor);
-            any = true;
-            made =
-                made || storage == nullptr ||
-                std::find(running.read.begin(), running.read.end(), storage) != running.read.end();
-        });
+    eachTensor(results, [&](const at::Tensor& tensor) {
+        const Storage* storage = session.registry.lookup(tensor);
+        any = true;
+        made = made || storage == nullptr ||
+               std::find(running.read.begin(), running.read.end(), storage) != running.read.end();
+    });
     return any && !made;
 }
 
@@ -261,14 +243,12 @@ void after(Session& session, Thread& thread, Values results) {
         return;
     session.registry.raiseOpPeak(running.figures[3] + session.registry.uncounted());
     if (running.op->adopts)  // what it read is known by the result only; a loader's batch is new
-        for (const c10::IValue& value : results)
-            eachTensor(value, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
+        eachTensor(results, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
     running.place.op = session.ops++;
     running.seq = session.registry.nextSeq();
     for (Storage* storage : running.written)
         running.writes.emplace_back(storage->id, storage->version++);
-    for (const c10::IValue& value : results)
-        eachTensor(value, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
+    eachTensor(results, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
     sendOp(session, thread);
 }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "live_program.h"
+
 namespace hw::profiler::native {
 namespace {
 
@@ -25,16 +27,12 @@ c10::weak_intrusive_ptr<Target> weakTo(Target* target) {
 }  // namespace
 
 std::uint64_t formOf(const at::Tensor& tensor) {
-    // Every step of a number's way into the result can be undone, so that none gets lost.
-    std::uint64_t form = static_cast<std::uint64_t>(tensor.scalar_type()) << 32 | tensor.dim();
-    const auto mix = [&form](std::int64_t number) {
-        form = (form ^ static_cast<std::uint64_t>(number)) * 0x9e3779b97f4a7c15ull;
-        form ^= form >> 29;
-    };
-    mix(tensor.storage_offset());
-    for (const std::int64_t size : tensor.sizes()) mix(size);
-    for (const std::int64_t stride : tensor.strides()) mix(stride);
-    return form;
+    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
+                        static_cast<std::uint64_t>(tensor.dim()));
+    form.mix(tensor.storage_offset());
+    for (const std::int64_t size : tensor.sizes()) form.mix(size);
+    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
+    return form.value();
 }
 
 const char* dtypeName(at::ScalarType type) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// What lies on the dispatcher's stack: the arguments of an op before it runs, its results after.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+namespace hw::profiler::native {
+
+using Values = c10::ArrayRef<const c10::IValue>;
+
+/// Calls `visit` with every defined tensor of the value, in order.
+template <typename Visit>
+void eachTensor(const c10::IValue& value, const Visit& visit) {
+    if (value.isTensor()) {
+        if (value.toTensor().defined()) visit(value.toTensor());
+    } else if (value.isTensorList()) {
+        for (const at::Tensor& tensor : value.toTensorVector())
+            if (tensor.defined()) visit(tensor);
+    } else if (value.isList()) {
+        for (const c10::IValue& item : value.toListRef()) eachTensor(item, visit);
+    } else if (value.isTuple()) {
+        for (const c10::IValue& item : value.toTupleRef().elements()) eachTensor(item, visit);
+    }
+}
+
+template <typename Visit>
+void eachTensor(Values values, const Visit& visit) {
+    for (const c10::IValue& value : values) eachTensor(value, visit);
+}
+
+}  // namespace hw::profiler::native
