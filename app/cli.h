@@ -42,6 +42,8 @@ void addRun(CLI::App& app, Common& common);
 void addSweep(CLI::App& app, Common& common);
 void addShot(CLI::App& app, Common& common);
 void addTrain(CLI::App& app, Common& common);
+void addApply(CLI::App& app, Common& common);
+void addRelease(CLI::App& app, Common& common);
 void addView(CLI::App& app, Common& common);
 /// The window with nothing to show yet: `highwater` without arguments.
 int openWindow();

@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
     addLayout(app, common);
     addRun(app, common);
     addTrain(app, common);
+    addApply(app, common);
+    addRelease(app, common);
     addExport(app, common);
     addDiff(app, common);
     addCategorize(app, common);

@@ -31,10 +31,13 @@ struct Outcome {
     std::optional<core::Plan> plan;  // when status is Ok
 };
 
-/// Runs the planner, judges its schedule and fills the plan. A schedule that breaks the budget or
-/// that the judge refuses never comes back as Ok. A plan that chose implementations is judged on
-/// the graph under its choice, its overhead is over the captured baseline, and it carries what it
-/// chose. Errors: Usage for an unknown planner, BadInput for a menu of another graph.
+/// Runs the planner, judges its schedule and fills the plan. Of a step that was recorded from a
+/// program the constants stay until the program lets go of them, so that the program itself can be
+/// trained under the plan (RebuildInfo::heldUntil); bounds are for such plans. A schedule that
+/// breaks the budget or that the judge refuses never comes back as Ok. A plan that chose
+/// implementations is judged on the graph under its choice, its overhead is over the captured
+/// baseline, and it carries what it chose. Errors: Usage for an unknown planner, BadInput for a
+/// menu of another graph.
 core::Result<Outcome> planWith(std::string_view planner, const core::TrainingGraph& graph,
                                const PlanRequest& request, const Progress& progress = {});
 

@@ -125,6 +125,7 @@ public:
     CostSet costs = CostSet::Captured;
     std::string
         framework;  // of the recorded process: "pytorch", or "simrd" for the simulator's logs
+    bool recorded = false;  // from a running program, by Highwater: nothing imported or generated
     std::int64_t sessionStep = kNone;
 
     /// Fills the derived fields (storage tensors, readers, writers, layer, creator of tensors) from

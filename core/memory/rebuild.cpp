@@ -51,6 +51,20 @@ void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Visi
     }
 }
 
+// The last op that keeps its place before the recorded program lets go of a constant.
+std::vector<OpIndex> constantsHeldUntil(const TrainingGraph& graph) {
+    std::vector<OpIndex> until(graph.storages.size(), kNone);
+    if (!graph.recorded) return until;
+    OpIndex last = kNone;
+    for (const Event& event : graph.events) {
+        if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly())
+            last = event.index;
+        if (event.kind == Event::Kind::Release && graph.storages[event.index].isConstant())
+            until[event.index] = last;
+    }
+    return until;
+}
+
 }  // namespace
 
 RebuildInfo rebuildInfo(const TrainingGraph& graph) {
@@ -90,6 +104,9 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
                 info.neededUntil[input] = info.neededUntil[s], changed = true;
         });
     }
+    info.heldUntil = constantsHeldUntil(graph);
+    for (std::size_t s = 0; s < count; ++s)
+        info.neededUntil[s] = std::max(info.neededUntil[s], info.heldUntil[s]);
     return info;
 }
 

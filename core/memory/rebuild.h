@@ -20,7 +20,14 @@ struct RebuildInfo {
     /// Last op, in captured order, that reads or writes the storage; the number of ops when it is
     /// alive at the end; kNone when nothing uses it.
     std::vector<OpIndex> lastUse;
-    /// Last op before which a rebuild of anything may read the storage; at least lastUse.
+    /// The judge lets a plan free a constant after its last use (rule 6). In the program itself it
+    /// stays until the program lets go of it, as the last step's gradients do until they are set to
+    /// none: it could not be made again if the step left the plan. By storage the last op that
+    /// keeps its place before that; kNone for all else, and in graphs that no program was recorded
+    /// for.
+    std::vector<OpIndex> heldUntil;
+    /// Last op before which a rebuild of anything may read the storage; at least lastUse and
+    /// heldUntil.
     std::vector<OpIndex> neededUntil;
     /// Ops that touch the storage in captured order: creator, in-place writers and view makers.
     std::vector<std::vector<OpIndex>> chain;

@@ -186,6 +186,8 @@ private:
                             other = needed[s], changed = true;
             }
         }
+        for (StorageIndex s = 0; s < storageCount(); ++s)
+            if (info_.heldUntil[s] != kNone) read(model_.stageOf[info_.heldUntil[s]], s);
         for (const StorageIndex s : model_.storages)
             model_.neededUntil.push_back(std::max(needed[s], kNone));
         model_.storageNeededUntil = std::move(needed);

@@ -224,6 +224,8 @@ Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
             return badInput(
                 "session '" + session.path() + "', step " + std::to_string(step) + " holds no ops",
                 "planners need the ops of a step: record one with 'highwater record'");
+        const auto importedFrom = session.meta("source");
+        graph.recorded = graph.framework == "pytorch" && importedFrom && importedFrom->empty();
         return graph;
     } catch (const DatabaseError& error) {
         return badInput(

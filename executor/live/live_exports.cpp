@@ -34,7 +34,8 @@ using namespace hw::executor::live;
 HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
     if (api->size != sizeof(*api)) return "the runtime is of another build of Highwater";
     if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
-    if (gRuntime == nullptr) gRuntime = new Runtime(api->pause);
+    if (gRuntime == nullptr) gRuntime = new Runtime(api->pause, api->block);
+    gRuntime->forgetPrograms();
     return "";
 }
 /// A plan from a file; empty: taken, else why not.
@@ -69,7 +70,8 @@ HW_EXPORT void hwl_touch(std::int64_t impl) {
     gRuntime->touch(at::Tensor(
         c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)));
 }
-/// out[5]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none).
+/// out[6]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
+/// bytes of constants that the agent does not count.
 HW_EXPORT void hwl_figures(std::int64_t* out) {
     const StepFigures& figures = gRuntime->figures();
     out[0] = figures.recomputedOps;
@@ -77,6 +79,7 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[2] = figures.pinnedBytes;
     out[3] = figures.ops;
     out[4] = gRuntime->divergence() ? gRuntime->divergence()->op : -1;
+    out[5] = figures.uncountedBytes;
 }
 /// Of the divergence: what was expected and what came, a line each.
 HW_EXPORT const char* hwl_divergence() {

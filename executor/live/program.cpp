@@ -117,7 +117,9 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     const std::uint32_t ops = from.count(1);
     for (ProgramStorage& storage : program.storages) {
         storage.bytes = from.number<std::int64_t>();
-        storage.constant = from.number<std::uint8_t>() != 0;
+        const auto flags = from.number<std::uint8_t>();
+        storage.constant = (flags & wire::kLiveConstant) != 0;
+        storage.lasting = (flags & wire::kLiveLasting) != 0;
     }
     program.ops.resize(ops);
     for (ProgramOp& op : program.ops)

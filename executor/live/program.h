@@ -47,6 +47,7 @@ struct ProgramOp {
 struct ProgramStorage {
     std::int64_t bytes = 0;
     bool constant = false;
+    bool lasting = false;              // the step leaves it behind
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
     bool pinned = false;               // somebody read it past the dispatcher: it stays
 };

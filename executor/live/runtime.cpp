@@ -37,6 +37,12 @@ bool onlyViews(const ProgramOp& op) {
 
 }  // namespace
 
+void Runtime::forgetPrograms() {
+    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    programs_.clear();
+    fault_.clear();
+}
+
 bool Runtime::add(const std::string& bytes, std::string& why) {
     auto program = readProgram(bytes, why);
     if (!program) return false;
@@ -110,6 +116,7 @@ Runtime::Boundary Runtime::boundary() {
     Boundary result = Boundary::Unplanned;
     if (planned()) {
         if (position_ < program().ops.size()) return Boundary::Middle;
+        figures_.uncountedBytes = uncountedBytes();
         restoreAll();  // what a plan has left out by mistake, or nothing
         result = Boundary::Planned;
     }
@@ -143,9 +150,25 @@ std::string Runtime::mismatch(const ProgramOp& op, const c10::FunctionSchema& sc
 }
 
 void Runtime::bindInputs(const ProgramOp& op, const std::vector<at::Tensor>& tensors) {
-    for (std::size_t k = 0; k < tensors.size(); ++k)
-        if (slots_[op.inputs[k].storage].key() == nullptr)
-            slots_.bind(op.inputs[k].storage, plainStorage(tensors[k]));
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+        const std::size_t storage = op.inputs[k].storage;
+        if (slots_[storage].key() != nullptr) continue;
+        slots_.bind(storage, plainStorage(tensors[k]));
+    }
+}
+
+/// Of the program's constants, those that are there now. What lasts and no op has read is taken to
+/// be older than the counting.
+std::int64_t Runtime::uncountedBytes() {
+    std::int64_t bytes = 0;
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+        if (!program().storages[s].constant) continue;
+        const StoragePointer storage = slots_[s].lock();
+        const bool unread = slots_[s].key() == nullptr && program().storages[s].lasting;
+        if (unread || (storage && counted_(reinterpret_cast<std::uint64_t>(storage->data())) < 0))
+            bytes += program().storages[s].bytes;
+    }
+    return bytes;
 }
 
 bool Runtime::bindOutputs(const ProgramOp& op, Values results) {

@@ -17,16 +17,22 @@ struct Divergence {
 
 /// Of one step.
 struct StepFigures {
-    std::int64_t recomputedOps = 0;  // as the plan says
-    std::int64_t restoredBytes = 0;  // brought back besides
-    std::int64_t pinnedBytes = 0;    // what the plan would drop and somebody looked at
-    std::int64_t ops = 0;            // seen
+    std::int64_t recomputedOps = 0;   // as the plan says
+    std::int64_t restoredBytes = 0;   // brought back besides
+    std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
+    std::int64_t ops = 0;             // seen
+    std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
 };
 
 class Runtime {
 public:
-    /// What stops and resumes the counting of allocations (native/agent_api.h).
-    explicit Runtime(void (*pauseCounting)(int)) : pauseCounting_(pauseCounting) {}
+    /// What stops and resumes the counting of allocations, and what tells the bytes of one that is
+    /// counted (native/agent_api.h).
+    Runtime(void (*pauseCounting)(int), std::int64_t (*counted)(std::uint64_t))
+        : pauseCounting_(pauseCounting), counted_(counted) {}
+
+    /// Ready for other plans, after release() too.
+    void forgetPrograms();
 
     /// Adds a plan; the first one is tried first. False: `why` says what is wrong with it.
     bool add(const std::string& bytes, std::string& why);
@@ -62,6 +68,7 @@ private:
     void enter(std::int64_t program);
     std::string mismatch(const ProgramOp& op, const c10::FunctionSchema& schema,
                          const std::vector<at::Tensor>& tensors);
+    std::int64_t uncountedBytes();
     void bindInputs(const ProgramOp& op, const std::vector<at::Tensor>& tensors);
     bool bindOutputs(const ProgramOp& op, Values results);
     void perform(const std::vector<Action>& actions);
@@ -76,6 +83,7 @@ private:
     Shared shared(const Program& one, const Program& other) const;
 
     void (*pauseCounting_)(int);
+    std::int64_t (*counted_)(std::uint64_t address);
     std::recursive_mutex lock_;
     std::vector<Program> programs_;
     std::vector<Call> calls_;  // of the current program's ops

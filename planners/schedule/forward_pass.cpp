@@ -51,6 +51,8 @@ std::vector<OpIndex> ForwardPass::neededUntil(const RecomputeSet& set) const {
                 until[input] = std::max(until[input], until[*s]);
     for (const StorageIndex s : storages_)
         if (set[s]) until[s] = info_.lastUse[s];
+    for (std::size_t s = 0; s < until.size(); ++s)
+        until[s] = std::max(until[s], info_.heldUntil[s]);
     return until;
 }
 

@@ -69,10 +69,11 @@ private:
         }
     }
 
-    // A constant that no action has touched stays until its own free.
+    // A constant that no action has touched, or that is a program's, stays until its own free.
     void free(StorageIndex s, std::ptrdiff_t at) {
         resident_[s] = false;
-        if (touched_[s] == kUntouched) return;
+        if (touched_[s] == kUntouched || (graph_.recorded && graph_.storages[s].isConstant()))
+            return;
         freeAfter(earliestFree(s, at), s);
         moved_[at] = true;
         touched_[s] = kUntouched;

@@ -191,9 +191,15 @@ HW_EXPORT void hw_gpu_stop() {
 
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {
-    static const native::AgentApi api{
-        sizeof(native::AgentApi),
+    static const native::AgentApi api{sizeof(native::AgentApi),
 
-        &hw_send_frames,          &tagged, &hw_freed, freedBlocks(), &hw_begin, &hw_end, &hw_pause};
+                                      &hw_send_frames,
+                                      &tagged,
+                                      &hw_freed,
+                                      freedBlocks(),
+                                      &hw_begin,
+                                      &hw_end,
+                                      &hw_pause,
+                                      &hw_block};
     return &api;
 }

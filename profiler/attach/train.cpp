@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <cstring>
-#include <fstream>
 
 #include "core/base/file.h"
 #include "profiler/attach/launch.h"
@@ -23,44 +22,27 @@ constexpr int kPollMilliseconds = 100;
 core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const std::string& programs,
                                            const Progress& progress) {
     wire::ConfigRecord record;
-    record.flags = wire::kConfigLive;
+    if (const auto framework = frameworkOfPython(options.command.front())) {
+        const auto known = liveConfig(*framework, programs, progress);
+        if (!known) return known.error();
+        record = *known;
+    } else {
+        record.flags = wire::kConfigLive | wire::kConfigNative;
+        std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
+    }
     record.cap = options.cap ? options.cap->count() : 0;
-    std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
-    const auto framework = frameworkOfPython(options.command.front());
-    if (!framework) {
-        record.flags |= wire::kConfigNative;
-        return record;
-    }
-    const auto library = nativeCapture(*framework, progress);
-    if (!library)
-        return Error{ErrorCode::Target,
-                     "no runtime for the torch of '" + options.command.front() +
-                         "': " + library.error().what,
-                     "a plan needs one: install a C++ compiler (g++)"};
-    std::strncpy(record.nativeCapture, library->c_str(), sizeof(record.nativeCapture) - 1);
     return record;
-}
-
-core::Status writePrograms(const TrainOptions& options, const std::string& path) {
-    for (std::size_t i = 0; i < options.programs.size(); ++i) {
-        std::ofstream file(path + "." + std::to_string(i), std::ios::binary);
-        file << options.programs[i].bytes;
-        if (!file.flush())
-            return Error{ErrorCode::Internal, "the plan could not be handed over: " + path,
-                         "check that the folder for temporary files has room"};
-    }
-    return {};
 }
 
 }  // namespace
 
-core::Result<TrainSummary> train(const TrainOptions& options, const Progress& progress) {
+core::Result<LiveSummary> train(const TrainOptions& options, const Progress& progress) {
     if (options.command.empty())
         return Error{ErrorCode::Usage, "no program to train",
                      "highwater train SESSION PLAN -- PROGRAM ARGS…"};
     const core::ScratchFolder scratch;
     const std::string programs = (scratch.path() / "program").string();
-    if (core::Status written = writePrograms(options, programs); !written) return written.error();
+    if (core::Status done = handOver(options.programs, programs); !done) return done.error();
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
     auto config = configure(options, programs, progress);
@@ -82,15 +64,8 @@ core::Result<TrainSummary> train(const TrainOptions& options, const Progress& pr
         if (status && !received) ++drained;
     }
 
-    TrainSummary summary;
+    LiveSummary summary = liveSummary(**server);
     summary.exitStatus = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
-    if (const Assembler* recorded = (*server)->recorded()) {
-        summary.steps = recorded->liveSteps();
-        summary.divergences = recorded->divergences();
-    }
-    summary.notes = (*server)->notes();
-    for (const std::string& fault : (*server)->faults())
-        summary.notes.push_back("no plan was carried out: " + fault);
     static_cast<void>((*server)->finish());
     return summary;
 }

@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "core/base/units.h"
-#include "profiler/attach/recording.h"
-#include "profiler/recorder/live_program.h"
+#include "profiler/attach/live_run.h"
 
 namespace hw::profiler {
 
@@ -20,15 +19,8 @@ struct TrainOptions {
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 
-struct TrainSummary {
-    std::vector<wire::LiveStepRecord> steps;
-    std::vector<wire::LiveDivergenceRecord> divergences;
-    int exitStatus = 0;  // of the program; 128 + signal where one ended it
-    std::vector<std::string> notes;
-};
-
 /// Runs until the program has ended. Errors: Usage (no program), Target (it cannot be started, or
 /// no runtime can be compiled for its framework), Internal.
-core::Result<TrainSummary> train(const TrainOptions& options, const Progress& progress);
+core::Result<LiveSummary> train(const TrainOptions& options, const Progress& progress);
 
 }  // namespace hw::profiler

@@ -105,7 +105,9 @@ public:
         out.put(wire::kLiveMagic).put(wire::kLiveVersion);
         out.count(graph_.storages.size()).count(graph_.ops.size());
         for (const Storage& storage : graph_.storages)
-            out.put(storage.bytes.count()).put(static_cast<std::uint8_t>(storage.isConstant()));
+            out.put(storage.bytes.count())
+                .put(static_cast<std::uint8_t>((storage.isConstant() ? wire::kLiveConstant : 0) |
+                                               (storage.aliveAtEnd ? wire::kLiveLasting : 0)));
         for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i)
             writeOp(out, i, forms);
         result_.bytes = out.take();

@@ -6,7 +6,7 @@
 // All numbers are little-endian; a text is a u32 length and its bytes.
 //
 //   u32 magic, u32 version, u32 storages, u32 ops
-//   storages times: i64 bytes, u8 constant
+//   storages times: i64 bytes, u8 flags
 //   ops times:
 //     text name, text overload, u8 flags
 //     u32 n, (u32 storage, u64 form)[n]            tensors that it reads, in argument order
@@ -22,7 +22,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 1;
+inline constexpr std::uint32_t kLiveVersion = 2;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
@@ -30,6 +30,9 @@ enum class LiveAction : std::uint8_t {
     Hold = 2,       // the storage stays although the program lets go of it
     Release = 3,    // the end of Hold
 };
+
+inline constexpr std::uint8_t kLiveConstant = 1;  // flag of a storage: no op of the step makes it
+inline constexpr std::uint8_t kLiveLasting = 2;   // flag of a storage: the step leaves it behind
 
 inline constexpr std::uint8_t kLiveKeep = 1;    // flag of an op: its arguments may be needed again
 inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from a generator

@@ -192,6 +192,30 @@ TEST(Planners, AreValidOnRandomGraphs) {
     EXPECT_GT(planned, 600);
 }
 
+// What a program holds on to, as it does with the last step's gradients, is not a plan's to free.
+TEST(Planners, LeaveARecordedProgramsConstantsAlone) {
+    test::GraphBuilder builder;
+    const auto weight = builder.constant(64), gradient = builder.constant(1000);
+    std::vector<TensorIndex> kept{builder.one("first", {weight, gradient}, 100, 5)};
+    for (int i = 0; i < 8; ++i) kept.push_back(builder.one("f", {kept.back()}, 100, 5));
+    builder.release(gradient);
+    for (int i = 8; i > 0; --i) builder.one("b", {kept[i], kept[i - 1]}, 10, 5);
+    TrainingGraph graph = builder.build();
+    graph.recorded = true;
+    const StorageIndex held = graph.storageOf(gradient);
+    for (const PlannerInfo& info : plannerList()) {
+        SCOPED_TRACE(info.name);
+        const Outcome live = planFor(info.name, graph, 0.9);
+        if (live.status != PlanStatus::Ok) continue;
+        OpIndex last = kNone;
+        for (const Action& action : live.plan->schedule) {
+            if (action.kind == ActionKind::Compute) last = action.target;
+            if (action.kind == ActionKind::Free && action.target == held) EXPECT_GE(last, 8);
+        }
+    }
+    EXPECT_EQ(planFor("highwater", graph, 0.9).status, PlanStatus::Ok);
+}
+
 TEST(Planners, AreDeterministic) {
     const TrainingGraph graph = test::randomGraph(7, 200);
     for (const PlannerInfo& info : plannerList()) {

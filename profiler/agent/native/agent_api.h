@@ -26,6 +26,7 @@ struct AgentApi {
     void (*begin)(std::int64_t* figures);       // see hw_begin
     void (*end)(std::int64_t* figures);         // see hw_end
     void (*pause)(int paused);
+    std::int64_t (*block)(std::uint64_t address);  // its bytes, -1 when it is not counted
 };
 
 }  // namespace hw::profiler::native

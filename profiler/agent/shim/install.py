@@ -210,7 +210,7 @@ def start(late=False):
     config = (ctypes.c_int64 * 4)()
     library.hw_config(config)
     if config[3] & wire.CONFIG_LIVE:
-        why = live.start()
+        why = live.start(bool(config[3] & wire.CONFIG_RUNNING))
         if why:
             encode.send(wire.TYPE_FAULT, encode.text(why))
         encode.send_milestone(wire.MILESTONE_TORCH)
@@ -231,9 +231,9 @@ def start(late=False):
 
 def stop():
     """The recorder has gone: the hooks follow, at the next chance that the training thread gives."""
-    live.stop()
+    leaves = live.stop()
     hooks = _current
     if hooks is not None and hooks.installed:
         hooks.capture.give_up(encode.Broken())
-    if hooks is None or not hooks.installed:
+    if not leaves and (hooks is None or not hooks.installed):
         library.hw_close()

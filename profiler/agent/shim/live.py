@@ -54,13 +54,15 @@ class Step:
 
 
 class Live:
-    def __init__(self, native):
+    def __init__(self, native, running):
         self.native = native
+        self.running = running    # the program was under way already
         self.trainer = 0          # the thread that trains
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 5)()
+        self.figures = (ctypes.c_int64 * 6)()
+        self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
         self.active = False       # a forward with gradients has begun since the last step's end
@@ -97,7 +99,8 @@ class Live:
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
                 self.patch(holder, "to_dlpack", self.door(holder.to_dlpack))
-        self.await_forward()
+        if not self.running:  # else the first step begins where an optimizer has made the one under way
+            self.await_forward()
 
     def patch(self, holder, name, value):
         self.patches.append((holder, name, holder.__dict__.get(name), value))
@@ -117,6 +120,10 @@ class Live:
                 else:
                     setattr(holder, name, before)
         self.patches = []
+        forget(self)
+        if self.running:
+            library.hw_unpatch()
+            library.hw_close()
 
     def door(self, method):
         touch = self.native.hwl_touch
@@ -169,11 +176,7 @@ class Live:
             return
         self.active = True
         if not self.trainer:
-            self.trainer = _thread.get_ident()
-            library.hw_window(self.window)
-            self.begun = library.hw_now()
-            self.native.hwl_enter()
-            self.native.hwl_begin()
+            self.enter()
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
@@ -181,9 +184,22 @@ class Live:
             self.handle.remove()
             self.handle = None
 
+    def enter(self):
+        """This thread trains, and a step begins."""
+        self.trainer = _thread.get_ident()
+        library.hw_window(self.window)
+        self.begun = library.hw_now()
+        self.native.hwl_enter()
+        self.native.hwl_begin()
+
     def stepped(self):
         """An optimizer has made its step."""
         if not self.trainer:
+            if self.leaving:
+                self.remove()
+            elif self.running:
+                self.enter()
+                self.await_forward()
             return
         boundary = self.native.hwl_boundary()
         if boundary == MIDDLE:
@@ -192,7 +208,9 @@ class Live:
         library.hw_window(self.window)
         self.native.hwl_figures(self.figures)
         step.end = self.begun = library.hw_now()
-        step.peak = max(step.peak, self.window[1])
+        if self.running and boundary == PLANNED:
+            self.unseen_bytes = self.figures[5]
+        step.peak = max(step.peak, self.window[1] + self.unseen_bytes)
         step.planned = boundary == PLANNED and (self.pending is None or step.planned)
         step.recomputed += self.figures[0]
         step.restored += self.figures[1]
@@ -203,7 +221,10 @@ class Live:
         self.pending = step
         self.active = False
         if self.leaving:
-            self.remove()
+            try:
+                self.finish()
+            finally:
+                self.remove()
             return
         self.await_forward()
         self.native.hwl_begin()
@@ -229,11 +250,12 @@ class Live:
 
 
 _current = None
+_watching_exit = False
 
 
-def start():
-    """Why no plan is carried out; "" where one is."""
-    global _current
+def start(running):
+    """Why no plan is carried out; "" where one is. `running`: the program was under way already."""
+    global _current, _watching_exit
     if library.hw_patch() == 0:
         encode.send_gap("live bytes", "the calls of the framework's allocator could not be counted")
     native, why = load()
@@ -248,11 +270,19 @@ def start():
         if why:
             return why
         index += 1
-    _current = Live(native)
+    _current = Live(native, running)
     _current.install()
-    atexit.register(at_exit)
-    os.register_at_fork(after_in_child=in_child)
+    if not _watching_exit:
+        _watching_exit = True
+        atexit.register(at_exit)
+        os.register_at_fork(after_in_child=in_child)
     return ""
+
+
+def forget(live):
+    global _current
+    if _current is live:
+        _current = None
 
 
 def at_exit():
@@ -273,6 +303,9 @@ def in_child():
 
 
 def stop():
-    """Whoever started it has gone: from its next step on the program goes its own way."""
-    if _current is not None:
-        _current.leaving = True
+    """Whoever started it has gone: from its next step on the program goes its own way. Whether it will."""
+    live = _current
+    if live is None:
+        return False
+    live.leaving = True
+    return live.running

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "profiler/attach/apply.h"
+
+#include <iostream>
+
+#include "app/live_plan.h"
+#include "app/recording.h"
+
+namespace hw::app {
+namespace {
+
+struct Arguments {
+    pid_t pid = 0;
+    LivePlanFrom from;
+    double patience = 60;  // seconds
+    std::string report;
+};
+
+int runApply(const Arguments& arguments, const Common& common) {
+    auto plan = prepareLive(arguments.from);
+    if (!plan) return fail(plan.error());
+    profiler::ApplyOptions options;
+    options.pid = arguments.pid;
+    options.programs = std::move(plan->programs);
+    options.patience = std::chrono::duration<double>(arguments.patience);
+    const auto summary = profiler::apply(options, toTerminal);
+    if (!summary) return fail(summary.error());
+    reportLive(*summary, *plan, std::nullopt, arguments.report, common);
+    return 0;
+}
+
+int runRelease(pid_t pid, const Common& common) {
+    if (const core::Status done = profiler::release(pid); !done) return fail(done.error());
+    if (common.json)
+        printJson({{"pid", pid}});
+    else
+        std::cerr << "highwater: no plan acts in process " << pid << " any more\n";
+    return 0;
+}
+
+}  // namespace
+
+void addApply(CLI::App& app, Common& common) {
+    auto* command = addCommand(
+        app, common, "apply",
+        "Carry a plan out in a training process that runs already, from its next step on");
+    auto arguments = std::make_shared<Arguments>();
+    command->add_option("PID", arguments->pid, "The process; see 'highwater ps'")->required();
+    command
+        ->add_option("SESSION", arguments->from.session,
+                     "A recording of it ('highwater attach'), or of the same program")
+        ->required();
+    command->add_option("PLAN", arguments->from.plan, "The plan file")->required();
+    command->add_option("--step", arguments->from.step,
+                        "The step that the plan is for (default: the last complete one)");
+    command->add_option("--patience", arguments->patience,
+                        "Seconds to wait for a safe point in the process (default: 60)");
+    command->add_option("--report", arguments->report, "Write what was measured to this JSON file");
+    command->callback([arguments, &common] { common.exitCode = runApply(*arguments, common); });
+}
+
+void addRelease(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "release",
+                               "Take the plan out of a process that 'apply' has brought it to");
+    auto pid = std::make_shared<pid_t>(0);
+    command->add_option("PID", *pid, "The process")->required();
+    command->callback([=, &common] { common.exitCode = runRelease(*pid, common); });
+}
+
+}  // namespace hw::app

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/live_plan.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+
+namespace hw::app {
+namespace {
+
+using namespace hw::core;
+
+constexpr double kFirstStepSeconds = 5;
+
+Result<profiler::LiveProgram> compile(LoadedStep& step, const Plan& plan) {
+    const auto tensors = step.session.tensors();
+    if (!tensors) return tensors.error();
+    return profiler::liveProgram(step.graph, plan, *tensors);
+}
+
+/// A plan of the first recorded step, within the same budget: it is another one where optimizers
+/// make their states in it, or gradients come into being.
+Status addFirstStep(const std::string& session, const Plan& plan, LivePlan& prepared) {
+    auto first = loadStep(session, 0, plan.costs);
+    if (!first) return first.error();
+    if (first->graph.fingerprint() == plan.fingerprint) return {};
+    planners::PlanRequest request;
+    request.budget = plan.budget;
+    request.seed = plan.seed;
+    request.timeLimitSeconds = kFirstStepSeconds;
+    const auto outcome =
+        planners::planWith(plan.planner, first->graph, request, terminalProgress());
+    clearProgress();
+    if (!outcome) return outcome.error();
+    if (!outcome->plan)
+        return Error{
+            ErrorCode::NoPlan,
+            "the first step has no plan within " + humanBytes(plan.budget) + ": " + outcome->reason,
+            "leave out --from-start, or plan with a larger budget"};
+    auto program = compile(*first, *outcome->plan);
+    if (!program) return program.error();
+    prepared.programs.push_back(std::move(*program));
+    return {};
+}
+
+std::optional<double> median(std::vector<std::int64_t> values) {
+    if (values.empty()) return std::nullopt;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return static_cast<double>(*middle);
+}
+
+Json orNull(const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+Json reportOf(const profiler::LiveSummary& summary, const LivePlan& prepared,
+              const std::optional<Bytes>& cap) {
+    std::vector<std::int64_t> planned, unplanned;
+    std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0;
+    for (const auto& step : summary.steps) {
+        (step.planned ? planned : unplanned).push_back(step.endNs - step.beginNs);
+        anyPeak = std::max(anyPeak, step.peak);
+        if (step.planned) peak = std::max(peak, step.peak);
+        recomputed += step.recomputed;
+        restored += step.restored;
+        pinned = std::max(pinned, step.pinned);
+    }
+    const auto with = median(planned), without = median(unplanned);
+    Json divergences = Json::array(), peaks = Json::array();
+    for (const auto& step : summary.steps) peaks.push_back(step.peak);
+    for (const auto& each : summary.divergences)
+        divergences.push_back({{"step", each.step},
+                               {"op", each.op},
+                               {"expected", each.expected},
+                               {"found", each.found}});
+    const auto& plan = prepared.plan;
+    return {{"steps", summary.steps.size()},
+            {"steps_planned", planned.size()},
+            {"steps_diverged", summary.divergences.size()},
+            {"divergences", divergences},
+            {"modes", {{"plan", planned.size()}, {"none", unplanned.size()}}},
+            {"budget_bytes", plan  ? Json(plan->budget.count())
+                             : cap ? Json(cap->count())
+                                   : Json(nullptr)},
+            {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
+            {"measured_peak_bytes", planned.empty() ? anyPeak : peak},
+            {"step_peaks_bytes", peaks},
+            {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
+            {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
+            {"planned_step_ns", orNull(with)},
+            {"unplanned_step_ns", orNull(without)},
+            {"recomputed_ops", recomputed},
+            {"restored_bytes", restored},
+            {"pinned_bytes", pinned + prepared.kept.count()},
+            {"exit_status", summary.exitStatus}};
+}
+
+void tell(const Json& report) {
+    const auto row = [](const char* name, const std::string& value) {
+        std::cerr << "  " << std::left << std::setw(16) << name << value << '\n';
+    };
+    const auto bytes = [&](const char* key) {
+        return report[key].is_null() ? std::string("-") : humanBytes(Bytes(report[key]));
+    };
+    const auto overhead = [&](const char* key) {
+        return report[key].is_null() ? std::string("-") : percent(report[key]);
+    };
+    std::cerr << "highwater: " << report["steps"] << " steps, " << report["steps_planned"]
+              << " under the plan, " << report["steps_diverged"] << " left it\n";
+    row("peak",
+        bytes("measured_peak_bytes") + " (predicted " + bytes("predicted_peak_bytes") + ")");
+    row("step time",
+        overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
+    for (const Json& each : report["divergences"]) {
+        std::cerr << "  step " << each["step"] << ", op " << each["op"] << ": expected "
+                  << each["expected"].get<std::string>() << ", came "
+                  << each["found"].get<std::string>() << '\n';
+        if (&each - &report["divergences"][0] == 4) break;
+    }
+}
+
+}  // namespace
+
+Result<LivePlan> prepareLive(const LivePlanFrom& from) {
+    LivePlan prepared;
+    auto plan = readPlanFile(from.plan);
+    if (!plan) return plan.error();
+    auto step = loadStep(from.session, from.step, plan->costs);
+    if (!step) return step.error();
+    if (Status same = requireSameGraph(*plan, step->graph); !same) return same.error();
+    const Evaluation judged = evaluate(step->graph, plan->schedule);
+    if (!judged.valid)
+        return Error{ErrorCode::Verification, "the plan is invalid: " + judged.why,
+                     "plan again; a plan file should not be edited by hand"};
+    auto program = compile(*step, *plan);
+    if (!program) return program.error();
+    prepared.kept = program->kept;
+    prepared.programs.push_back(std::move(*program));
+    if (Status done = addFirstStep(from.session, *plan, prepared); !done && from.fromStart)
+        return done.error();
+    prepared.plan = std::move(*plan);
+    return prepared;
+}
+
+void reportLive(const profiler::LiveSummary& summary, const LivePlan& plan,
+                const std::optional<Bytes>& cap, const std::string& file, const Common& common) {
+    for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
+    const Json report = reportOf(summary, plan, cap);
+    if (!file.empty()) {
+        std::ofstream out(file);
+        out << report.dump(2) << '\n';
+        if (!out.flush()) std::cerr << "note: the report could not be written to " << file << '\n';
+    }
+    if (common.json)
+        printJson(report);
+    else
+        tell(report);
+}
+
+}  // namespace hw::app

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/attach/live_run.h"
+
+#include <cstring>
+#include <fstream>
+
+namespace hw::profiler {
+
+using core::Error;
+using core::ErrorCode;
+
+core::Status handOver(const std::vector<LiveProgram>& programs, const std::string& path) {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+        std::ofstream file(path + "." + std::to_string(i), std::ios::binary);
+        file << programs[i].bytes;
+        if (!file.flush())
+            return Error{ErrorCode::Internal, "the plan could not be handed over: " + path,
+                         "check that the folder for temporary files has room"};
+    }
+    return {};
+}
+
+core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
+                                            const std::string& programs, const Progress& progress) {
+    wire::ConfigRecord record;
+    record.flags = wire::kConfigLive;
+    std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
+    const auto library = nativeCapture(framework, progress);
+    if (!library)
+        return Error{ErrorCode::Target,
+                     "no runtime for the torch of this program: " + library.error().what,
+                     "a plan needs one: install a C++ compiler (g++)"};
+    std::strncpy(record.nativeCapture, library->c_str(), sizeof(record.nativeCapture) - 1);
+    return record;
+}
+
+LiveSummary liveSummary(const Server& server) {
+    LiveSummary summary;
+    if (const Assembler* recorded = server.recorded()) {
+        summary.steps = recorded->liveSteps();
+        summary.divergences = recorded->divergences();
+    }
+    summary.notes = server.notes();
+    for (const std::string& fault : server.faults())
+        summary.notes.push_back("no plan was carried out: " + fault);
+    return summary;
+}
+
+}  // namespace hw::profiler

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A plan comes into a training that runs already, and goes again: the lines stay those of the program alone.
+
+HIGHWATER_APPLIES: how often it comes and goes, and how often whoever brought it is killed (default: twice each).
+"""
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import train_test
+from sessions import InFolder
+from torch2 import TORCH2, needs_torch2
+from train_test import HIGHWATER
+
+TIMES = int(os.environ.get("HIGHWATER_APPLIES", "2"))
+# After every fourth step it waits for a file.
+PROGRAM = train_test.DEEP.replace("step in range(8)", "step in range(int(sys.argv[2]))").replace("if step == 6", "if step < 0").replace(
+    "if step == 4:", "if step < 0:").replace("import hashlib, torch", "import hashlib, os, sys, time, torch").replace(
+    """        print("step", step, loss.item().hex())
+""", """        print("step", step, loss.item().hex(), flush=True)
+        while step % 4 == 3 and not os.path.exists(sys.argv[1] + str(step)): time.sleep(0.01)
+""")
+
+
+class Apply(InFolder):
+    python = "/usr/bin/python3"
+    ratio = 0.75
+    run_it = train_test.Train.run_it
+
+    def setUp(self):
+        super().setUp()
+        self.go = os.path.join(self.folder, "go")
+        self.steps = 4 + 8 * TIMES
+        self.source = self.script(PROGRAM)
+        for step in range(3, self.steps, 4):
+            self.let(step)
+        self.alone = self.run_it(self.python, self.source, self.go, str(self.steps))
+        self.assertEqual(self.alone.returncode, 0, self.alone.stderr)
+        recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--steps", "3", "--", self.python, self.source, self.go, "4")
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        self.plan = os.path.join(self.folder, "p.plan.json")
+        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", "highwater", "--ratio", str(self.ratio), "-o", self.plan, "--time-limit", "3", "--json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.predicted = json.loads(made.stdout)["peak_bytes"]
+        for step in range(3, self.steps, 4):
+            os.remove(self.go + str(step))
+        self.program = subprocess.Popen([self.python, self.source, self.go, str(self.steps)], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, self.program)
+        self.lines = []
+
+    @staticmethod
+    def end(process):
+        process.kill()
+        process.communicate()
+
+    def let(self, step):
+        with open(self.go + str(step), "w"):
+            pass
+
+    def until(self, step):
+        """The program waits after this step."""
+        while not self.lines or not self.lines[-1].startswith(f"step {step} "):
+            line = self.program.stdout.readline()
+            self.assertTrue(line, self.lines)
+            self.lines.append(line)
+
+    def apply(self, *more):
+        starter = subprocess.Popen([HIGHWATER, "apply", str(self.program.pid), self.session, self.plan, *more],
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, starter)
+        said = []
+        while not said or "attached to" not in said[-1]:
+            said.append(starter.stderr.readline())
+            self.assertTrue(said[-1], said)
+        return starter
+
+    def finished(self):
+        rest, errors = self.program.communicate(timeout=300)
+        self.assertEqual(self.program.returncode, 0, errors)
+        self.assertEqual("".join(self.lines) + rest, self.alone.stdout)
+
+    def test_it_comes_and_goes(self):
+        self.until(3)
+        for time_around in range(TIMES):
+            report = os.path.join(self.folder, f"report{time_around}.json")
+            starter = self.apply("--report", report)
+            self.let(8 * time_around + 3)
+            self.until(8 * time_around + 7)
+            released = subprocess.Popen([HIGHWATER, "release", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
+            time.sleep(0.3)
+            self.let(8 * time_around + 7)
+            _, told = released.communicate(timeout=60)
+            self.assertEqual(released.returncode, 0, told)
+            _, told = starter.communicate(timeout=60)
+            self.assertEqual(starter.returncode, 0, told)
+            with open(report) as file:
+                figures = json.load(file)
+            # The first whole step begins where an optimizer has made its own.
+            self.assertGreaterEqual(figures["steps_planned"], 2, told)
+            self.assertGreater(figures["recomputed_ops"], 0)
+            self.assertLess(abs(figures["measured_peak_bytes"] - self.predicted), max(65536, self.predicted // 1000))
+            self.until(8 * time_around + 11)
+        self.let(self.steps - 1)
+        self.finished()
+
+    def test_whoever_brought_it_is_killed(self):
+        self.until(3)
+        for time_around in range(TIMES):
+            starter = self.apply()
+            self.let(8 * time_around + 3)
+            self.until(8 * time_around + 7)
+            starter.send_signal(signal.SIGKILL)
+            starter.wait()
+            self.let(8 * time_around + 7)
+            self.until(8 * time_around + 11)
+        self.let(self.steps - 1)
+        self.finished()
+
+    def test_nothing_to_release(self):
+        done = self.run_it(HIGHWATER, "release", str(self.program.pid))
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertIn("no plan acts in", done.stderr)
+
+
+@needs_torch2
+class ApplyTorch2(Apply):
+    python = TORCH2
+    ratio = 0.85
+
+
+if __name__ == "__main__":
+    unittest.main()
