@@ -5,13 +5,15 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <set>
 
 namespace hw::app {
 namespace {
 
 using namespace hw::core;
 
-constexpr double kFirstStepSeconds = 5;
+constexpr double kOtherStepSeconds = 5;  // to plan a step that the given plan is not for
+constexpr std::size_t kMostPrograms = 8;
 
 Result<profiler::LiveProgram> compile(LoadedStep& step, const Plan& plan) {
     const auto tensors = step.session.tensors();
@@ -19,28 +21,59 @@ Result<profiler::LiveProgram> compile(LoadedStep& step, const Plan& plan) {
     return profiler::liveProgram(step.graph, plan, *tensors);
 }
 
-/// A plan of the first recorded step, within the same budget: it is another one where optimizers
-/// make their states in it, or gradients come into being.
-Status addFirstStep(const std::string& session, const Plan& plan, LivePlan& prepared) {
-    auto first = loadStep(session, 0, plan.costs);
-    if (!first) return first.error();
-    if (first->graph.fingerprint() == plan.fingerprint) return {};
+/// A plan for another recorded step by the given one's planner: within its peak, or at least within
+/// its budget.
+Result<Plan> planLike(const Plan& plan, const LoadedStep& step) {
     planners::PlanRequest request;
-    request.budget = plan.budget;
     request.seed = plan.seed;
-    request.timeLimitSeconds = kFirstStepSeconds;
-    const auto outcome =
-        planners::planWith(plan.planner, first->graph, request, terminalProgress());
-    clearProgress();
-    if (!outcome) return outcome.error();
-    if (!outcome->plan)
-        return Error{
-            ErrorCode::NoPlan,
-            "the first step has no plan within " + humanBytes(plan.budget) + ": " + outcome->reason,
-            "leave out --from-start, or plan with a larger budget"};
-    auto program = compile(*first, *outcome->plan);
-    if (!program) return program.error();
-    prepared.programs.push_back(std::move(*program));
+    request.timeLimitSeconds = kOtherStepSeconds;
+    std::string why;
+    for (const Bytes budget : {plan.predictedPeak, plan.budget}) {
+        request.budget = budget;
+        const auto outcome =
+            planners::planWith(plan.planner, step.graph, request, terminalProgress());
+        clearProgress();
+        if (!outcome) return outcome.error();
+        if (outcome->plan) return *outcome->plan;
+        why = outcome->reason;
+    }
+    return Error{ErrorCode::NoPlan,
+                 "step " + std::to_string(step.graph.sessionStep) + " has no plan within " +
+                     humanBytes(plan.budget) + ": " + why,
+                 "leave out --from-start, or plan with a larger budget"};
+}
+
+/// Steps differ: optimizers make their states in the first one, gradients are made or zeroed, the
+/// last batch is smaller. Each kind that was recorded gets a plan of its own. `firstStep`: why the
+/// first one has none.
+Status addOtherSteps(const LivePlanFrom& from, const LoadedStep& planned, const Plan& plan,
+                     LivePlan& prepared, Status& firstStep) {
+    const auto steps = planned.session.steps();
+    if (!steps) return steps.error();
+    const auto own = std::find_if(steps->begin(), steps->end(), [&](const StepRow& row) {
+        return row.id == planned.graph.sessionStep;
+    });
+    std::set<std::string> known{plan.fingerprint};
+    for (const StepRow& row : *steps) {
+        if (prepared.programs.size() == kMostPrograms) break;
+        if (own == steps->end() || row.process != own->process) continue;
+        Status unplanned;
+        Status& outcome = row.id == 0 ? firstStep : unplanned;
+        auto step = loadStep(from.session, row.id, plan.costs);
+        if (!step) {
+            outcome = step.error();
+            continue;
+        }
+        if (!known.insert(step->graph.fingerprint()).second) continue;
+        const auto other = planLike(plan, *step);
+        if (!other) {
+            outcome = other.error();
+            continue;
+        }
+        auto program = compile(*step, *other);
+        if (!program) return program.error();
+        prepared.programs.push_back(std::move(*program));
+    }
     return {};
 }
 
@@ -138,8 +171,10 @@ Result<LivePlan> prepareLive(const LivePlanFrom& from) {
     if (!program) return program.error();
     prepared.kept = program->kept;
     prepared.programs.push_back(std::move(*program));
-    if (Status done = addFirstStep(from.session, *plan, prepared); !done && from.fromStart)
+    Status firstStep;
+    if (Status done = addOtherSteps(from, *step, *plan, prepared, firstStep); !done)
         return done.error();
+    if (!firstStep && from.fromStart) return firstStep.error();
     prepared.plan = std::move(*plan);
     return prepared;
 }

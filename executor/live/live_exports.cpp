@@ -34,7 +34,7 @@ using namespace hw::executor::live;
 HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
     if (api->size != sizeof(*api)) return "the runtime is of another build of Highwater";
     if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
-    if (gRuntime == nullptr) gRuntime = new Runtime(api->pause, api->block);
+    if (gRuntime == nullptr) gRuntime = new Runtime(*api);
     gRuntime->forgetPrograms();
     return "";
 }
@@ -61,17 +61,25 @@ HW_EXPORT void hwl_leave() {
 HW_EXPORT void hwl_begin() {
     gRuntime->begin();
 }
+/// A forward pass with gradients begins.
+HW_EXPORT void hwl_forward() {
+    gRuntime->forward();
+}
 /// 0: within a step, 1: at the end of one under the plan, 2: of one without.
 HW_EXPORT int hwl_boundary() {
     return static_cast<int>(gRuntime->boundary());
 }
-HW_EXPORT void hwl_touch(std::int64_t impl) {
+/// Somebody looks at a tensor past the dispatcher; stays: and may go on looking.
+HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
     auto* target = reinterpret_cast<c10::TensorImpl*>(impl);
-    gRuntime->touch(at::Tensor(
-        c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)));
+    gRuntime->touch(
+        at::Tensor(
+            c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)),
+        stays != 0);
 }
-/// out[6]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
-/// bytes of constants that the agent does not count.
+/// out[7]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
+/// bytes of constants that the agent does not count, when the planned ops began where other ones
+/// came before them (else 0).
 HW_EXPORT void hwl_figures(std::int64_t* out) {
     const StepFigures& figures = gRuntime->figures();
     out[0] = figures.recomputedOps;
@@ -80,6 +88,7 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[3] = figures.ops;
     out[4] = gRuntime->divergence() ? gRuntime->divergence()->op : -1;
     out[5] = figures.uncountedBytes;
+    out[6] = figures.begunNs;
 }
 /// Of the divergence: what was expected and what came, a line each.
 HW_EXPORT const char* hwl_divergence() {

@@ -5,6 +5,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -55,6 +56,8 @@ struct ProgramStorage {
 struct Program {
     std::vector<ProgramStorage> storages;
     std::vector<ProgramOp> ops;
+    /// Ops before the forward pass, where a step has shown it.
+    std::size_t forwardAt = std::numeric_limits<std::size_t>::max();
 };
 
 /// None where the bytes are no program of this version; `why` says it.

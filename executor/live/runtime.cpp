@@ -46,6 +46,10 @@ void Runtime::forgetPrograms() {
 bool Runtime::add(const std::string& bytes, std::string& why) {
     auto program = readProgram(bytes, why);
     if (!program) return false;
+    if (program->ops.empty()) {
+        why = "a plan without ops";
+        return false;
+    }
     for (const ProgramOp& op : program->ops)
         if (op.schema == nullptr) {
             why = "this framework has no op " + op.fullName();
@@ -109,16 +113,24 @@ void Runtime::enter(std::int64_t program) {
 void Runtime::begin() {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
+    early_ = planned() && forward_;
+    forward_ = begins_ = passed_ = false;
+}
+
+void Runtime::forward() {
+    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    forward_ = begins_ = true;
 }
 
 Runtime::Boundary Runtime::boundary() {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     Boundary result = Boundary::Unplanned;
     if (planned()) {
-        if (position_ < program().ops.size()) return Boundary::Middle;
+        const bool whole = position_ == program().ops.size();
+        if (!whole && !early_) return Boundary::Middle;
         figures_.uncountedBytes = uncountedBytes();
         restoreAll();  // what a plan has left out by mistake, or nothing
-        result = Boundary::Planned;
+        if (whole) result = Boundary::Planned;
     }
     slots_.reset(0);
     calls_.clear();
@@ -126,35 +138,41 @@ Runtime::Boundary Runtime::boundary() {
     return result;
 }
 
-/// Why the op is not the planned one; empty: it is.
-std::string Runtime::mismatch(const ProgramOp& op, const c10::FunctionSchema& schema,
+/// Why the op is not the planned one; empty: it is, and the constants that it is the first to read
+/// are known from now on.
+std::string Runtime::mismatch(const c10::FunctionSchema& schema,
                               const std::vector<at::Tensor>& tensors) {
+    if (position_ == program().ops.size()) return "the step has no more ops";
+    if (early_ && position_ >= program().forwardAt) return "the forward pass has not begun";
+    const ProgramOp& op = program().ops[position_];
     if (op.schema != &schema) return "another op";
     if (tensors.size() != op.inputs.size())
         return std::to_string(tensors.size()) + " tensors, planned were " +
                std::to_string(op.inputs.size());
+    std::vector<std::size_t> bound;
     for (std::size_t k = 0; k < tensors.size(); ++k) {
-        const Input& input = op.inputs[k];
-        const Slot& slot = slots_[input.storage];
-        const c10::StorageImpl* const impl = plainStorage(tensors[k]);
-        const ProgramStorage& storage = program().storages[input.storage];
-        const std::string which = "tensor " + std::to_string(k);
-        if (formOf(tensors[k]) != input.form) return which + " of another form";
-        if (slot.key() == impl) continue;
-        if (slot.key() != nullptr || !storage.constant) return which + " on another storage";
-        if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
-            return which + " on a storage of " + std::to_string(impl->nbytes()) +
-                   " bytes, planned " + std::to_string(storage.bytes);
+        std::string why = mismatch(op.inputs[k], tensors[k], bound);
+        if (why.empty()) continue;
+        for (const std::size_t storage : bound) slots_.unbind(storage);
+        return "tensor " + std::to_string(k) + why;
     }
     return {};
 }
 
-void Runtime::bindInputs(const ProgramOp& op, const std::vector<at::Tensor>& tensors) {
-    for (std::size_t k = 0; k < tensors.size(); ++k) {
-        const std::size_t storage = op.inputs[k].storage;
-        if (slots_[storage].key() != nullptr) continue;
-        slots_.bind(storage, plainStorage(tensors[k]));
-    }
+std::string Runtime::mismatch(const Input& input, const at::Tensor& tensor,
+                              std::vector<std::size_t>& bound) {
+    c10::StorageImpl* const impl = plainStorage(tensor);
+    const ProgramStorage& storage = program().storages[input.storage];
+    if (formOf(tensor) != input.form) return " of another form";
+    if (slots_[input.storage].key() == impl) return {};
+    if (slots_[input.storage].key() != nullptr || !storage.constant || slots_.find(impl) >= 0)
+        return " on another storage";
+    if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
+        return " on a storage of " + std::to_string(impl->nbytes()) + " bytes, planned " +
+               std::to_string(storage.bytes);
+    slots_.bind(input.storage, impl);
+    bound.push_back(input.storage);
+    return {};
 }
 
 /// Of the program's constants, those that are there now. What lasts and no op has read is taken to
@@ -165,7 +183,8 @@ std::int64_t Runtime::uncountedBytes() {
         if (!program().storages[s].constant) continue;
         const StoragePointer storage = slots_[s].lock();
         const bool unread = slots_[s].key() == nullptr && program().storages[s].lasting;
-        if (unread || (storage && counted_(reinterpret_cast<std::uint64_t>(storage->data())) < 0))
+        if (unread ||
+            (storage && agent_.block(reinterpret_cast<std::uint64_t>(storage->data())) < 0))
             bytes += program().storages[s].bytes;
     }
     return bytes;
@@ -182,7 +201,8 @@ bool Runtime::bindOutputs(const ProgramOp& op, Values results) {
             if (static_cast<std::int64_t>(impl->nbytes()) !=
                 program().storages[output.storage].bytes)
                 return false;
-            slot = Slot();
+            if (slots_.find(impl) >= 0) return false;
+            slots_.unbind(output.storage);
             slots_.bind(output.storage, impl);
         } else if (slot.key() != impl) {
             return false;
@@ -210,6 +230,9 @@ void Runtime::perform(const Action& action) {
             return;
         case wire::LiveAction::Release:
             slots_[action.target].held.reset();
+            return;
+        case wire::LiveAction::Secure:
+            if (slots_[action.target].away()) restore(action.target);
             return;
     }
 }
@@ -243,7 +266,7 @@ void Runtime::recompute(const Action& action) {
         slots_.fill(op.outputs[output].storage,
                     StoragePointer::reclaim_copy(plainStorage(results[output])), 0);
     }
-    for (const std::uint32_t storage : op.writes) ++slots_[storage].version;
+    for (const std::uint32_t storage : op.writes) slots_.advance(storage);
 }
 
 void Runtime::restore(std::size_t storage) {
@@ -253,11 +276,11 @@ void Runtime::restore(std::size_t storage) {
 }
 
 void Runtime::restoreAll() {
-    const std::vector<std::size_t> gone = slots_.dropped();
+    const std::vector<std::size_t> gone = slots_.away();
     if (gone.empty()) return;
     Rebuild rebuild(program(), calls_, slots_);
     for (const std::size_t storage : gone) {
-        if (!slots_[storage].dropped) continue;
+        if (!slots_[storage].away()) continue;
         rebuild.restore(storage);
         figures_.restoredBytes += program().storages[storage].bytes;
     }
@@ -267,33 +290,94 @@ void Runtime::restoreAll() {
 void Runtime::ensureInputs(const ProgramOp& op) {
     if (onlyViews(op)) return;
     for (const Input& input : op.inputs)
-        if (slots_[input.storage].dropped) restore(input.storage);
+        if (slots_[input.storage].away()) restore(input.storage);
 }
 
 /// Another plan goes on where this one does not: the step so far is the same in both.
 bool Runtime::switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors) {
     for (std::size_t q = 0; q < programs_.size(); ++q) {
-        if (static_cast<std::int64_t>(q) == current_ || programs_[q].ops.size() <= position_)
+        if (static_cast<std::int64_t>(q) == current_ || programs_[q].ops.size() <= position_ ||
+            programs_[q].ops[position_].schema != &schema)
             continue;
         const Shared common = shared(program(), programs_[q]);
-        if (common.ops < position_ || programs_[q].ops[position_].schema != &schema) continue;
-        restoreAll();
+        if (common.ops < position_) continue;
         const std::int64_t before = std::exchange(current_, static_cast<std::int64_t>(q));
         slots_.rename(common.storages, program().storages.size());
-        if (!mismatch(program().ops[position_], schema, tensors).empty()) {
-            std::vector<std::int64_t> back(program().storages.size(), -1);
-            for (std::size_t s = 0; s < common.storages.size(); ++s)
-                if (common.storages[s] >= 0)
-                    back[static_cast<std::size_t>(common.storages[s])] =
-                        static_cast<std::int64_t>(s);
-            current_ = before;
-            slots_.rename(back, program().storages.size());
-            continue;
+        if (mismatch(schema, tensors).empty()) {
+            calls_.resize(program().ops.size());
+            if (adopt()) return true;
         }
-        calls_.resize(program().ops.size());
-        return true;
+        current_ = before;
+        std::vector<std::int64_t> back(programs_[q].storages.size(), -1);
+        for (std::size_t s = 0; s < common.storages.size(); ++s)
+            if (common.storages[s] >= 0)
+                back[static_cast<std::size_t>(common.storages[s])] = static_cast<std::int64_t>(s);
+        slots_.rename(back, program().storages.size());
     }
     return false;
+}
+
+/// What a plan has done with each storage before an op; none where it has recomputed anything.
+std::optional<std::vector<wire::LiveAction>> Runtime::doneBefore(std::size_t position) {
+    std::vector<wire::LiveAction> last(program().storages.size(), wire::LiveAction::Release);
+    for (std::size_t i = 0; i < position; ++i)
+        for (const auto* actions : {&program().ops[i].before, &program().ops[i].after})
+            for (const Action& action : *actions) {
+                if (action.kind == wire::LiveAction::Recompute) return std::nullopt;
+                last[action.target] = action.kind;
+            }
+    return last;
+}
+
+/// Everything is where the plan would have it at this op, had it been followed so far. False: it
+/// cannot be brought there.
+bool Runtime::adopt() {
+    const auto last = doneBefore(position_);
+    if (!last) return false;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+        if ((*last)[s] == wire::LiveAction::Hold && !slots_[s].present() && !slots_[s].away())
+            return false;
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+        if ((*last)[s] != wire::LiveAction::Drop && slots_[s].away()) restore(s);
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+        if ((*last)[s] == wire::LiveAction::Drop && !slots_[s].present()) continue;
+        if ((*last)[s] == wire::LiveAction::Secure) continue;
+        perform({(*last)[s], static_cast<std::uint32_t>(s), {}});
+    }
+    return true;
+}
+
+/// An op of nobody's plan, between two ops of this one: it may not write what the plan knows.
+bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) const {
+    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
+        const c10::AliasInfo* const alias = schema.arguments()[i].alias_info();
+        if (alias == nullptr || !alias->isWrite()) continue;
+        for (const at::Tensor& tensor : plainTensors(values.slice(i, 1)))
+            if (slots_.find(plainStorage(tensor)) >= 0) return false;
+    }
+    return true;
+}
+
+void Runtime::passBy(const std::vector<at::Tensor>& tensors) {
+    for (const at::Tensor& tensor : tensors)
+        if (const std::int64_t s = slots_.awayAt(plainStorage(tensor)); s >= 0)
+            restore(static_cast<std::size_t>(s));
+    passed_ = true;
+}
+
+/// What came before is not what the plan is for.
+void Runtime::restartFigures() {
+    std::int64_t figures[2];
+    agent_.window(figures);
+    figures_.begunNs = agent_.now();
+}
+
+/// An op that looked like the planned one has made something else.
+void Runtime::otherResults(const ProgramOp& op) {
+    if (early_ && op.writes.empty())
+        passed_ = true;
+    else
+        diverge("other results of " + op.fullName());
 }
 
 void Runtime::diverge(const std::string& found) {
@@ -322,13 +406,16 @@ void Runtime::release() {
     restoreForGood("released");
 }
 
-void Runtime::touch(const at::Tensor& tensor) {
+void Runtime::touch(const at::Tensor& tensor, bool stays) {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     if (!planned() || plainStorage(tensor) == nullptr) return;
-    const std::int64_t storage = slots_.droppedAt(plainStorage(tensor));
-    if (storage < 0) return;
-    restore(static_cast<std::size_t>(storage));
-    program().storages[static_cast<std::size_t>(storage)].pinned = true;
+    if (const std::int64_t away = slots_.awayAt(plainStorage(tensor)); away >= 0) {
+        restore(static_cast<std::size_t>(away));
+        stays = true;
+    }
+    if (!stays) return;
+    if (const std::int64_t storage = slots_.find(plainStorage(tensor)); storage >= 0)
+        program().storages[static_cast<std::size_t>(storage)].pinned = true;
 }
 
 void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
@@ -343,23 +430,27 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     const c10::FunctionSchema& schema = handle.schema();
     const Values values = torch::jit::last(*stack, schema.arguments().size());
     const std::vector<at::Tensor> tensors = plainTensors(values);
-    const std::string why = position_ == program().ops.size()
-                                ? "the step has no more ops"
-                                : mismatch(program().ops[position_], schema, tensors);
-    if (!why.empty() && !switchTo(schema, tensors)) {
-        diverge(describe(schema, tensors) + ": " + why);
+    if (forward_) early_ = false;
+    std::string why = mismatch(schema, tensors);
+    if (!why.empty() && switchTo(schema, tensors)) why.clear();
+    if (!why.empty()) {
+        if (early_ && mayPass(schema, values))
+            passBy(tensors);
+        else
+            diverge(describe(schema, tensors) + ": " + why);
         guard.unlock();
         handle.redispatchBoxed(below, stack);
         return;
     }
+    if (std::exchange(begins_, false)) program().forwardAt = position_;
+    if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
-    bindInputs(planned, tensors);
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {
-        pauseCounting_(1);
+        pauseCounting(1);
         const bool kept = calls_[position_].keep(handle, values, planned);
-        pauseCounting_(0);
+        pauseCounting(0);
         if (!kept) {
             diverge(describe(schema, tensors));
             restoreForGood(planned.fullName() + " works on tensors without memory of their own");
@@ -379,7 +470,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     guard.lock();
     if (!this->planned()) return;
     const Values results = torch::jit::last(*stack, schema.returns().size());
-    if (!bindOutputs(planned, results)) return diverge("other results of " + planned.fullName());
+    if (!bindOutputs(planned, results)) return otherResults(planned);
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
         slots_[storage].version = slots_[storage].written;

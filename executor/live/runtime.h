@@ -6,6 +6,7 @@
 
 #include <mutex>
 
+#include "agent_api.h"
 #include "rebuild.h"
 
 namespace hw::executor::live {
@@ -22,14 +23,13 @@ struct StepFigures {
     std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
     std::int64_t ops = 0;             // seen
     std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
+    std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
 };
 
 class Runtime {
 public:
-    /// What stops and resumes the counting of allocations, and what tells the bytes of one that is
-    /// counted (native/agent_api.h).
-    Runtime(void (*pauseCounting)(int), std::int64_t (*counted)(std::uint64_t))
-        : pauseCounting_(pauseCounting), counted_(counted) {}
+    /// `agent` outlives the runtime.
+    explicit Runtime(const profiler::native::AgentApi& agent) : agent_(agent) {}
 
     /// Ready for other plans, after release() too.
     void forgetPrograms();
@@ -41,17 +41,20 @@ public:
     enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2 };
     /// A step may begin here: the program has made an optimizer's step. Middle: it has not ended.
     Boundary boundary();
-    /// The very first step begins.
+    /// A step begins. Until forward() other ops may come between those of a plan: an evaluation.
     void begin();
+    /// A forward pass with gradients begins.
+    void forward();
     /// Restores everything and leaves the rest of the program alone.
     void release();
 
     /// One op; runs it. Whatever it throws goes on to the program.
     void op(const c10::OperatorHandle& handle, c10::DispatchKeySet below, torch::jit::Stack* stack);
-    /// Somebody is about to look at a tensor's bytes past the dispatcher.
-    void touch(const at::Tensor& tensor);
+    /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
+    /// looking; it is not dropped any more.
+    void touch(const at::Tensor& tensor, bool stays);
 
-    void pauseCounting(int paused) { pauseCounting_(paused); }
+    void pauseCounting(int paused) { agent_.pause(paused); }
     const StepFigures& figures() const { return figures_; }
     const std::optional<Divergence>& divergence() const { return divergence_; }
     /// Why it has stopped for good; empty as long as it has not.
@@ -66,10 +69,10 @@ private:
     bool planned() const { return current_ >= 0; }
     Program& program() { return programs_[static_cast<std::size_t>(current_)]; }
     void enter(std::int64_t program);
-    std::string mismatch(const ProgramOp& op, const c10::FunctionSchema& schema,
-                         const std::vector<at::Tensor>& tensors);
+    std::string mismatch(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
     std::int64_t uncountedBytes();
-    void bindInputs(const ProgramOp& op, const std::vector<at::Tensor>& tensors);
+    std::string mismatch(const Input& input, const at::Tensor& tensor,
+                         std::vector<std::size_t>& bound);
     bool bindOutputs(const ProgramOp& op, Values results);
     void perform(const std::vector<Action>& actions);
     void perform(const Action& action);
@@ -78,18 +81,27 @@ private:
     void restore(std::size_t storage);
     void restoreAll();
     bool switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
+    std::optional<std::vector<wire::LiveAction>> doneBefore(std::size_t position);
+    bool adopt();
+    bool mayPass(const c10::FunctionSchema& schema, Values values) const;
+    void passBy(const std::vector<at::Tensor>& tensors);
+    void restartFigures();
+    void otherResults(const ProgramOp& op);
     void diverge(const std::string& found);
     void restoreForGood(const std::string& why);
     Shared shared(const Program& one, const Program& other) const;
 
-    void (*pauseCounting_)(int);
-    std::int64_t (*counted_)(std::uint64_t address);
+    const profiler::native::AgentApi& agent_;
     std::recursive_mutex lock_;
     std::vector<Program> programs_;
     std::vector<Call> calls_;  // of the current program's ops
     Slots slots_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
+    bool early_ = false;    // other ops may come between the planned ones
+    bool forward_ = false;  // the step's forward pass has begun
+    bool begins_ = false;   // with the next op
+    bool passed_ = false;   // other ops came since the last planned one
     StepFigures figures_;
     std::optional<Divergence> divergence_;
     std::string fault_;

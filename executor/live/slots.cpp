@@ -8,12 +8,23 @@ namespace hw::executor::live {
 void Slots::reset(std::size_t storages) {
     slots_.clear();
     slots_.resize(storages);
-    dropped_.clear();
+    bound_.clear();
+    away_.clear();
 }
 
 void Slots::bind(std::size_t storage, c10::StorageImpl* impl) {
+    if (slots_[storage].key() != nullptr) bound_.erase(slots_[storage].key());
     c10::raw::weak_intrusive_ptr::incref(impl);
     slots_[storage].weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl);
+    bound_[impl] = storage;
+}
+
+void Slots::unbind(std::size_t storage) {
+    if (c10::StorageImpl* const impl = slots_[storage].key(); impl != nullptr) {
+        bound_.erase(impl);
+        away_.erase(impl);
+    }
+    slots_[storage] = Slot();
 }
 
 bool Slots::drop(std::size_t storage) {
@@ -28,35 +39,53 @@ bool Slots::drop(std::size_t storage) {
     // The number of bytes stays: views that are made meanwhile are within their bounds.
     impl->set_data_ptr_noswap(c10::DataPtr(nullptr, impl->device()));
     slot.dropped = true;
-    dropped_[impl.get()] = storage;
+    away_[impl.get()] = storage;
     return true;
 }
 
 void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version) {
     Slot& slot = slots_[storage];
     StoragePointer impl = slot.lock();
-    if (impl && slot.dropped) {
+    if (impl) {
         c10::DataPtr none(nullptr, impl->device());
         impl->set_data_ptr_noswap(made->set_data_ptr(std::move(none)));
-        dropped_.erase(impl.get());
-    } else if (!impl) {
-        if (slot.key() != nullptr) dropped_.erase(slot.key());
+    } else {
+        if (slot.key() != nullptr) away_.erase(slot.key());
         bind(storage, made.get());
         slot.held = std::move(made);
     }
     slot.dropped = false;
     slot.version = version;
+    note(storage);
 }
 
-std::int64_t Slots::droppedAt(c10::StorageImpl* impl) const {
-    const auto found = dropped_.find(impl);
-    return found == dropped_.end() ? -1 : static_cast<std::int64_t>(found->second);
+void Slots::advance(std::size_t storage) {
+    ++slots_[storage].version;
+    note(storage);
 }
 
-std::vector<std::size_t> Slots::dropped() const {
+void Slots::note(std::size_t storage) {
+    const Slot& slot = slots_[storage];
+    if (slot.away())
+        away_[slot.key()] = storage;
+    else
+        away_.erase(slot.key());
+}
+
+std::int64_t Slots::find(c10::StorageImpl* impl) const {
+    const auto found = bound_.find(impl);
+    return found == bound_.end() ? -1 : static_cast<std::int64_t>(found->second);
+}
+
+std::int64_t Slots::awayAt(c10::StorageImpl* impl) const {
+    const auto found = away_.find(impl);
+    return found == away_.end() ? -1 : static_cast<std::int64_t>(found->second);
+}
+
+std::vector<std::size_t> Slots::away() const {
     std::vector<std::size_t> list;
-    for (const auto& [impl, storage] : dropped_)
-        if (slots_[storage].alive()) list.push_back(storage);
+    for (const auto& [impl, storage] : away_)
+        if (slots_[storage].away()) list.push_back(storage);
     std::sort(list.begin(), list.end());
     return list;
 }
@@ -66,7 +95,13 @@ void Slots::rename(const std::vector<std::int64_t>& to, std::size_t storages) {
     for (std::size_t i = 0; i < to.size(); ++i)
         if (to[i] >= 0) renamed[static_cast<std::size_t>(to[i])] = std::move(slots_[i]);
     slots_ = std::move(renamed);
-    dropped_.clear();
+    bound_.clear();
+    away_.clear();
+    for (std::size_t s = 0; s < slots_.size(); ++s) {
+        if (slots_[s].key() == nullptr) continue;
+        bound_[slots_[s].key()] = s;
+        note(s);
+    }
 }
 
 }  // namespace hw::executor::live

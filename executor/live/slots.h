@@ -18,6 +18,10 @@ struct Slot {
     std::int32_t written = 0;  // the version that the program has brought it to
     bool dropped = false;
 
+    /// The program may read it, and its bytes are not there, or they are an earlier version of it.
+    bool away() const {
+        return weak.use_count() > (held ? 1U : 0U) && (dropped || version != written);
+    }
     c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
     bool alive() const { return held || !weak.expired(); }
     bool present() const { return key() != nullptr && !dropped && alive(); }
@@ -32,19 +36,27 @@ public:
 
     /// The storage is this one from now on.
     void bind(std::size_t storage, c10::StorageImpl* impl);
+    void unbind(std::size_t storage);
     /// Its bytes go; false where they are not the framework's to give back.
     bool drop(std::size_t storage);
     /// A copy of its bytes has been made: it takes them over, or becomes the copy where the program
     /// has let go of it.
     void fill(std::size_t storage, StoragePointer made, std::int32_t version);
-    /// Which storage of the plan a dropped one is; -1: none.
-    std::int64_t droppedAt(c10::StorageImpl* impl) const;
-    std::vector<std::size_t> dropped() const;
+    /// A recomputation has written it.
+    void advance(std::size_t storage);
+    /// Which storage of the plan it is; -1: none.
+    std::int64_t find(c10::StorageImpl* impl) const;
+    /// Which storage of the plan one that is away is; -1: none.
+    std::int64_t awayAt(c10::StorageImpl* impl) const;
+    std::vector<std::size_t> away() const;
+    /// The storages have other numbers from now on.
     void rename(const std::vector<std::int64_t>& to, std::size_t storages);
 
 private:
+    void note(std::size_t storage);  // whether it is away
+
     std::vector<Slot> slots_;
-    std::unordered_map<c10::StorageImpl*, std::size_t> dropped_;
+    std::unordered_map<c10::StorageImpl*, std::size_t> bound_, away_;
 };
 
 }  // namespace hw::executor::live

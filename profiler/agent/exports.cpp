@@ -200,6 +200,8 @@ HW_EXPORT const void* hw_api() {
                                       &hw_begin,
                                       &hw_end,
                                       &hw_pause,
-                                      &hw_block};
+                                      &hw_block,
+                                      &hw_window,
+                                      &hw_now};
     return &api;
 }

@@ -109,6 +109,13 @@ std::string compiler() {
     return chosen != nullptr && *chosen != '\0' ? chosen : "c++";
 }
 
+/// The C++ standard that the framework's headers ask for: torch 2.12 and later refuse an older one.
+std::string standard(const FrameworkFiles& files) {
+    const bool newer =
+        contentsOf(files.headers + "/ATen/ATen.h").find("C++20 or later") != std::string::npos;
+    return newer ? "-std=c++20" : "-std=c++17";
+}
+
 /// NDEBUG as in released frameworks, whose classes have other members without it. One unit with
 /// everything: nearly all of the time goes into the framework's headers.
 core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
@@ -121,7 +128,7 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     all.close();
     const fs::path log = folder / "log";
     const Ran ran =
-        run({compiler(), "-std=c++17", "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
+        run({compiler(), standard(files), "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
              "-fvisibility=hidden", "-fno-plt",
              std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
              "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",

@@ -84,11 +84,14 @@ public:
 
     Status run() {
         readEvents();
-        findExpiries();
         for (const Action& action : plan_.schedule)
             if (Status done = place(action); !done) return done;
         closeAll();
+        findExpiries();
+        settleDrops();
+        secureDrops();
         markKept();
+        holdSources();
         return {};
     }
 
@@ -120,9 +123,17 @@ private:
         bool resident = false;  // in the plan
         bool dropped = false;   // while the program holds it
         bool held = false;      // by the plan, after the program has let go of it
-        OpIndex since = 0;      // the op at which it became resident
+        OpIndex since = kNone;  // the op at which it became resident
         std::pair<OpIndex, std::size_t> drop{0, 0};  // where in after_ or before_
         bool dropBefore = false;
+    };
+
+    /// A drop, and the last op before which the program may ask for what it took.
+    struct Dropped {
+        StorageIndex storage;
+        bool before;
+        std::pair<OpIndex, std::size_t> place;
+        OpIndex until;
     };
 
     void readEvents() {
@@ -131,13 +142,17 @@ private:
             if (event.kind == Event::Kind::Compute) ++ops;
             if (event.kind == Event::Kind::Release) releasedAt_[event.index] = ops;
         }
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(life_.size()); ++s) {
+            life_[s].resident = graph_.storages[s].isConstant();
+            if (releasedAt_[s] != kEnd) expiry_[s] = releasedAt_[s] - 1;
+        }
     }
 
-    /// Until which op a storage can be made again from constants: they must still be there, at the
-    /// version that was read. An op that writes a constant is never run again.
+    /// The last op before which a storage can be made again from constants: they must still be
+    /// there, at the version that was read. An op that writes a constant is never run again.
     void findExpiries() {
         for (std::size_t s = 0; s < graph_.storages.size(); ++s)
-            if (graph_.storages[s].isConstant()) expiry_[s] = releasedAt_[s];
+            if (!graph_.storages[s].isConstant()) expiry_[s] = kEnd;
         for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i) {
             const Op& op = graph_.ops[i];
             OpIndex until = kEnd;
@@ -208,22 +223,33 @@ private:
         for (const std::int32_t output : action.outputs) {
             const StorageIndex s = graph_.storageOf(op.outputs[output].tensor);
             if (!op.outputs[output].makesStorage || life_[s].resident) continue;
-            endDrop(s, next);
+            if (lastWriter(s, next) == kNone) endDrop(s, next);
             appear(s, next);
         }
+        for (const Write& write : op.writes)
+            if (lastWriter(write.storage, next) == action.target) endDrop(write.storage, next);
         return {};
+    }
+
+    /// What has brought a storage to its version before op `end`: until it has run again, too, the
+    /// storage is not what the program left.
+    OpIndex lastWriter(StorageIndex s, OpIndex end) const {
+        OpIndex last = kNone;
+        for (const OpIndex writer : graph_.storages[s].writers)
+            if (writer < end) last = writer;
+        return last;
     }
 
     void free(StorageIndex s) {
         Life& life = life_[s];
         const OpIndex next = nextFixed(fixed_);
         auto& list = leading_ ? after_[std::max(latest_, OpIndex{0})] : before_[next];
-        if (!graph_.storages[s].isConstant()) {
-            const OpIndex released = releasedAt_[s];
+        if (life.resident) {
             hold(s, leading_ ? fixed_ : next - 1);
             if (life.held) {
                 list.push_back({LiveAction::Release, s});
-            } else if (released > next) {
+                expiry_[s] = leading_ ? latest_ : next;
+            } else if (releasedAt_[s] > next && !graph_.storages[s].isConstant()) {
                 life.dropped = true;
                 life.dropBefore = !leading_;
                 life.drop = {leading_ ? std::max(latest_, OpIndex{0}) : next, list.size()};
@@ -237,38 +263,57 @@ private:
     void hold(StorageIndex s, OpIndex until) {
         Life& life = life_[s];
         if (life.held || releasedAt_[s] > until || releasedAt_[s] <= life.since) return;
+        life.held = true;
         const Storage& storage = graph_.storages[s];
+        if (storage.isConstant()) return;  // held from the start: holdSources()
         OpIndex last = life.since;
         for (const auto& touchers : {storage.readers, storage.writers})
             for (const OpIndex op : touchers)
                 if (op < releasedAt_[s]) last = std::max(last, op);
         holds_.push_back({last, s});
-        life.held = true;
     }
 
     /// The program has the storage back, or lets go of it: until here it had to be restorable.
     void endDrop(StorageIndex s, OpIndex at) {
         Life& life = life_[s];
         if (!std::exchange(life.dropped, false)) return;
-        const OpIndex until = std::min(at, releasedAt_[s]);
-        Placed& drop = (life.dropBefore ? before_ : after_)[life.drop.first][life.drop.second];
-        if (expiry_[s] >= until) {
-            ++result_.drops;
-            dropped_.push_back(s);
-        } else {
-            drop.cancelled = true;
-            result_.kept += graph_.storages[s].bytes;
+        drops_.push_back({s, life.dropBefore, life.drop, std::min(at, releasedAt_[s] - 1)});
+    }
+
+    void settleDrops() {
+        for (const Dropped& drop : drops_) {
+            Placed& action = (drop.before ? before_ : after_)[drop.place.first][drop.place.second];
+            if (expiry_[drop.storage] >= drop.until) {
+                ++result_.drops;
+                dropped_.push_back(drop.storage);
+            } else {
+                action.cancelled = true;
+                result_.kept += graph_.storages[drop.storage].bytes;
+            }
         }
+        for (const auto& [op, s] : holds_)
+            after_[op].insert(after_[op].begin(), {LiveAction::Hold, s});
     }
 
     void closeAll() {
         const auto end = static_cast<OpIndex>(graph_.ops.size());
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(life_.size()); ++s) {
             endDrop(s, end);
-            if (life_[s].resident && !graph_.storages[s].isConstant()) hold(s, end);
+            if (!life_[s].resident) continue;
+            hold(s, end);
+            if (life_[s].held) expiry_[s] = kEnd;
         }
-        for (const auto& [op, s] : holds_)
-            after_[op].insert(after_[op].begin(), {LiveAction::Hold, s});
+    }
+
+    /// The program may hold on to what it let go of when it was recorded.
+    void secureDrops() {
+        std::vector<bool> done(graph_.storages.size(), false);
+        for (const StorageIndex s : dropped_) {
+            if (done[s] || expiry_[s] == kEnd) continue;
+            done[s] = true;
+            auto& list = before_[expiry_[s]];
+            list.insert(list.begin(), {LiveAction::Secure, s});
+        }
     }
 
     /// Whatever may have to run again, for the plan or because the program leaves it.
@@ -291,6 +336,28 @@ private:
             keep_[op] = true;
             for (const Use& use : graph_.ops[op].inputs) chain(graph_.storageOf(use.tensor));
         }
+    }
+
+    /// What recomputations start from stays, even if the program should let go of it earlier than
+    /// it did when it was recorded.
+    void holdSources() {
+        std::vector<bool> held(graph_.storages.size(), false);
+        for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i)
+            for (const Use& use : graph_.ops[i].inputs)
+                if (const StorageIndex s = graph_.storageOf(use.tensor);
+                    keep_[i] && graph_.storages[s].isConstant() && !held[s]) {
+                    held[s] = true;
+                    holdConstant(s);
+                }
+    }
+    void holdConstant(StorageIndex s) {
+        const Storage& storage = graph_.storages[s];
+        OpIndex first = storage.readers.front();
+        if (!storage.writers.empty()) first = std::min(first, storage.writers.front());
+        auto& list = before_[first];
+        list.insert(list.begin(), {LiveAction::Hold, s});
+        if (releasedAt_[s] != kEnd && expiry_[s] == releasedAt_[s] - 1)
+            after_[expiry_[s]].push_back({LiveAction::Release, s});
     }
 
     void writeActions(Writer& out, const std::vector<Placed>& actions) const {
@@ -329,10 +396,11 @@ private:
     const TrainingGraph& graph_;
     const Plan& plan_;
     std::vector<OpIndex> releasedAt_;  // ops before the program lets go of it
-    std::vector<OpIndex> expiry_;      // ops before which it can be made again from constants
+    std::vector<OpIndex> expiry_;      // last op before which it is there or can be made again
     std::vector<Life> life_;
     std::vector<std::vector<Placed>> before_, after_;
     std::vector<std::pair<OpIndex, StorageIndex>> holds_;
+    std::vector<Dropped> drops_;
     std::vector<StorageIndex> dropped_;
     std::vector<bool> keep_;
     OpIndex fixed_ = -1, latest_ = -1;

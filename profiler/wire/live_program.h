@@ -22,13 +22,14 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 2;
+inline constexpr std::uint32_t kLiveVersion = 3;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
     Drop = 1,       // the storage's bytes go, whoever refers to it
     Hold = 2,       // the storage stays although the program lets go of it
     Release = 3,    // the end of Hold
+    Secure = 4,     // make it again if the program still has it: after this op nothing could
 };
 
 inline constexpr std::uint8_t kLiveConstant = 1;  // flag of a storage: no op of the step makes it

@@ -27,6 +27,8 @@ struct AgentApi {
     void (*end)(std::int64_t* figures);         // see hw_end
     void (*pause)(int paused);
     std::int64_t (*block)(std::uint64_t address);  // its bytes, -1 when it is not counted
+    void (*window)(std::int64_t* out);             // see hw_window
+    std::int64_t (*now)();                         // nanoseconds, as all events have them
 };
 
 }  // namespace hw::profiler::native

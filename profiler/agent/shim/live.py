@@ -13,9 +13,10 @@ from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
 MIDDLE, PLANNED, UNPLANNED = range(3)
-# Methods that give out the bytes, or an address of them, without an op.
-DOORS = ("numpy", "tolist", "data_ptr", "storage", "untyped_storage", "_typed_storage", "__dlpack__",
-         "share_memory_", "__array__", "__reduce_ex__")
+# Methods that give out an address of the bytes, which stays known, or the bytes, without an op.
+DOORS = ("numpy", "data_ptr", "storage", "untyped_storage", "_typed_storage", "__dlpack__", "share_memory_",
+         "__array__")
+COPYING_DOORS = ("tolist", "__reduce_ex__")
 
 
 def load():
@@ -31,8 +32,9 @@ def load():
             ("enter", None),
             ("leave", None),
             ("begin", None),
+            ("forward", None),
             ("boundary", ctypes.c_int),
-            ("touch", None, ctypes.c_int64),
+            ("touch", None, ctypes.c_int64, ctypes.c_int),
             ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
             ("fault", ctypes.c_char_p)):
@@ -61,7 +63,7 @@ class Live:
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 6)()
+        self.figures = (ctypes.c_int64 * 7)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -93,12 +95,12 @@ class Live:
 
         self.patch(record, "__enter__", enter)
         self.patch(record, "__exit__", leave)
-        for name in DOORS:
+        for name in DOORS + COPYING_DOORS:
             if hasattr(torch.Tensor, name):
-                self.patch(torch.Tensor, name, self.door(getattr(torch.Tensor, name)))
+                self.patch(torch.Tensor, name, self.door(getattr(torch.Tensor, name), name in DOORS))
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
-                self.patch(holder, "to_dlpack", self.door(holder.to_dlpack))
+                self.patch(holder, "to_dlpack", self.door(holder.to_dlpack, True))
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
 
@@ -125,12 +127,12 @@ class Live:
             library.hw_unpatch()
             library.hw_close()
 
-    def door(self, method):
+    def door(self, method, stays):
         touch = self.native.hwl_touch
 
         def guarded(tensor, *arguments, **named):
             if isinstance(tensor, torch.Tensor):
-                touch(tensor._cdata)
+                touch(tensor._cdata, stays)
             return method(tensor, *arguments, **named)
 
         guarded.__name__ = getattr(method, "__name__", "guarded")
@@ -177,6 +179,7 @@ class Live:
         self.active = True
         if not self.trainer:
             self.enter()
+        self.native.hwl_forward()
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
@@ -204,9 +207,9 @@ class Live:
         boundary = self.native.hwl_boundary()
         if boundary == MIDDLE:
             return
-        step = self.pending or Step(self.begun)
         library.hw_window(self.window)
         self.native.hwl_figures(self.figures)
+        step = self.pending or Step(self.figures[6] or self.begun)
         step.end = self.begun = library.hw_now()
         if self.running and boundary == PLANNED:
             self.unseen_bytes = self.figures[5]

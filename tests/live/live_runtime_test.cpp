@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The live runtime in a program: whatever the plan does and wherever the program leaves it, every
+// bit is the one of the program alone.
+#include "runtime.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/memory/evaluate.h"
+#include "core/memory/rebuild.h"
+#include "core/memory/schedule_builder.h"
+#include "observer.h"
+#include "planners/schedule/free_early.h"
+#include "profiler/recorder/live_program.h"
+#include "tests/live/op_trace.h"
+#include "tests/live/random_program.h"
+
+namespace hw::test {
+namespace {
+
+using namespace core;
+using executor::live::Runtime;
+namespace native = profiler::native;
+
+const native::AgentApi& silentAgent() {
+    static const native::AgentApi agent = [] {
+        native::AgentApi api{};
+        api.size = sizeof(api);
+        api.pause = [](int) {};
+        api.block = [](std::uint64_t) -> std::int64_t { return 0; };
+        api.window = [](std::int64_t*) {};
+        api.now = []() -> std::int64_t { return 1; };
+        return api;
+    }();
+    return agent;
+}
+
+OpTrace* gTrace = nullptr;
+Runtime* gRuntime = nullptr;
+
+void traceOp(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+             torch::jit::Stack* stack) {
+    gTrace->op(handle, below, stack);
+}
+void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+              torch::jit::Stack* stack) {
+    gRuntime->op(handle, below, stack);
+}
+
+/// What it calls is seen by `hook`.
+template <class Work>
+void watched(native::OpHook hook, const Work& work) {
+    native::observeWith(hook);
+    work();
+    native::leave();
+}
+
+struct Recorded {
+    TrainingGraph graph;
+    std::vector<TensorRow> tensors;
+};
+
+/// The second step of a program, which the first one has made what all others find.
+Recorded record(const Program& program, std::uint64_t seed) {
+    Machine machine(seed, {});
+    machine.step(program);
+    OpTrace trace;
+    gTrace = &trace;
+    watched(traceOp, [&] { machine.step(program); });
+    Recorded recorded{trace.finish(), trace.tensors()};
+    return recorded;
+}
+
+/// Drops at random, and so recomputes. A view that is read after a write to what it looks at can be
+/// beyond the builder: the judge says so, and another schedule is drawn.
+Schedule randomSchedule(const TrainingGraph& graph, std::mt19937& random) {
+    const RebuildInfo info = rebuildInfo(graph);
+    ScheduleBuilder builder(graph, info);
+    const unsigned eagerness = 2 + random() % 6;
+    const auto lifetime = random() % 2 == 0 ? ScheduleBuilder::Lifetime::LastUse
+                                            : ScheduleBuilder::Lifetime::Rebuilds;
+    builder.setLifetime([&](StorageIndex) { return lifetime; });
+    while (!builder.done()) {
+        builder.computeNext();
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
+            if (builder.resident(s) && info.rematerializable[s] && random() % eagerness == 0)
+                builder.drop(s);
+    }
+    Schedule schedule = builder.finish();
+    return random() % 2 == 0 ? schedule : planners::freeEarly(graph, std::move(schedule));
+}
+
+std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
+    Machine machine(seed, {});
+    std::string state;
+    for (const Program& step : steps) {
+        machine.step(step);
+        state += machine.state();
+    }
+    return state;
+}
+
+struct Figures {
+    std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
+};
+
+std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runtime& runtime,
+                    Figures& figures) {
+    gRuntime = &runtime;
+    Machine machine(seed, {[&](const at::Tensor& t, bool stays) { runtime.touch(t, stays); },
+                           [&] { runtime.forward(); }});
+    std::string state;
+    runtime.begin();
+    for (const Program& step : steps) {
+        watched(carryOut, [&] { machine.step(step); });
+        state += machine.state();
+        const Runtime::Boundary boundary = runtime.boundary();
+        ++figures.steps;
+        figures.planned += boundary == Runtime::Boundary::Planned ? 1 : 0;
+        if (boundary == Runtime::Boundary::Middle) continue;
+        figures.recomputed += runtime.figures().recomputedOps;
+        figures.restored += runtime.figures().restoredBytes;
+        runtime.begin();
+    }
+    runtime.release();
+    return state;
+}
+
+std::string liveProgramOf(const Recorded& recorded, std::mt19937& random) {
+    Plan plan;
+    do plan.schedule = randomSchedule(recorded.graph, random);
+    while (!evaluate(recorded.graph, plan.schedule).valid);
+    const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    EXPECT_TRUE(program) << program.error().what;
+    return program->bytes;
+}
+
+void runCase(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    const Program usual = randomProgram(random, 6 + random() % 30);
+    const Program other = changed(usual, random);
+    const Recorded recorded = record(usual, number);
+    if (recorded.graph.ops.empty()) return;
+    Runtime runtime(silentAgent());
+    std::string why;
+    ASSERT_TRUE(runtime.add(liveProgramOf(recorded, random), why)) << why;
+    if (random() % 3 == 0) {
+        const Recorded second = record(other, number);
+        if (!second.graph.ops.empty())
+            ASSERT_TRUE(runtime.add(liveProgramOf(second, random), why)) << why;
+    }
+    std::vector<Program> steps{usual, usual};
+    for (int i = 0; i < 3; ++i)
+        steps.push_back(random() % 2 == 0   ? usual
+                        : random() % 2 == 0 ? other
+                                            : changed(usual, random));
+    const std::string alone = runAlone(steps, number);
+    EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
+    EXPECT_TRUE(runtime.fault() == "released") << runtime.fault();
+}
+
+class LiveRuntime : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
+};
+
+// HIGHWATER_LIVE_CASES: how many programs (10,000 take about a minute).
+TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
+    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
+    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
+    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
+    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runCase(i, figures);
+    // Programs do keep to their plans, plans recompute, and leaving them restores.
+    EXPECT_GT(figures.planned, figures.steps / 3);
+    EXPECT_GT(figures.recomputed, figures.planned);
+    EXPECT_GT(figures.restored, 0);
+    RecordProperty("planned", std::to_string(figures.planned));
+}
+
+}  // namespace
+}  // namespace hw::test
