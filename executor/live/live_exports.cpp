@@ -17,6 +17,18 @@ void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     gRuntime->op(handle, below, stack);
 }
 
+/// pybind11::detail::type_caster<at::Tensor>::load(handle, bool), whose caster has the tensor as
+/// its first member.
+using Caster = bool (*)(void* caster, void* object, bool convert);
+Caster gCaster = nullptr;
+
+bool castAndTouch(void* caster, void* object, bool convert) {
+    if (!gCaster(caster, object, convert)) return false;
+    const auto& tensor = *static_cast<const at::Tensor*>(caster);
+    if (tensor.defined()) gRuntime->touch(tensor, true);
+    return true;
+}
+
 const char* keep(std::string text) {
     static std::string kept;
     kept = std::move(text);
@@ -76,6 +88,12 @@ HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
         at::Tensor(
             c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)),
         stays != 0);
+}
+/// What extensions are to call instead of the framework's caster of tensors, which is at
+/// `original`.
+HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
+    gCaster = reinterpret_cast<Caster>(original);
+    return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
 /// out[7]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
 /// bytes of constants that the agent does not count, when the planned ops began where other ones

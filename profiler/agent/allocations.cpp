@@ -203,7 +203,7 @@ int redirect(const char* symbol, void* seen, void* to) {
     void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
     void* const from[] = {seen, dlsym(RTLD_NEXT, symbol),
                           libc != nullptr ? dlsym(libc, symbol) : seen};
-    return patchSlots(kLibrary, symbol, from, to);
+    return patchSlots({kLibrary}, symbol, from, to);
 }
 
 // What was counted in an earlier recording may have gone unseen since.
@@ -246,8 +246,8 @@ int patchAllocator() {
 void unpatchAllocator() {
     void* const memalign[] = {reinterpret_cast<void*>(&countingMemalign)};
     void* const release[] = {reinterpret_cast<void*>(&countingFree)};
-    patchSlots(kLibrary, "posix_memalign", memalign, reinterpret_cast<void*>(&posix_memalign));
-    patchSlots(kLibrary, "free", release, reinterpret_cast<void*>(&free));
+    patchSlots({kLibrary}, "posix_memalign", memalign, reinterpret_cast<void*>(&posix_memalign));
+    patchSlots({kLibrary}, "free", release, reinterpret_cast<void*>(&free));
     gEnabled.store(false);
 }
 

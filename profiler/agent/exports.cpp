@@ -7,6 +7,7 @@
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
 #include "profiler/agent/embedded.h"
+#include "profiler/agent/got.h"
 #include "profiler/agent/gpu.h"
 #include "profiler/agent/native/agent_api.h"
 
@@ -122,6 +123,13 @@ HW_EXPORT int hw_patch() {
 }
 HW_EXPORT void hw_unpatch() {
     unpatchAllocator();
+}
+/// What libraries whose names begin so (`others`: all others) know as `symbol` is at `to` from now
+/// on, where it was at `from`; in how many places.
+HW_EXPORT int hw_redirect(const char* libraries, int others, const char* symbol, std::uint64_t from,
+                          std::uint64_t to) {
+    void* const before = reinterpret_cast<void*>(from);
+    return patchSlots({libraries, others != 0}, symbol, {&before, 1}, reinterpret_cast<void*>(to));
 }
 HW_EXPORT void hw_pause(int paused) {
     pauseCounting(paused != 0);

@@ -13,7 +13,7 @@ namespace hw::profiler::agent {
 namespace {
 
 struct Request {
-    const char* library;
+    Libraries libraries;
     const char* symbol;
     std::span<void* const> from;
     void* to;
@@ -69,7 +69,9 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
     auto& request = *static_cast<Request*>(data);
     const char* slash = strrchr(info->dlpi_name, '/');
     const char* file = slash != nullptr ? slash + 1 : info->dlpi_name;
-    if (strncmp(file, request.library, strlen(request.library)) != 0) return 0;
+    const Libraries& wanted = request.libraries;
+    const bool named = strncmp(file, wanted.prefix, strlen(wanted.prefix)) == 0;
+    if (named == wanted.others) return 0;
 
     const ElfW(Dyn)* dynamic = nullptr;
     Range relro;
@@ -121,8 +123,8 @@ int visit(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-int patchSlots(const char* library, const char* symbol, std::span<void* const> from, void* to) {
-    Request request{library, symbol, from, to, 0};
+int patchSlots(Libraries libraries, const char* symbol, std::span<void* const> from, void* to) {
+    Request request{libraries, symbol, from, to, 0};
     dl_iterate_phdr(&visit, &request);
     return request.patched;
 }

@@ -79,9 +79,9 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
     AttachSummary summary;
-    auto output = chooseOutput(options, wordsOf(options.pid));
     const auto targets = claimAll(allOf(options), *agent);
     if (!targets) return targets.error();
+    auto output = chooseOutput(options, wordsOf(options.pid), progress);
     if (!output) return output.error();
     summary.session = *output;
     wire::ConfigRecord config = configOf(options, frameworkOfProcess(options.pid), progress);

@@ -110,7 +110,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
         return Error{ErrorCode::Usage, "no program to record", "highwater record -- PROGRAM ARGS…"};
     if (core::Status status = checkCapture(options); !status) return status.error();
     RecordSummary summary;
-    auto output = chooseOutput(options, options.command);
+    auto output = chooseOutput(options, options.command, progress);
     if (!output) return output.error();
     summary.session = *output;
     auto agent = findAgent(options.agentPath);

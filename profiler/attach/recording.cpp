@@ -10,6 +10,8 @@
 #include <ctime>
 #include <filesystem>
 
+#include "core/session/session.h"
+
 namespace hw::profiler {
 namespace {
 
@@ -44,6 +46,21 @@ void note(int signal) {
     gRaised[signal] = 1;
 }
 
+/// A session that is there already, and that nobody writes, goes aside: run.hws to run.1.hws.
+bool moveAside(const fs::path& session, const Progress& progress) {
+    std::error_code error;
+    if (fs::exists(session.string() + "-wal", error) || !core::Session::open(session.string()))
+        return false;
+    fs::path aside;
+    for (int number = 1; aside.empty() || fs::exists(aside, error); ++number)
+        aside = session.parent_path() / (session.stem().string() + "." + std::to_string(number) +
+                                         session.extension().string());
+    fs::rename(session, aside, error);
+    if (error) return false;
+    progress("'" + session.string() + "' was there already; it is '" + aside.string() + "' now");
+    return true;
+}
+
 }  // namespace
 
 core::Status checkCapture(const CaptureOptions& options) {
@@ -56,10 +73,11 @@ core::Status checkCapture(const CaptureOptions& options) {
 }
 
 core::Result<std::string> chooseOutput(const CaptureOptions& options,
-                                       const std::vector<std::string>& command) {
+                                       const std::vector<std::string>& command,
+                                       const Progress& progress) {
     std::string output = options.output.empty() ? defaultOutput(command) : options.output;
     std::error_code error;
-    if (fs::exists(output, error))
+    if (fs::exists(output, error) && !moveAside(output, progress))
         return core::badInput("'" + output + "' exists already",
                               "choose another file with -o, or remove it first");
     const fs::path folder = fs::absolute(output, error).parent_path();

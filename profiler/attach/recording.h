@@ -42,9 +42,11 @@ using Progress = std::function<void(const std::string&)>;
 
 /// Errors: Usage (bad numbers).
 core::Status checkCapture(const CaptureOptions& options);
-/// The session to write for a program. Errors: BadInput (it exists, or cannot be written).
+/// The session to write for a program; an earlier session of that name gets another one, which
+/// progress is told. Errors: BadInput (it is another file, is being written, or cannot be written).
 core::Result<std::string> chooseOutput(const CaptureOptions& options,
-                                       const std::vector<std::string>& command);
+                                       const std::vector<std::string>& command,
+                                       const Progress& progress);
 /// Errors: Internal (not installed).
 core::Result<std::string> findAgent(const std::string& given);
 /// `framework`: where the program has it, for the capture in C++; without it, or with

@@ -424,6 +424,13 @@ class BadPrograms(Recording):
         with open(self.session) as file:
             self.assertEqual(file.read(), "mine")
 
+    def test_an_earlier_session_gets_another_name(self):
+        for _ in range(2):
+            self.assertEqual(self.record(PYTHON, self.script(MLP)).returncode, 0)
+            (processes,), = self.query("SELECT COUNT(*) FROM processes")
+            self.assertEqual(processes, 1)
+        self.assertTrue(os.path.exists(self.session.replace(".hws", ".1.hws")))
+
 
 if __name__ == "__main__":
     if subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True).returncode:

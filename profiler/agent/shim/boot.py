@@ -33,6 +33,8 @@ def declare(library):
             ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
             ("hw_patch", ctypes.c_int),
             ("hw_unpatch", None),
+            ("hw_redirect", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64,
+             ctypes.c_uint64),
             ("hw_pause", None, ctypes.c_int),
             ("hw_gpu_start", ctypes.c_int, ctypes.c_int),
             ("hw_gpu_begin", ctypes.c_int, ctypes.c_int),

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A plan acts in the program (executor/live): where its steps begin and end, what each of them came to, and
-who looks at tensors' bytes past the dispatcher."""
+"""A plan acts in the program (executor/live): where its steps begin and end, and what each of them came to."""
 import _thread
 import atexit
 import ctypes
@@ -8,16 +7,11 @@ import os
 import struct
 
 import torch
-from _highwater import encode, library, wire
+from _highwater import doors, encode, library, wire
 from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
 MIDDLE, PLANNED, UNPLANNED = range(3)
-# Methods that give out an address of the bytes, which stays known, or the bytes, without an op.
-DOORS = ("numpy", "data_ptr", "storage", "untyped_storage", "_typed_storage", "__dlpack__", "share_memory_",
-         "__array__")
-COPYING_DOORS = ("tolist", "__reduce_ex__")
-
 
 def load():
     """The runtime, ready; or why there is none."""
@@ -35,6 +29,7 @@ def load():
             ("forward", None),
             ("boundary", ctypes.c_int),
             ("touch", None, ctypes.c_int64, ctypes.c_int),
+            ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
             ("fault", ctypes.c_char_p)):
@@ -69,7 +64,8 @@ class Live:
         self.begun = 0
         self.active = False       # a forward with gradients has begun since the last step's end
         self.handle = None
-        self.patches = []
+        self.patches = doors.Patches()
+        self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
         self.leaving = False      # at the end of this step
 
     # In and out.
@@ -93,20 +89,11 @@ class Live:
                     live.guard(live.stepped)
             return result
 
-        self.patch(record, "__enter__", enter)
-        self.patch(record, "__exit__", leave)
-        for name in DOORS + COPYING_DOORS:
-            if hasattr(torch.Tensor, name):
-                self.patch(torch.Tensor, name, self.door(getattr(torch.Tensor, name), name in DOORS))
-        for holder in (torch, torch.utils.dlpack):
-            if hasattr(holder, "to_dlpack"):
-                self.patch(holder, "to_dlpack", self.door(holder.to_dlpack, True))
+        self.patches.set(record, "__enter__", enter)
+        self.patches.set(record, "__exit__", leave)
+        self.doors.open()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
-
-    def patch(self, holder, name, value):
-        self.patches.append((holder, name, holder.__dict__.get(name), value))
-        setattr(holder, name, value)
 
     def remove(self):
         """Everything is there again, and nothing of ours is left but the way."""
@@ -115,29 +102,12 @@ class Live:
         if self.handle is not None:
             self.handle.remove()
             self.handle = None
-        for holder, name, before, value in reversed(self.patches):
-            if holder.__dict__.get(name) is value:
-                if before is None:
-                    delattr(holder, name)
-                else:
-                    setattr(holder, name, before)
-        self.patches = []
+        self.patches.undo()
+        self.doors.close()
         forget(self)
         if self.running:
             library.hw_unpatch()
             library.hw_close()
-
-    def door(self, method, stays):
-        touch = self.native.hwl_touch
-
-        def guarded(tensor, *arguments, **named):
-            if isinstance(tensor, torch.Tensor):
-                touch(tensor._cdata, stays)
-            return method(tensor, *arguments, **named)
-
-        guarded.__name__ = getattr(method, "__name__", "guarded")
-        guarded.__doc__ = method.__doc__
-        return guarded
 
     def unseen(self, function, *arguments):
         """What the framework does for its own profiler is no part of a step."""
