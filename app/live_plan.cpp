@@ -92,10 +92,12 @@ Json reportOf(const profiler::LiveSummary& summary, const LivePlan& prepared,
               const std::optional<Bytes>& cap) {
     std::vector<std::int64_t> planned, unplanned;
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0;
+    std::int64_t ops = 0, runtime = 0;  // of planned steps
     for (const auto& step : summary.steps) {
         (step.planned ? planned : unplanned).push_back(step.endNs - step.beginNs);
         anyPeak = std::max(anyPeak, step.peak);
         if (step.planned) peak = std::max(peak, step.peak);
+        if (step.planned) ops += step.ops, runtime += step.runtimeNs;
         recomputed += step.recomputed;
         restored += step.restored;
         pinned = std::max(pinned, step.pinned);
@@ -124,6 +126,7 @@ Json reportOf(const profiler::LiveSummary& summary, const LivePlan& prepared,
             {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
             {"planned_step_ns", orNull(with)},
             {"unplanned_step_ns", orNull(without)},
+            {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
             {"recomputed_ops", recomputed},
             {"restored_bytes", restored},
             {"pinned_bytes", pinned + prepared.kept.count()},

@@ -95,9 +95,9 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
     gCaster = reinterpret_cast<Caster>(original);
     return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
-/// out[7]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
+/// out[8]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
 /// bytes of constants that the agent does not count, when the planned ops began where other ones
-/// came before them (else 0).
+/// came before them (else 0), nanoseconds of the runtime's own work.
 HW_EXPORT void hwl_figures(std::int64_t* out) {
     const StepFigures& figures = gRuntime->figures();
     out[0] = figures.recomputedOps;
@@ -107,6 +107,7 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[4] = gRuntime->divergence() ? gRuntime->divergence()->op : -1;
     out[5] = figures.uncountedBytes;
     out[6] = figures.begunNs;
+    out[7] = figures.runtimeNs;
 }
 /// Of the divergence: what was expected and what came, a line each.
 HW_EXPORT const char* hwl_divergence() {

@@ -255,9 +255,11 @@ void Runtime::recompute(const Action& action) {
     Rebuild rebuild(program(), calls_, slots_);
     std::vector<StoragePointer> inputs;
     for (const Input& input : op.inputs) inputs.push_back(rebuild.at(input.storage, input.version));
+    stopClock();
     const std::vector<at::Tensor> results = calls_[action.target].run(op, [&](const Input& input) {
         return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
     });
+    startClock();
     ++figures_.recomputedOps;
     for (const std::uint32_t output : action.outputs) {
         if (output >= op.outputs.size() || !op.outputs[output].makes || output >= results.size())
@@ -270,8 +272,10 @@ void Runtime::recompute(const Action& action) {
 }
 
 void Runtime::restore(std::size_t storage) {
+    stopClock();
     Rebuild rebuild(program(), calls_, slots_);
     rebuild.restore(storage);
+    startClock();
     figures_.restoredBytes += program().storages[storage].bytes;
 }
 
@@ -409,6 +413,7 @@ void Runtime::release() {
 void Runtime::touch(const at::Tensor& tensor, bool stays) {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     if (!planned() || plainStorage(tensor) == nullptr) return;
+    startClock();
     if (const std::int64_t away = slots_.awayAt(plainStorage(tensor)); away >= 0) {
         restore(static_cast<std::size_t>(away));
         stays = true;
@@ -427,6 +432,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
         handle.redispatchBoxed(below, stack);
         return;
     }
+    startClock();
     const c10::FunctionSchema& schema = handle.schema();
     const Values values = torch::jit::last(*stack, schema.arguments().size());
     const std::vector<at::Tensor> tensors = plainTensors(values);
@@ -459,6 +465,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
             return;
         }
     }
+    stopClock();
     guard.unlock();
     try {
         handle.redispatchBoxed(below, stack);
@@ -469,6 +476,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     }
     guard.lock();
     if (!this->planned()) return;
+    startClock();
     const Values results = torch::jit::last(*stack, schema.returns().size());
     if (!bindOutputs(planned, results)) return otherResults(planned);
     for (const std::uint32_t storage : planned.writes) {
@@ -477,6 +485,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     }
     ++position_;
     perform(planned.after);
+    stopClock();
 }
 
 }  // namespace hw::executor::live

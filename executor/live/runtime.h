@@ -23,6 +23,7 @@ struct StepFigures {
     std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
     std::int64_t ops = 0;             // seen
     std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
+    std::int64_t runtimeNs = 0;       // of our own, recomputations apart
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
 };
 
@@ -77,6 +78,8 @@ private:
     void perform(const std::vector<Action>& actions);
     void perform(const Action& action);
     void recompute(const Action& action);
+    void startClock() { began_ = agent_.now(); }
+    void stopClock() { figures_.runtimeNs += agent_.now() - began_; }
     void ensureInputs(const ProgramOp& op);
     void restore(std::size_t storage);
     void restoreAll();
@@ -98,10 +101,11 @@ private:
     Slots slots_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
-    bool early_ = false;    // other ops may come between the planned ones
-    bool forward_ = false;  // the step's forward pass has begun
-    bool begins_ = false;   // with the next op
-    bool passed_ = false;   // other ops came since the last planned one
+    bool early_ = false;      // other ops may come between the planned ones
+    bool forward_ = false;    // the step's forward pass has begun
+    bool begins_ = false;     // with the next op
+    bool passed_ = false;     // other ops came since the last planned one
+    std::int64_t began_ = 0;  // the runtime's own work that goes on
     StepFigures figures_;
     std::optional<Divergence> divergence_;
     std::string fault_;

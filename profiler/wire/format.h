@@ -33,8 +33,8 @@
 //   Activities     u32 n, Activity[n] (activity.h)
 //   Refusal        u32 code; str what, hint: CUPTI cannot be used
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
-//   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes;
-//                  u8 planned: a step of a live run, whole
+//   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
+//                  runtime_ns; u8 planned: a step of a live run, whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]

@@ -226,7 +226,8 @@ bool decode(Payload payload, FootprintRecord& record) {
 bool decode(Payload payload, LiveStepRecord& record) {
     Fields fields(payload);
     return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
-                       record.restored, record.pinned, record.planned) &&
+                       record.restored, record.pinned, record.ops, record.runtimeNs,
+                       record.planned) &&
            fields.done();
 }
 

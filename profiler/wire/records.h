@@ -120,7 +120,7 @@ struct FootprintRecord {
 /// A step of a live run. Times in ns, peak in live bytes of the framework's allocator.
 struct LiveStepRecord {
     std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
-                 pinned = 0;
+                 pinned = 0, ops = 0, runtimeNs = 0;  // of the runtime's own work
     std::uint8_t planned = 0;
 };
 struct LiveDivergenceRecord {

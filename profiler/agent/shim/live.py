@@ -46,7 +46,7 @@ class Step:
     def __init__(self, begin):
         self.begin, self.end, self.peak = begin, begin, 0
         self.planned = False
-        self.recomputed = self.restored = self.pinned = 0
+        self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
         self.divergence = None
 
 
@@ -58,7 +58,7 @@ class Live:
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 7)()
+        self.figures = (ctypes.c_int64 * 8)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -188,6 +188,8 @@ class Live:
         step.recomputed += self.figures[0]
         step.restored += self.figures[1]
         step.pinned = max(step.pinned, self.figures[2])
+        step.ops += self.figures[3]
+        step.runtime += self.figures[7]
         if self.figures[4] > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
             step.divergence = self.figures[4], expected, found
@@ -208,8 +210,8 @@ class Live:
             encode.send(wire.TYPE_LIVE_DIVERGENCE, struct.pack("<2q", self.number, op) +
                         encode.text(expected) + encode.text(found))
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
-            "<7qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
-            step.pinned, step.planned))
+            "<9qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            step.pinned, step.ops, step.runtime, step.planned))
         self.number += 1
 
     def finish(self):
