@@ -120,12 +120,12 @@ EXTENSION = """
 
 # Imports an extension when it trains under the plan already.
 EXTENDED = BEGIN + """
-    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(128, 128), nn.Tanh(), nn.LayerNorm(128))])
+    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(256, 256), nn.Tanh(), nn.LayerNorm(256))])
     kept = []
     for m in model: m.register_forward_hook(lambda _m, _i, out: kept.append(out))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step in range(8):
-        loss = model(torch.randn(2048, 128)).square().mean()
+        loss = model(torch.randn(2048, 256)).square().mean()
         seen = []
         if step >= 4:
             import peek
@@ -249,7 +249,11 @@ class TrainTorch2(Train):
                             "-L" + packages + "/lib", "-ltorch_python", "-ltorch_cpu", "-lc10",
                             "-o", os.path.join(self.folder, "peek.so"))
         self.assertEqual(built.returncode, 0, built.stderr)
-        _, report = self.check(EXTENDED, fewest=8, ratio=0.75)
+        script, plain, plan, _ = self.planned(EXTENDED, ratio=0.75)
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain)
+        self.assertEqual(report["steps_planned"], 8)
         self.assertGreater(report["pinned_bytes"], 0)
 
 
