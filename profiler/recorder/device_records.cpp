@@ -72,6 +72,8 @@ std::string DeviceClock::describe() const {
 
 void DeviceRecords::take(const wire::ActivitiesRecord& record) {
     for (const Activity& activity : record.activities) {
+        if ((activity.flags & wire::kActivityHostClock) == 0)
+            newest_ = std::max(newest_, activity.begin);
         Launch* launch = nullptr;
         switch (static_cast<ActivityKind>(activity.kind)) {
             case ActivityKind::Kernel:
@@ -92,7 +94,7 @@ void DeviceRecords::take(const wire::ActivitiesRecord& record) {
                 break;
             case ActivityKind::Memory:
             case ActivityKind::Pool:
-                memory_.push_back({activity});
+                memory_.push_back(activity);
                 break;
             case ActivityKind::Marker:
                 if (activity.detail == static_cast<int>(MarkerDetail::Start)) {
@@ -212,16 +214,16 @@ core::Status DeviceRecords::writeMemory(core::SessionWriter& session, const Acti
     return session.insert(row);
 }
 
-/// In the order of their times: calls are told at once, records when a buffer is handed over, so
-/// what has just come waits for the next step.
+/// In the order of their times: calls are told at once, records when a buffer is handed over, which
+/// may be several steps later. So each waits until the buffers have told of something later, and
+/// for one step more, as they are not in order among themselves.
 core::Status DeviceRecords::writeMemoryEvents(core::SessionWriter& session, bool last) {
-    const auto isNew = [&](Pending& each) { return !last && each.age++ == 0; };
-    const auto kept = std::stable_partition(memory_.begin(), memory_.end(), isNew);
-    std::stable_sort(kept, memory_.end(), [&](const Pending& a, const Pending& b) {
-        return begin(a.activity) < begin(b.activity);
-    });
-    for (auto each = kept; each != memory_.end(); ++each)
-        HW_TRY(writeMemory(session, each->activity));
+    const std::int64_t told = clock_.toHost(std::exchange(toldBefore_, newest_));
+    const auto waits = [&](const Activity& activity) { return !last && begin(activity) > told; };
+    const auto kept = std::stable_partition(memory_.begin(), memory_.end(), waits);
+    std::stable_sort(kept, memory_.end(),
+                     [&](const Activity& a, const Activity& b) { return begin(a) < begin(b); });
+    for (auto each = kept; each != memory_.end(); ++each) HW_TRY(writeMemory(session, *each));
     memory_.erase(kept, memory_.end());
     return {};
 }

@@ -78,7 +78,7 @@ private:
     std::unordered_map<std::int64_t, std::string> names_;
     std::unordered_map<std::uint32_t, Launch> launches_;
     std::vector<Pending> work_;                    // kernels, copies, memsets
-    std::vector<Pending> memory_;                  // allocations and pools
+    std::vector<wire::Activity> memory_;           // allocations and pools
     std::vector<wire::Activity> ranges_;           // synchronizations and CUPTI's own work
     std::map<std::int64_t, wire::Activity> open_;  // ranges that began
     std::vector<std::pair<wire::Activity, std::int64_t>> closed_;  // with their ends
@@ -86,6 +86,8 @@ private:
     std::vector<OpSpan> ops_;
     std::optional<std::int64_t> firstBegin_;
     std::int64_t lastEnd_ = 0;
+    // What has come in buffers reaches to here, ns of the device's clock; and did a step before.
+    std::int64_t newest_ = 0, toldBefore_ = 0;
     bool changed_ = false;
 };
 

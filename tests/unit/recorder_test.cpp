@@ -114,6 +114,14 @@ protected:
         EXPECT_TRUE(op(0, 1, 0, 0, 1, true));
     }
 
+    core::Status activities(std::initializer_list<wire::Activity> list) {
+        std::vector<std::byte> bytes(4 + list.size() * sizeof(wire::Activity));
+        const auto count = static_cast<std::uint32_t>(list.size());
+        std::memcpy(bytes.data(), &count, 4);
+        std::memcpy(bytes.data() + 4, list.begin(), list.size() * sizeof(wire::Activity));
+        return assembler_->handle({Type::Activities, bytes});
+    }
+
     fs::path folder_;
     std::unique_ptr<Assembler> assembler_;
 };
@@ -161,13 +169,7 @@ TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
         made.name = 1;
         return made;
     };
-    const auto send = [&](std::initializer_list<wire::Activity> list) {
-        std::vector<std::byte> bytes(4 + list.size() * sizeof(wire::Activity));
-        const auto count = static_cast<std::uint32_t>(list.size());
-        std::memcpy(bytes.data(), &count, 4);
-        std::memcpy(bytes.data() + 4, list.begin(), list.size() * sizeof(wire::Activity));
-        return assembler_->handle({Type::Activities, bytes});
-    };
+    const auto send = [&](std::initializer_list<wire::Activity> list) { return activities(list); };
     using wire::ActivityKind;
     ok(Type::Clock, I64{100'000}, I64{0}, I64{10});  // the device's clock is ahead, and slow
     ok(Type::Name, I64{1}, std::string("gemm"));
@@ -197,6 +199,44 @@ TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
         << "by the thread and the time of its call";
     EXPECT_EQ(figures("SELECT device_ns FROM ops"), Row{100});
     EXPECT_FALSE(send({activity(static_cast<ActivityKind>(99), 1, 0, 0, 0)})) << "an unknown kind";
+}
+
+TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
+    using wire::MemoryDetail;
+    const auto memory = [](MemoryDetail detail, I64 begin, I64 mebibytes, std::uint16_t flags) {
+        wire::Activity made;
+        made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
+        made.detail = static_cast<std::uint8_t>(detail);
+        made.flags = flags;
+        made.begin = made.end = begin;
+        made.value = mebibytes << 20;
+        made.extra = 3;  // of the device
+        return made;
+    };
+    ok(Type::Clock, I64{100'000}, I64{0}, I64{10});
+    beginStep();
+    EXPECT_TRUE(activities({memory(MemoryDetail::Map, 1020, 2, wire::kActivityHostClock),
+                            memory(MemoryDetail::Unmap, 1030, 2, wire::kActivityHostClock)}));
+    I64 seq = 2;
+    for (I64 step = 1; step <= 3; ++step) {
+        end(seq, {0, 1});
+        ok(Type::StepConfirmed);
+        ok(Type::StepStart, ++seq, I64{2000 * step}, I64{200});
+        EXPECT_TRUE(
+            op(step, seq, 1, static_cast<int>(step) - 1, 1, false, 1, static_cast<int>(step) - 1));
+        ++seq;
+    }
+    EXPECT_TRUE(activities({memory(MemoryDetail::Allocate, 101'010, 20, 0)}));
+    end(seq, {0, 1});
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    core::Statement highest(core::databaseOf(*session),
+                            "SELECT MAX(maximum) FROM series JOIN series_buckets"
+                            " ON series = series.id WHERE name = 'device 0 reserved'");
+    ASSERT_TRUE(highest.step());
+    EXPECT_EQ(highest.optionalInteger(0), 22 << 20);
 }
 
 TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {
