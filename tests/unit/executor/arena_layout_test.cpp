@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/arena_layout.h"
+#include "executor/replay/arena_layout.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/checksum.h"
+#include "executor/replay/checksum.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/codec.h"
+#include "executor/replay/codec.h"
 
 #include <gtest/gtest.h>
 

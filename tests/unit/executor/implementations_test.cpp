@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/implementations.h"
+#include "executor/replay/implementations.h"
 
 #include <gtest/gtest.h>
 

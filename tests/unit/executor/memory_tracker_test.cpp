@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/memory_tracker.h"
+#include "executor/replay/memory_tracker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/relu_mask.h"
+#include "executor/replay/relu_mask.h"
 
 #include <gtest/gtest.h>
 

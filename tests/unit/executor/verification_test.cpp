@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "executor/verification.h"
+#include "executor/replay/verification.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// From a session and a plan to a report: profile, reference, planned run, timing.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "executor/replay/measure.h"
+#include "executor/replay/report.h"
+#include "executor/replay/step.h"
+
+namespace hw::executor {
+
+struct RunRequest {
+    std::string session;
+    std::string plan;                  // file; empty: the captured order
+    std::optional<std::int64_t> step;  // none: the last complete one
+    Device device = Device::Cpu;
+    int steps = 0;                           // that many in a row, besides; 0: none
+    int repeat = 3;                          // timed passes of each order, at least 1
+    std::optional<Offered> implementations;  // measure these for a menu; not with a plan
+    bool remeasure = false;  // replace measured times and workspaces that are there already
+};
+
+/// Runs the request and writes what it measured, the plan and the run into the session where the
+/// file can be written. `progress` gets a line a stage.
+/// Errors: Usage where there is no such device, BadInput for sessions that cannot be replayed and
+/// plans for another graph, Verification when the judge refuses the plan, Internal when a kernel
+/// fails. Different outputs are no error here: they are in the report.
+core::Result<Report> runStep(const RunRequest& request,
+                             const std::function<void(const std::string&)>& progress);
+
+}  // namespace hw::executor
