@@ -112,6 +112,20 @@ void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
     if (list.empty() || list.back() != op) list.push_back(op);
 }
 
+bool isCollective(const Op& op) {
+    return op.name.starts_with("c10d::") || op.name.starts_with("_c10d_functional");
+}
+
+/// Makes storages without filling them.
+bool leavesEmpty(const Op& op) {
+    return op.name.starts_with("aten::empty") || op.name.starts_with("aten::new_empty");
+}
+
+bool writesTo(const Op& op, StorageIndex storage) {
+    return std::any_of(op.writes.begin(), op.writes.end(),
+                       [&](const Write& write) { return write.storage == storage; });
+}
+
 }  // namespace
 
 std::string_view phaseName(Phase phase) {
@@ -194,7 +208,36 @@ std::string TrainingGraph::finish() {
         if (tensor < 0 || tensor >= tensorCount) return "an unknown tensor is alive at the end";
         storages[storageOf(tensor)].aliveAtEnd = true;
     }
+    findUnseen();
     return Checker(*this).run();
+}
+
+/// Collectives go on with their tensors after they have returned, and write them without saying so.
+/// What is read as it was made empty has been filled by code that calls no op (through numpy, or by
+/// C++ that has its address).
+void TrainingGraph::findUnseen() {
+    for (Storage& storage : storages) storage.unseen = false;
+    if (recorded)
+        for (const Op& op : ops) {
+            const bool collective = isCollective(op);
+            for (const Use& use : op.inputs) {
+                Storage& storage = storages[storageOf(use.tensor)];
+                storage.unseen |=
+                    collective ||
+                    (use.version == 0 && !op.viewOnly() && !storage.isConstant() &&
+                     leavesEmpty(ops[storage.creator]) && !writesTo(op, storageOf(use.tensor)));
+            }
+            for (const OpOutput& output : op.outputs)
+                storages[storageOf(output.tensor)].unseen |= collective;
+        }
+    for (Op& op : ops) {
+        const auto unseen = [&](TensorIndex tensor) { return storages[storageOf(tensor)].unseen; };
+        op.once = !op.viewOnly() &&
+                  (std::any_of(op.inputs.begin(), op.inputs.end(),
+                               [&](const Use& use) { return unseen(use.tensor); }) ||
+                   std::any_of(op.outputs.begin(), op.outputs.end(),
+                               [&](const OpOutput& output) { return unseen(output.tensor); }));
+    }
 }
 
 Nanoseconds TrainingGraph::totalTime() const {

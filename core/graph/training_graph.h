@@ -76,6 +76,7 @@ struct Op {
     Phase phase = Phase::Unknown;
     LayerIndex layer = kNone;
     bool random = false;  // consumes a generator
+    bool once = false;    // works on storages whose bytes code changes that no op shows
     std::int64_t sessionId = kNone;
 
     /// Makes views only: it may be computed for the first time later than captured (rule 1).
@@ -91,6 +92,7 @@ struct Storage {
     std::vector<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
     std::vector<OpIndex> readers;      // distinct ops with an input on it, in captured order
     bool aliveAtEnd = false;           // held when the step ends
+    bool unseen = false;  // of a recorded program: code that no op shows reads or writes its bytes
     std::int64_t sessionId = kNone;
 
     bool isConstant() const { return creator == kNone; }
@@ -128,8 +130,9 @@ public:
     bool recorded = false;  // from a running program, by Highwater: nothing imported or generated
     std::int64_t sessionStep = kNone;
 
-    /// Fills the derived fields (storage tensors, readers, writers, layer, creator of tensors) from
-    /// ops, tensors and events. Returns what is inconsistent, empty when nothing is.
+    /// Fills the derived fields (storage tensors, readers, writers, layer, creator of tensors, what
+    /// is unseen and what runs once) from ops, tensors and events. Returns what is inconsistent,
+    /// empty when nothing is.
     std::string finish();
 
     Nanoseconds totalTime() const;  // the baseline's time
@@ -144,6 +147,9 @@ public:
     std::string fingerprint() const;
 
     StorageIndex storageOf(TensorIndex tensor) const { return tensors[tensor].storage; }
+
+private:
+    void findUnseen();
 };
 
 }  // namespace hw::core

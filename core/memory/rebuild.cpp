@@ -20,6 +20,11 @@ std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
     return chain;
 }
 
+// Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
+bool runsOnce(const TrainingGraph& graph, const std::vector<OpIndex>& chain) {
+    return std::any_of(chain.begin(), chain.end(), [&](OpIndex op) { return graph.ops[op].once; });
+}
+
 // First op after which one of the inputs of the storage's chain does not hold the version that was
 // read; the number of ops when that never happens.
 OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vector<OpIndex>& chain) {
@@ -51,15 +56,17 @@ void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Visi
     }
 }
 
-// The last op that keeps its place before the recorded program lets go of a constant.
-std::vector<OpIndex> constantsHeldUntil(const TrainingGraph& graph) {
+// The last op that keeps its place before the recorded program lets go of what cannot be made
+// again.
+std::vector<OpIndex> heldByProgram(const TrainingGraph& graph) {
     std::vector<OpIndex> until(graph.storages.size(), kNone);
     if (!graph.recorded) return until;
     OpIndex last = kNone;
     for (const Event& event : graph.events) {
         if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly())
             last = event.index;
-        if (event.kind == Event::Kind::Release && graph.storages[event.index].isConstant())
+        if (event.kind == Event::Kind::Release &&
+            (graph.storages[event.index].isConstant() || graph.storages[event.index].unseen))
             until[event.index] = last;
     }
     return until;
@@ -82,19 +89,20 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
         if (storage.aliveAtEnd) info.lastUse[s] = never;
         if (!storage.isConstant()) limit[s] = directLimit(graph, s, info.chain[s]);
     }
+    std::vector<bool> stays(count);
+    for (std::size_t s = 0; s < count; ++s)
+        stays[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
         forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
-            if (!graph.storages[input].isConstant() && limit[input] < limit[s])
-                limit[s] = limit[input], changed = true;
+            if (!stays[input] && limit[input] < limit[s]) limit[s] = limit[input], changed = true;
         });
     }
     info.rematerializable.assign(count, false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-        info.rematerializable[s] =
-            !graph.storages[s].isConstant() &&
-            (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
+        info.rematerializable[s] = !stays[s] && (info.lastUse[s] < limit[s] ||
+                                                 (info.lastUse[s] == never && limit[s] == never));
 
     info.neededUntil = info.lastUse;
     for (bool changed = true; changed;) {
@@ -104,7 +112,7 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
                 info.neededUntil[input] = info.neededUntil[s], changed = true;
         });
     }
-    info.heldUntil = constantsHeldUntil(graph);
+    info.heldUntil = heldByProgram(graph);
     for (std::size_t s = 0; s < count; ++s)
         info.neededUntil[s] = std::max(info.neededUntil[s], info.heldUntil[s]);
     return info;

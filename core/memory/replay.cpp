@@ -42,6 +42,9 @@ bool ReplayState::notAgain(const Action& action) {
     for (const std::int32_t output : action.outputs)
         if (output < 0 || output >= results)
             return fail(opName(index) + " has no output " + std::to_string(output));
+    if (graph_.ops[index].once)
+        return fail(opName(index) +
+                    " works on bytes that unseen code changes, and must not be run again");
     return fail(opName(index) + " writes a constant and must not be run again");
 }
 

@@ -100,7 +100,7 @@ private:
 
 inline bool ReplayState::mayRecompute(const Action& action) {
     const Op& op = graph_.ops[action.target];
-    bool may = computed_[action.target];
+    bool may = computed_[action.target] && !op.once;
     for (const std::int32_t output : action.outputs)
         may &= output >= 0 && static_cast<std::size_t>(output) < op.outputs.size();
     for (const Write& write : op.writes) may &= !graph_.storages[write.storage].isConstant();

@@ -216,6 +216,8 @@ Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
     if (!costs) costs = session.hasMeasuredCosts(step) ? CostSet::Measured : CostSet::Captured;
     try {
         TrainingGraph graph = GraphLoader(databaseOf(session), *row, *costs).load();
+        const auto importedFrom = session.meta("source");
+        graph.recorded = graph.framework == "pytorch" && importedFrom && importedFrom->empty();
         if (const std::string wrong = graph.finish(); !wrong.empty())
             return badInput(
                 "session '" + session.path() + "', step " + std::to_string(step) + ": " + wrong,
@@ -224,8 +226,6 @@ Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
             return badInput(
                 "session '" + session.path() + "', step " + std::to_string(step) + " holds no ops",
                 "planners need the ops of a step: record one with 'highwater record'");
-        const auto importedFrom = session.meta("source");
-        graph.recorded = graph.framework == "pytorch" && importedFrom && importedFrom->empty();
         return graph;
     } catch (const DatabaseError& error) {
         return badInput(

@@ -34,7 +34,6 @@ std::optional<std::uint64_t> formOf(const TensorRow& row) {
     const int type = scalarType(row.dtype);
     if (!sizes.is_array() || !strides.is_array() || type < 0) return std::nullopt;
     wire::LiveForm form(static_cast<std::uint64_t>(type), sizes.size());
-    form.mix(row.offset);
     for (const auto& numbers : {sizes, strides})
         for (const auto& number : numbers) {
             if (!number.is_number_integer()) return std::nullopt;

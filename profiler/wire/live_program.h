@@ -38,8 +38,9 @@ inline constexpr std::uint8_t kLiveLasting = 2;   // flag of a storage: the step
 inline constexpr std::uint8_t kLiveKeep = 1;    // flag of an op: its arguments may be needed again
 inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from a generator
 
-/// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
-/// the same one in 1 of 2^64 cases. Every step of a number's way into it can be undone.
+/// Type, sizes and strides of a tensor as one number: two that differ in any of them have the same
+/// one in 1 of 2^64 cases. Every step of a number's way into it can be undone. Not the offset: a
+/// program takes its batch from another place of its data in every step.
 class LiveForm {
 public:
     LiveForm(std::uint64_t scalarType, std::uint64_t dimensions)

@@ -216,6 +216,39 @@ TEST(Planners, LeaveARecordedProgramsConstantsAlone) {
     EXPECT_EQ(planFor("highwater", graph, 0.9).status, PlanStatus::Ok);
 }
 
+// A tensor that was made empty and is read as it is has been filled by code that calls no op, and a
+// collective goes on with its tensors after it has returned.
+TEST(Planners, NeverRepeatWhatWorksOnBytesThatNoOpMade) {
+    test::GraphBuilder builder;
+    const auto data = builder.constant(64);
+    const auto filled = builder.one("aten::empty", {}, 1000, 1);
+    const auto sent = builder.one("f", {data}, 1000, 1);
+    builder.one("c10d::allreduce_", {sent}, 8, 1);
+    std::vector<TensorIndex> kept{builder.one("first", {filled, sent}, 100, 5)};
+    for (int i = 0; i < 8; ++i) kept.push_back(builder.one("f", {kept.back()}, 100, 5));
+    for (int i = 8; i > 0; --i) builder.one("b", {kept[i], kept[i - 1], filled, sent}, 10, 5);
+    TrainingGraph graph = builder.build();
+    EXPECT_FALSE(graph.ops[3].once) << "only programs are known to be so";
+    graph.recorded = true;
+    ASSERT_EQ(graph.finish(), "");
+    for (std::size_t op = 0; op < graph.ops.size(); ++op)
+        EXPECT_EQ(graph.ops[op].once, op < 4 || graph.ops[op].name == "b") << op;
+    for (const PlannerInfo& info : plannerList()) {
+        SCOPED_TRACE(info.name);
+        const Outcome outcome = planFor(info.name, graph, 0.9);
+        if (outcome.status != PlanStatus::Ok) continue;
+        for (const Action& action : outcome.plan->schedule)
+            if (action.kind == ActionKind::Recompute) {
+                EXPECT_EQ(graph.ops[action.target].name, "f");
+            }
+    }
+    const Outcome ours = planFor("highwater", graph, 0.9);
+    EXPECT_EQ(ours.status, PlanStatus::Ok) << ours.reason;
+    Schedule again = baselineSchedule(graph);
+    again.insert(again.end(), Action::recompute(3, {0}));
+    EXPECT_NE(evaluate(graph, again).why.find("must not be run again"), std::string::npos);
+}
+
 TEST(Planners, AreDeterministic) {
     const TrainingGraph graph = test::randomGraph(7, 200);
     for (const PlannerInfo& info : plannerList()) {

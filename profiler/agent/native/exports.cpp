@@ -19,7 +19,7 @@ at::Tensor borrowed(std::int64_t impl) {
 /// known already, and it cannot be made again.
 void note(Session& session, const at::Tensor& tensor, bool gradients) {
     const Storage* known = session.registry.lookup(tensor);
-    const auto isThis = [&](const View& view) { return view.form == formOf(tensor); };
+    const auto isThis = [&](const View& view) { return view.form == viewOf(tensor); };
     std::int64_t id = -1;
     if (known == nullptr || known->op < 0 ||
         std::any_of(known->views.begin(), known->views.end(), isThis))

@@ -24,15 +24,22 @@ c10::weak_intrusive_ptr<Target> weakTo(Target* target) {
     return c10::weak_intrusive_ptr<Target>::reclaim(target);
 }
 
+wire::LiveForm liveForm(const at::Tensor& tensor) {
+    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
+                        static_cast<std::uint64_t>(tensor.dim()));
+    for (const std::int64_t size : tensor.sizes()) form.mix(size);
+    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
+    return form;
+}
+
 }  // namespace
 
 std::uint64_t formOf(const at::Tensor& tensor) {
-    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
-                        static_cast<std::uint64_t>(tensor.dim()));
-    form.mix(tensor.storage_offset());
-    for (const std::int64_t size : tensor.sizes()) form.mix(size);
-    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
-    return form.value();
+    return liveForm(tensor).value();
+}
+
+std::uint64_t viewOf(const at::Tensor& tensor) {
+    return liveForm(tensor).mix(tensor.storage_offset()).value();
 }
 
 const char* dtypeName(at::ScalarType type) {
@@ -199,7 +206,7 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
 
 std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op) {
     c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-    const std::uint64_t form = formOf(tensor);
+    const std::uint64_t form = viewOf(tensor);
     for (View& view : storage.views) {
         if (view.form != form) continue;
         for (const auto& holder : view.holders)

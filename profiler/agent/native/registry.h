@@ -22,9 +22,11 @@ namespace hw::profiler::native {
 using wire::Category;
 using wire::Phase;
 
-/// Offset, type, sizes and strides of a tensor as one number: two that differ in any of them have
-/// the same one in 1 of 2^64 cases.
+/// Type, sizes and strides of a tensor as one number: two that differ in any of them have the same
+/// one in 1 of 2^64 cases.
 std::uint64_t formOf(const at::Tensor& tensor);
+/// The same of how it looks at its storage, the offset included.
+std::uint64_t viewOf(const at::Tensor& tensor);
 
 /// One way to look at a storage, and the tensors that look at it so.
 struct View {
