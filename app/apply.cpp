@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "app/live_plan.h"
+#include "app/live_report.h"
 #include "app/recording.h"
 
 namespace hw::app {
@@ -17,15 +17,15 @@ struct Arguments {
 };
 
 int runApply(const Arguments& arguments, const Common& common) {
-    auto plan = prepareLive(arguments.from);
-    if (!plan) return fail(plan.error());
+    auto plans = prepareLive(arguments.from);
+    if (!plans) return fail(plans.error());
     profiler::ApplyOptions options;
     options.pid = arguments.pid;
-    options.programs = std::move(plan->programs);
+    for (const LivePlan& plan : *plans) options.programs.push_back(plan.programs);
     options.patience = std::chrono::duration<double>(arguments.patience);
     const auto summary = profiler::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
-    reportLive(*summary, *plan, std::nullopt, arguments.report, common);
+    reportLive(*summary, *plans, std::nullopt, arguments.report, common);
     return 0;
 }
 
@@ -50,7 +50,7 @@ void addApply(CLI::App& app, Common& common) {
         ->add_option("SESSION", arguments->from.session,
                      "A recording of it ('highwater attach'), or of the same program")
         ->required();
-    command->add_option("PLAN", arguments->from.plan, "The plan file")->required();
+    command->add_option("PLAN", arguments->from.plans, "The plan file")->required()->expected(1);
     command->add_option("--step", arguments->from.step,
                         "The step that the plan is for (default: the last complete one)");
     command->add_option("--patience", arguments->patience,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What `train` and `apply` have in common on the command line: a plan becomes programs for the
-// training process, and what its steps came to becomes a report.
+// What `train` and `apply` have in common on the command line: plans become programs for the
+// training process.
 #pragma once
 
 #include <optional>
@@ -13,26 +13,21 @@
 namespace hw::app {
 
 struct LivePlanFrom {
-    std::string session, plan;
-    std::optional<std::int64_t> step;  // that the plan is for; none: the last complete one
+    std::string session;
+    std::vector<std::string> plans;    // several: each for a rank of its own
+    std::optional<std::int64_t> step;  // that the plan is for; none: the last that it fits
     bool fromStart = false;            // the first step, too, must have a plan within the budget
 };
 
-/// What the program is trained under.
+/// What a process is trained under.
 struct LivePlan {
-    std::vector<profiler::LiveProgram> programs;
-    std::optional<core::Plan> plan;
+    profiler::LivePrograms programs;
+    core::Plan plan;
     core::Bytes kept;  // what the plan would drop and nothing could restore
 };
 
-/// Errors: BadInput (a file, or a plan that a running program cannot be given), Verification (a
-/// plan of another graph, or an invalid one), NoPlan (`fromStart`).
-core::Result<LivePlan> prepareLive(const LivePlanFrom& from);
-
-/// Writes the report to `file`, unless that is empty, and prints it: JSON to stdout or a table to
-/// stderr.
-void reportLive(const profiler::LiveSummary& summary, const LivePlan& plan,
-                const std::optional<core::Bytes>& cap, const std::string& file,
-                const Common& common);
+/// One each plan. Errors: BadInput (a file, or a plan that a running program cannot be given),
+/// Verification (a plan of another graph, or an invalid one), NoPlan (`fromStart`).
+core::Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from);
 
 }  // namespace hw::app

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "profiler/attach/train.h"
 
-#include "app/live_plan.h"
+#include <filesystem>
+#include <set>
+
+#include "app/live_report.h"
 #include "app/recording.h"
 
 namespace hw::app {
@@ -15,6 +18,31 @@ struct Arguments {
     LivePlanFrom from;
 };
 
+/// The session, and its plans: files, or those in a folder by their names.
+Result<LivePlanFrom> plansOf(const Arguments& arguments) {
+    LivePlanFrom from = arguments.from;
+    from.session = arguments.words.front();
+    for (std::size_t i = 1; i < arguments.words.size(); ++i) {
+        const std::string& path = arguments.words[i];
+        std::error_code error;
+        if (!std::filesystem::is_directory(path, error)) {
+            from.plans.push_back(path);
+            continue;
+        }
+        std::set<std::string> files;
+        for (const auto& entry : std::filesystem::directory_iterator(path, error))
+            if (isPlanFile(entry.path().string())) files.insert(entry.path().string());
+        if (files.empty())
+            return Error{ErrorCode::BadInput, "no plan files in " + path,
+                         "make them with 'highwater plan -o'"};
+        from.plans.insert(from.plans.end(), files.begin(), files.end());
+    }
+    if (from.plans.empty())
+        return Error{ErrorCode::Usage, "a plan is needed beside its session",
+                     "write: highwater train SESSION PLAN -- python3 train.py"};
+    return from;
+}
+
 int run(const Arguments& arguments, const Common& common) {
     if (arguments.command.empty())
         return fail({ErrorCode::Usage, "no program to train",
@@ -25,26 +53,22 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         cap = *parsed;
     }
-    LivePlan plan;
+    std::vector<LivePlan> plans;
     if (!arguments.words.empty()) {
-        if (arguments.words.size() != 2)
-            return fail({ErrorCode::Usage, "a plan is needed beside its session",
-                         "write: highwater train SESSION PLAN -- python3 train.py"});
-        LivePlanFrom from = arguments.from;
-        from.session = arguments.words[0];
-        from.plan = arguments.words[1];
-        auto prepared = prepareLive(from);
+        auto from = plansOf(arguments);
+        if (!from) return fail(from.error());
+        auto prepared = prepareLive(*from);
         if (!prepared) return fail(prepared.error());
-        plan = std::move(*prepared);
+        plans = std::move(*prepared);
     }
     profiler::TrainOptions options;
     options.command = arguments.command;
-    options.programs = std::move(plan.programs);
+    for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.cap = cap;
     options.childStdoutToStderr = common.json;
     const auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
-    reportLive(*summary, plan, cap, arguments.report, common);
+    reportLive(*summary, plans, cap, arguments.report, common);
     return summary->exitStatus;
 }
 
@@ -65,9 +89,9 @@ void addTrain(CLI::App& app, Common& common) {
                         "The step that the plan is for (default: the last complete one)");
     command
         ->add_option("WORDS", arguments->words,
-                     "The session and its plan (without them nothing is dropped); after --: the "
-                     "program and its arguments")
-        ->option_text("[SESSION PLAN] [-- PROG ARGS...]");
+                     "The session and its plan, or one plan for each rank, or a folder of them "
+                     "(without them nothing is dropped); after --: the program and its arguments")
+        ->option_text("[SESSION PLAN...] [-- PROG ARGS...]");
     command->callback([arguments, &common] {
         arguments->command = common.program;
         common.exitCode = run(*arguments, common);

@@ -49,11 +49,8 @@ HW_EXPORT void hw_await_native(int milliseconds) {
     if ((gConfig.flags & wire::kConfigNative) != 0) awaitNative(gConfig, milliseconds);
 }
 /// Path of the n-th plan, where there is one.
-HW_EXPORT const char* hw_program(int index) {
-    static char path[wire::kPathBytes + 16];
-    if (gConfig.livePrograms[0] == '\0') return "";
-    snprintf(path, sizeof(path), "%s.%d", gConfig.livePrograms, index);
-    return path;
+HW_EXPORT const char* hw_programs() {
+    return gConfig.livePrograms;
 }
 HW_EXPORT const char* hw_shim_name(int index) {
     return kShimFiles[index].name;

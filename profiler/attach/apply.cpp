@@ -63,7 +63,7 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     LiveSummary summary = liveSummary(**server);
     const auto faults = (*server)->faults();
     static_cast<void>((*server)->finish());
-    if (!faults.empty() && summary.steps.empty())
+    if (!faults.empty() && summary.processes.front().steps.empty())
         return Error{ErrorCode::Target,
                      "no plan acts in " + named(options.pid) + ": " + faults.front(),
                      "it goes on as before"};

@@ -13,7 +13,7 @@ namespace hw::profiler {
 
 struct ApplyOptions {
     pid_t pid = 0;
-    std::vector<LiveProgram> programs;  // the first one is tried first
+    std::vector<LivePrograms> programs;
     /// How long to wait for a moment at which the process can take the agent in.
     std::chrono::duration<double> patience{60};
     std::string agentPath;  // empty: beside the executable, then ../lib

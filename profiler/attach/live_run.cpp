@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/live_run.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
 
@@ -9,13 +10,16 @@ namespace hw::profiler {
 using core::Error;
 using core::ErrorCode;
 
-core::Status handOver(const std::vector<LiveProgram>& programs, const std::string& path) {
-    for (std::size_t i = 0; i < programs.size(); ++i) {
-        std::ofstream file(path + "." + std::to_string(i), std::ios::binary);
-        file << programs[i].bytes;
-        if (!file.flush())
-            return Error{ErrorCode::Internal, "the plan could not be handed over: " + path,
-                         "check that the folder for temporary files has room"};
+core::Status handOver(const std::vector<LivePrograms>& programs, const std::string& path) {
+    for (const LivePrograms& each : programs) {
+        const std::string of = each.rank ? ".rank" + std::to_string(*each.rank) : "";
+        for (std::size_t i = 0; i < each.programs.size(); ++i) {
+            std::ofstream file(path + of + "." + std::to_string(i), std::ios::binary);
+            file << each.programs[i].bytes;
+            if (!file.flush())
+                return Error{ErrorCode::Internal, "the plan could not be handed over: " + path,
+                             "check that the folder for temporary files has room"};
+        }
     }
     return {};
 }
@@ -36,10 +40,13 @@ core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
 
 LiveSummary liveSummary(const Server& server) {
     LiveSummary summary;
-    if (const Assembler* recorded = server.recorded()) {
-        summary.steps = recorded->liveSteps();
-        summary.divergences = recorded->divergences();
-    }
+    for (const Assembler* process : server.admittedProcesses())
+        if (!process->liveSteps().empty())
+            summary.processes.push_back(
+                {process->rank(), process->liveSteps(), process->divergences()});
+    std::sort(summary.processes.begin(), summary.processes.end(),
+              [](const LiveProcess& a, const LiveProcess& b) { return a.rank < b.rank; });
+    if (summary.processes.empty()) summary.processes.emplace_back();
     summary.notes = server.notes();
     for (const std::string& fault : server.faults())
         summary.notes.push_back("no plan was carried out: " + fault);

@@ -2,6 +2,8 @@
 // What training under a plan has in common, whether the program is started for it or runs already.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,26 @@
 
 namespace hw::profiler {
 
-struct LiveSummary {
+/// What acts in a process; the first program is tried first.
+struct LivePrograms {
+    std::optional<std::int64_t> rank;  // none: any process
+    std::vector<LiveProgram> programs;
+};
+
+struct LiveProcess {
+    std::int64_t rank = 0;
     std::vector<wire::LiveStepRecord> steps;
     std::vector<wire::LiveDivergenceRecord> divergences;
+};
+
+struct LiveSummary {
+    std::vector<LiveProcess> processes;  // that have taken steps, by rank; one without where none has
     int exitStatus = 0;  // of a program that was started; 128 + signal where one ended it
     std::vector<std::string> notes;
 };
 
 /// Writes the programs where the agent looks for them. Errors: Internal (no room).
-core::Status handOver(const std::vector<LiveProgram>& programs, const std::string& path);
+core::Status handOver(const std::vector<LivePrograms>& programs, const std::string& path);
 /// The configuration of a process with that framework. Errors: Target (no runtime can be compiled
 /// for it).
 core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,

@@ -288,6 +288,12 @@ const Assembler* Server::recorded() const {
     return owners_.empty() ? nullptr : owners_.front()->assembler.get();
 }
 
+std::vector<const Assembler*> Server::admittedProcesses() const {
+    std::vector<const Assembler*> all;
+    for (const Connection* owner : owners_) all.push_back(owner->assembler.get());
+    return all;
+}
+
 std::vector<std::string> Server::faults() const {
     std::vector<std::string> all;
     for (const Connection* owner : owners_)

@@ -65,6 +65,7 @@ public:
     /// CUPTI could not be used in the recorded process.
     const wire::RefusalRecord* refusal() const;
     const Assembler* recorded() const;  // null: no process with a framework; the one last heard of
+    std::vector<const Assembler*> admittedProcesses() const;  // in the order in which they came
     std::vector<std::string> faults() const;
     std::vector<pid_t> recordedProcesses() const;
     std::int64_t steps() const;  // of all processes

@@ -132,7 +132,8 @@ struct ConfigRecord {
     std::uint32_t flags = 0;
     std::int64_t cap = 0;                 // most live bytes of the framework's allocator; 0: any
     char nativeCapture[kPathBytes] = "";  // library for the framework; empty: capture in Python
-    char livePrograms[kPathBytes] = "";   // of each plan a file of this name with ".0", ".1", …
+    char livePrograms[kPathBytes] =
+        "";  // of each plan a file of this name with ".0", or ".rank1.0", …
 };
 
 bool decode(Payload payload, HelloRecord& record);

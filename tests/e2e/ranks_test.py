@@ -35,6 +35,30 @@ print("rank", rank, "loss", loss.item().hex(), flush=True)
 dist.destroy_process_group()
 """
 
+# Each rank writes what it came to into a file of its own: lines of several processes may run into each other.
+DEEP = """
+import hashlib, os, sys, torch
+import torch.distributed as dist
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+torch.manual_seed(rank)
+layers = []
+for _ in range(8):
+    layers += [torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Dropout(0.1), torch.nn.Linear(256, 64), torch.nn.LayerNorm(64)]
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+lines = []
+for step in range(6):
+    optimizer.zero_grad()
+    loss = model(torch.randn(512 * (1 + rank), 64)).pow(2).mean()
+    loss.backward()
+    optimizer.step()
+    lines.append(loss.item().hex())
+lines.append(hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in model.parameters())).hexdigest())
+open(sys.argv[1] + str(rank), "w").write(repr(lines))
+dist.destroy_process_group()
+"""
+
 
 class Ranks(InFolder):
     python = "/usr/bin/python3"
@@ -46,8 +70,11 @@ class Ranks(InFolder):
         self.train = self.script(TRAIN)
 
     def torchrun(self, steps, pause):
+        return self.run_ranks(self.train, str(steps), os.path.join(self.folder, "rank"), str(pause), "4")
+
+    def run_ranks(self, *script):
         return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", PORT, *self.options,
-                self.train, str(steps), os.path.join(self.folder, "rank"), str(pause), "4")
+                *script)
 
     def told(self, *command):
         done = subprocess.run([HIGHWATER, *command], capture_output=True, text=True, timeout=120)
@@ -91,6 +118,38 @@ class Ranks(InFolder):
             self.assertEqual(infos[1]["ops"], infos[2]["ops"])  # the first one still sorts its gradients into buckets
         plan = self.told("plan", "--json", self.session, "--planner", "mimose", "--ratio", "0.97", "--step", "5")
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
+
+    def test_each_rank_under_a_plan_of_its_own(self):
+        deep = self.script(DEEP, "deep.py")
+
+        def lines_of(*before):
+            results = os.path.join(self.folder, "lines")
+            done = subprocess.run([*before, *self.run_ranks(deep, results)], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = []
+            for rank in (0, 1):
+                with open(results + str(rank)) as file:
+                    lines.append(file.read())
+            return lines
+
+        alone = lines_of()
+        self.assertEqual(lines_of(HIGHWATER, "record", "-o", self.session, "--"), alone)
+        plans = os.path.join(self.folder, "plans")
+        os.mkdir(plans)
+        predicted = []
+        for rank in json.loads(self.told("info", "--json", self.session).stdout)["ranks"]:
+            made = self.told("plan", "--json", self.session, "--step", str(rank["steps"][-1]), "--ratio", "0.7", "--planner",
+                             "chen-greedy", "-o", os.path.join(plans, f"{rank['rank']}.plan.json"))
+            predicted.append(json.loads(made.stdout)["peak_bytes"])
+        file = os.path.join(self.folder, "report.json")
+        self.assertEqual(lines_of(HIGHWATER, "train", self.session, plans, "--report", file, "--"), alone)
+        with open(file) as report:
+            ranks = json.load(report)["ranks"]
+        self.assertEqual([rank["rank"] for rank in ranks], [0, 1])
+        for rank, peak in zip(ranks, predicted, strict=True):
+            self.assertEqual((rank["steps"], rank["steps_planned"], rank["divergences"]), (6, 6, []))
+            self.assertEqual((rank["predicted_peak_bytes"], rank["measured_peak_bytes"]), (peak, peak))
+            self.assertGreater(rank["recomputed_ops"], 0)
 
     def test_attach_to_both(self):
         # One length: the ranks may be attached to at different steps.

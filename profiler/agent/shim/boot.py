@@ -19,7 +19,7 @@ def declare(library):
             ("hw_shim_source", ctypes.c_char_p, ctypes.c_int),
             ("hw_config", None, longs),
             ("hw_native", ctypes.c_char_p),
-            ("hw_program", ctypes.c_char_p, ctypes.c_int),
+            ("hw_programs", ctypes.c_char_p),
             ("hw_await_native", None, ctypes.c_int),
             ("hw_api", ctypes.c_void_p),
             ("hw_send", ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_int64),

@@ -228,7 +228,18 @@ _current = None
 _watching_exit = False
 
 
-def start(running):
+def programs(rank):
+    """Files with the programs of that rank, or else of any process."""
+    every = os.fsencode(library.hw_programs())
+    own = b"%s.rank%d" % (every, max(rank, 0))
+    of = own if os.path.exists(own + b".0") else every
+    index = 0
+    while every and os.path.exists(b"%s.%d" % (of, index)):
+        yield b"%s.%d" % (of, index)
+        index += 1
+
+
+def start(running, rank):
     """Why no plan is carried out; "" where one is. `running`: the program was under way already."""
     global _current, _watching_exit
     if library.hw_patch() == 0:
@@ -236,15 +247,10 @@ def start(running):
     native, why = load()
     if native is None:
         return why
-    index = 0
-    while True:
-        path = os.fsencode(library.hw_program(index))
-        if not path or not os.path.exists(path):
-            break
+    for path in programs(rank):
         why = native.hwl_add(path).decode()
         if why:
             return why
-        index += 1
     _current = Live(native, running)
     _current.install()
     if not _watching_exit:

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/live_report.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+
+namespace hw::app {
+namespace {
+
+using namespace hw::core;
+
+std::optional<double> median(std::vector<std::int64_t> values) {
+    if (values.empty()) return std::nullopt;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return static_cast<double>(*middle);
+}
+
+Json orNull(const std::optional<double>& value) {
+    return value ? Json(*value) : Json(nullptr);
+}
+
+/// `prepared`: null where the process has no plan.
+Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
+              const std::optional<Bytes>& cap) {
+    std::vector<std::int64_t> planned, unplanned;
+    std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0;
+    std::int64_t ops = 0, runtime = 0;  // of planned steps
+    for (const auto& step : process.steps) {
+        (step.planned ? planned : unplanned).push_back(step.endNs - step.beginNs);
+        anyPeak = std::max(anyPeak, step.peak);
+        if (step.planned) peak = std::max(peak, step.peak);
+        if (step.planned) ops += step.ops, runtime += step.runtimeNs;
+        recomputed += step.recomputed;
+        restored += step.restored;
+        pinned = std::max(pinned, step.pinned);
+    }
+    const auto with = median(planned), without = median(unplanned);
+    Json divergences = Json::array(), peaks = Json::array();
+    for (const auto& step : process.steps) peaks.push_back(step.peak);
+    for (const auto& each : process.divergences)
+        divergences.push_back({{"step", each.step},
+                               {"op", each.op},
+                               {"expected", each.expected},
+                               {"found", each.found}});
+    const Plan* const plan = prepared == nullptr ? nullptr : &prepared->plan;
+    const Bytes kept = prepared == nullptr ? Bytes() : prepared->kept;
+    return {{"steps", process.steps.size()},
+            {"steps_planned", planned.size()},
+            {"steps_diverged", process.divergences.size()},
+            {"divergences", divergences},
+            {"modes", {{"plan", planned.size()}, {"none", unplanned.size()}}},
+            {"budget_bytes", plan  ? Json(plan->budget.count())
+                             : cap ? Json(cap->count())
+                                   : Json(nullptr)},
+            {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
+            {"measured_peak_bytes", planned.empty() ? anyPeak : peak},
+            {"step_peaks_bytes", peaks},
+            {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
+            {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
+            {"planned_step_ns", orNull(with)},
+            {"unplanned_step_ns", orNull(without)},
+            {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
+            {"recomputed_ops", recomputed},
+            {"restored_bytes", restored},
+            {"pinned_bytes", pinned + kept.count()}};
+}
+
+void tell(const Json& report, const std::string& whose) {
+    const auto row = [](const char* name, const std::string& value) {
+        std::cerr << "  " << std::left << std::setw(16) << name << value << '\n';
+    };
+    const auto bytes = [&](const char* key) {
+        return report[key].is_null() ? std::string("-") : humanBytes(Bytes(report[key]));
+    };
+    const auto overhead = [&](const char* key) {
+        return report[key].is_null() ? std::string("-") : percent(report[key]);
+    };
+    std::cerr << "highwater: " << whose << report["steps"] << " steps, " << report["steps_planned"]
+              << " under the plan, " << report["steps_diverged"] << " left it\n";
+    row("peak",
+        bytes("measured_peak_bytes") + " (predicted " + bytes("predicted_peak_bytes") + ")");
+    row("step time",
+        overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
+    for (const Json& each : report["divergences"]) {
+        std::cerr << "  step " << each["step"] << ", op " << each["op"] << ": expected "
+                  << each["expected"].get<std::string>() << ", came "
+                  << each["found"].get<std::string>() << '\n';
+        if (&each - &report["divergences"][0] == 4) break;
+    }
+}
+
+const LivePlan* planOf(const std::vector<LivePlan>& plans, std::int64_t rank) {
+    for (const LivePlan& plan : plans)
+        if (plan.programs.rank.value_or(rank) == rank) return &plan;
+    return nullptr;
+}
+
+}  // namespace
+
+void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
+                const std::optional<Bytes>& cap, const std::string& file, const Common& common) {
+    for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
+    Json ranks = Json::array();
+    for (const auto& process : summary.processes) {
+        ranks.push_back(reportOf(process, planOf(plans, process.rank), cap));
+        ranks.back()["rank"] = process.rank;
+    }
+    Json report = ranks.front();
+    report.erase("rank");
+    report["exit_status"] = summary.exitStatus;
+    if (ranks.size() > 1) report["ranks"] = ranks;
+    if (!file.empty()) {
+        std::ofstream out(file);
+        out << report.dump(2) << '\n';
+        if (!out.flush()) std::cerr << "note: the report could not be written to " << file << '\n';
+    }
+    if (common.json) return printJson(report);
+    for (const Json& rank : ranks)
+        tell(rank, ranks.size() > 1 ? "rank " + rank["rank"].dump() + ": " : "");
+}
+
+}  // namespace hw::app

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the steps of a live run came to: a file, JSON or a table.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli.h"
+#include "app/live_plan.h"
+
+namespace hw::app {
+
+/// Writes the report to `file`, unless that is empty, and prints it: JSON to stdout or a table to
+/// stderr. Of several ranks the first one's figures are the report's own, and those of each stand
+/// under "ranks".
+void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
+                const std::optional<core::Bytes>& cap, const std::string& file,
+                const Common& common);
+
+}  // namespace hw::app
