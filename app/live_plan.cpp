@@ -2,6 +2,7 @@
 #include "app/live_plan.h"
 
 #include <algorithm>
+#include <iostream>
 #include <set>
 #include <utility>
 
@@ -133,6 +134,9 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
     auto program = compile(bound.step, plan);
     if (!program) return program.error();
     prepared.kept = program->kept;
+    if (prepared.kept > Bytes(0))
+        std::cerr << "note: " << humanBytes(prepared.kept)
+                  << " that the plan drops could not be restored at any time, and stay\n";
     prepared.programs.programs.push_back(std::move(*program));
     Status firstStep;
     if (Status done = addOtherSteps(from.session, bound.step, plan, prepared, firstStep); !done)

@@ -17,6 +17,7 @@ using namespace core;
 using wire::LiveAction;
 
 constexpr OpIndex kEnd = std::numeric_limits<OpIndex>::max();
+constexpr Bytes kSmallConstant(256);
 
 /// c10::ScalarType of a type's name.
 int scalarType(const std::string& name) {
@@ -239,7 +240,14 @@ private:
         return last;
     }
 
+    /// A few bytes, such as those of a scalar, or none at all: without them nothing that was made
+    /// from them could be restored, and much may be.
+    bool costsNothing(StorageIndex s) const {
+        return graph_.storages[s].isConstant() && graph_.storages[s].bytes <= kSmallConstant;
+    }
+
     void free(StorageIndex s) {
+        if (costsNothing(s)) return;
         Life& life = life_[s];
         const OpIndex next = nextFixed(fixed_);
         auto& list = leading_ ? after_[std::max(latest_, OpIndex{0})] : before_[next];
