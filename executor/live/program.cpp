@@ -87,12 +87,9 @@ void readOp(Reader& from, const Program& program, std::size_t ops, ProgramOp& op
 }
 
 void derive(Program& program) {
-    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     std::vector<std::int32_t> version(program.storages.size(), 0);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         ProgramOp& op = program.ops[i];
-        const auto handle = dispatcher.findSchema({op.name, op.overload});
-        if (handle) op.schema = &handle->schema();
         for (Input& input : op.inputs) input.version = version[input.storage];
         for (const Output& output : op.outputs)
             if (output.makes) program.storages[output.storage].chain.push_back(i);
@@ -104,6 +101,18 @@ void derive(Program& program) {
 }
 
 }  // namespace
+
+bool findSchemas(Program& program) {
+    c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+    bool all = true;
+    for (ProgramOp& op : program.ops) {
+        if (op.schema != nullptr) continue;
+        const auto handle = dispatcher.findSchema({op.name, op.overload});
+        if (handle) op.schema = &handle->schema();
+        all = all && handle;
+    }
+    return all;
+}
 
 std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     Reader from(bytes);
@@ -129,6 +138,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         return std::nullopt;
     }
     derive(program);
+    program.complete = findSchemas(program);
     return program;
 }
 

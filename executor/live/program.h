@@ -35,7 +35,7 @@ struct Output {
 
 struct ProgramOp {
     std::string name, overload;
-    const c10::FunctionSchema* schema = nullptr;  // null: this framework has no such op
+    const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
     bool keep = false, random = false;
     std::vector<Input> inputs;
     std::vector<Output> outputs;
@@ -58,7 +58,12 @@ struct Program {
     std::vector<ProgramOp> ops;
     /// Ops before the forward pass, where a step has shown it.
     std::size_t forwardAt = std::numeric_limits<std::size_t>::max();
+    bool complete = false;  // each op is known to the framework
 };
+
+/// Looks up the ops that are not known yet: extensions register theirs when they are imported.
+/// Whether all are known now.
+bool findSchemas(Program& program);
 
 /// None where the bytes are no program of this version; `why` says it.
 std::optional<Program> readProgram(const std::string& bytes, std::string& why);

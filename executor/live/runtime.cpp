@@ -51,7 +51,7 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
         return false;
     }
     for (const ProgramOp& op : program->ops)
-        if (op.schema == nullptr) {
+        if (op.schema == nullptr && op.name.rfind("aten::", 0) == 0) {
             why = "this framework has no op " + op.fullName();
             return false;
         }
@@ -81,8 +81,9 @@ Runtime::Shared Runtime::shared(const Program& one, const Program& other) const 
     };
     for (; result.ops < std::min(one.ops.size(), other.ops.size()); ++result.ops) {
         const ProgramOp &a = one.ops[result.ops], &b = other.ops[result.ops];
-        bool equal = a.schema == b.schema && a.inputs.size() == b.inputs.size() &&
-                     a.outputs.size() == b.outputs.size() && a.writes.size() == b.writes.size();
+        bool equal = a.schema != nullptr && a.schema == b.schema &&
+                     a.inputs.size() == b.inputs.size() && a.outputs.size() == b.outputs.size() &&
+                     a.writes.size() == b.writes.size();
         for (std::size_t k = 0; equal && k < a.inputs.size(); ++k)
             equal = a.inputs[k].form == b.inputs[k].form &&
                     same(a.inputs[k].storage, b.inputs[k].storage);
@@ -112,6 +113,8 @@ void Runtime::enter(std::int64_t program) {
 
 void Runtime::begin() {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
+    for (Program& each : programs_)
+        if (!each.complete) each.complete = findSchemas(each);
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
     early_ = planned() && forward_;
     forward_ = begins_ = passed_ = false;
