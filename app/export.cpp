@@ -96,7 +96,10 @@ int run(const Arguments& arguments, const Common& common) {
         std::cout << arguments.output << " written\n";
     if (!common.json && told.contains("expected_peak_bytes"))
         std::cout << "  expected peak " << told["expected_peak_bytes"] << " of "
-                  << told["baseline"]["peak_bytes"] << " bytes\n";
+                  << told["baseline"]["peak_bytes"] << " bytes, expected step time "
+                  << percent(told["expected_time_ns"].get<double>() /
+                             told["baseline"]["time_ns"].get<double>())
+                  << "\n";
     return 0;
 }
 

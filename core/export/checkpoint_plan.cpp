@@ -16,6 +16,8 @@ namespace hw::core {
 namespace {
 
 constexpr const char* kModuleText = R"PY(
+import contextlib
+
 import torch
 from torch.utils.checkpoint import (CheckpointPolicy, checkpoint,
                                     create_selective_checkpoint_contexts)
@@ -37,7 +39,9 @@ class _Policy:
         counts = self.again if ctx.is_recompute else self.forward
         call = counts[name] = counts.get(name, -1) + 1
         total, saved = self.calls.get(name, (1, ()))
-        if call % total in saved and not op._schema.is_mutable:
+        # What returns one of its arguments, or a view of it, has nothing to save.
+        fresh = all(each.alias_info is None for each in op._schema.returns)
+        if call % total in saved and fresh:
             return CheckpointPolicy.MUST_SAVE
         return CheckpointPolicy.PREFER_RECOMPUTE
 
@@ -49,6 +53,21 @@ def contexts(path):
     return lambda: create_selective_checkpoint_contexts(_Policy(calls, forward))
 
 
+@contextlib.contextmanager
+def _statistics_stay(module, context):
+    """What runs again leaves the running statistics of norms as they are."""
+    kept = [(norm, name, norm._buffers[name]) for norm in module.modules()
+            for name in ("running_mean", "running_var", "num_batches_tracked") if norm._buffers.get(name) is not None]
+    for norm, name, value in kept:
+        norm._buffers[name] = value.clone()
+    try:
+        with context:
+            yield
+    finally:
+        for norm, name, value in kept:
+            norm._buffers[name] = value
+
+
 def apply(model):
     """Wraps the modules of the plan in their checkpoints; returns the model. Training only."""
     for path in REGIONS:
@@ -57,11 +76,16 @@ def apply(model):
     return model
 
 
+def _both(module, context_fn):
+    forward, again = context_fn()
+    return forward, _statistics_stay(module, again)
+
+
 def _wrapped(module, forward, context_fn):
     def checkpointed(*args, **kwargs):
         if not (module.training and torch.is_grad_enabled()):
             return forward(*args, **kwargs)
-        return checkpoint(forward, *args, use_reentrant=False, context_fn=context_fn, **kwargs)
+        return checkpoint(forward, *args, use_reentrant=False, context_fn=lambda: _both(module, context_fn), **kwargs)
 
     return checkpointed
 )PY";
@@ -141,6 +165,11 @@ Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan,
         for (const auto& [name, list] : saved) entry[name] = {calls[name], list};
     }
     const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
+    if (chosen->forecast.peak > plan.budget)
+        return Error{ErrorCode::NoPlan,
+                     "checkpoints of modules would take " + humanBytes(chosen->forecast.peak) +
+                         ", the plan's budget is " + humanBytes(plan.budget),
+                     "'highwater train' carries the plan itself out; or plan with a larger budget"};
     std::ostringstream head;
     head << "# Selective checkpoints of a Highwater plan (" << plan.planner << ", budget "
          << plan.budget.count() << " bytes), for torch 2.5 and later:\n"
@@ -150,8 +179,6 @@ Result<TorchPolicy> torchPolicy(const TrainingGraph& graph, const Plan& plan,
          << static_cast<double>(chosen->forecast.time.count()) /
                 static_cast<double>(baseline.time.count())
          << " of the recorded one.\n"
-         << "# As with every checkpoint of PyTorch, batch norms that run again count the batch "
-            "twice in their running\n# statistics.\n"
          << "# REGIONS: module -> op -> its calls in a step, and the numbers of those, from 0, "
             "whose "
             "results are kept\n# for backward.\nREGIONS = "
