@@ -25,6 +25,7 @@ int runApply(const Arguments& arguments, const Common& common) {
     options.patience = std::chrono::duration<double>(arguments.patience);
     const auto summary = profiler::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
+    storeLive(arguments.from.session, *summary, *plans);
     reportLive(*summary, *plans, std::nullopt, arguments.report, common);
     return 0;
 }

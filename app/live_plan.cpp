@@ -133,6 +133,8 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
                      "plan again; a plan file should not be edited by hand"};
     auto program = compile(bound.step, plan);
     if (!program) return program.error();
+    prepared.step = bound.step.graph.sessionStep;
+    prepared.recomputedOps = judged.recomputedOps;
     prepared.kept = program->kept;
     if (prepared.kept > Bytes(0))
         std::cerr << "note: " << humanBytes(prepared.kept)

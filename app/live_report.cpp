@@ -2,9 +2,13 @@
 #include "app/live_report.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+
+#include "core/session/session_writer.h"
 
 namespace hw::app {
 namespace {
@@ -98,7 +102,49 @@ const LivePlan* planOf(const std::vector<LivePlan>& plans, std::int64_t rank) {
     return nullptr;
 }
 
+Status store(SessionWriter& to, const LivePlan& plan, const Json& report) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    PlanRow kept;
+    kept.step = plan.step;
+    kept.createdNs = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    kept.plan = plan.plan;
+    kept.recomputedOps = plan.recomputedOps;
+    const auto id = to.keepPlan(kept);
+    if (!id) return id.error();
+    const auto nanoseconds = [&](const char* key) {
+        return Nanoseconds(report[key].is_null() ? 0 : std::llround(report[key].get<double>()));
+    };
+    RunRow run;
+    run.plan = *id;
+    run.step = plan.step;
+    run.createdNs = kept.createdNs;
+    run.device = "training";
+    run.predictedPeak = plan.plan.predictedPeak;
+    run.measuredPeak = Bytes(report["measured_peak_bytes"]);
+    run.time = nanoseconds("planned_step_ns");
+    run.baselineTime = nanoseconds("unplanned_step_ns");
+    run.details = Json{{"training", report}}.dump();
+    const auto row = to.insert(run);
+    return row ? Status() : Status(row.error());
+}
+
 }  // namespace
+
+void storeLive(const std::string& session, const profiler::LiveSummary& summary,
+               const std::vector<LivePlan>& plans) {
+    Status done;
+    auto to = SessionWriter::open(session);
+    if (!to) done = to.error();
+    for (const auto& process : summary.processes) {
+        const LivePlan* plan = planOf(plans, process.rank);
+        const Json report = reportOf(process, plan, std::nullopt);
+        if (done && plan != nullptr && report["steps_planned"] > 0)
+            done = store(*to, *plan, report);
+    }
+    if (!done)
+        std::cerr << "note: the session does not keep what was measured: " << done.error().what
+                  << '\n';
+}
 
 void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
                 const std::optional<Bytes>& cap, const std::string& file, const Common& common) {

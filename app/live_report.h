@@ -11,6 +11,11 @@
 
 namespace hw::app {
 
+/// Keeps each plan and what its steps came to in the session, where they stand beside what was
+/// predicted. A session that cannot be written is left as it is, with a note on stderr.
+void storeLive(const std::string& session, const profiler::LiveSummary& summary,
+               const std::vector<LivePlan>& plans);
+
 /// Writes the report to `file`, unless that is empty, and prints it: JSON to stdout or a table to
 /// stderr. Of several ranks the first one's figures are the report's own, and those of each stand
 /// under "ranks".

@@ -68,6 +68,7 @@ int run(const Arguments& arguments, const Common& common) {
     options.childStdoutToStderr = common.json;
     const auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
+    if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
     reportLive(*summary, plans, cap, arguments.report, common);
     return summary->exitStatus;
 }

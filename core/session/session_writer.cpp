@@ -240,6 +240,15 @@ Result<std::int64_t> SessionWriter::insert(const PlanRow& row) {
     });
 }
 
+Result<std::int64_t> SessionWriter::keepPlan(PlanRow row) {
+    const auto kept = plans();
+    if (!kept) return kept.error();
+    const std::string document = writePlan(row.plan);
+    for (const PlanRow& each : *kept)
+        if (each.step == row.step && writePlan(each.plan) == document) return each.id;
+    return insert(row);
+}
+
 Result<std::int64_t> SessionWriter::insert(const RunRow& row) {
     return guarded(path_, "writing a run", [&] {
         Statement statement(*database_,

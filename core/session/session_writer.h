@@ -77,6 +77,8 @@ public:
     Status replaceSignatures(
         const std::vector<SignatureRow>& rows);  // of the ops that occur in rows
     Result<std::int64_t> insert(const PlanRow& row);
+    /// The id of the same plan of that step, inserted where there is none yet.
+    Result<std::int64_t> keepPlan(PlanRow row);
     Result<std::int64_t> insert(const RunRow& row);
 
 private:

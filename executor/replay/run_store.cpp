@@ -15,21 +15,6 @@ std::int64_t nowNs() {
         .count();
 }
 
-core::Result<std::int64_t> storedPlan(core::SessionWriter& session, std::int64_t step,
-                                      const core::Plan& plan, std::int64_t recomputedOps) {
-    auto plans = session.plans();
-    if (!plans) return plans.error();
-    const std::string document = core::writePlan(plan);
-    for (const core::PlanRow& row : *plans)
-        if (row.step == step && core::writePlan(row.plan) == document) return row.id;
-    core::PlanRow row;
-    row.step = step;
-    row.createdNs = nowNs();
-    row.plan = plan;
-    row.recomputedOps = recomputedOps;
-    return session.insert(row);
-}
-
 }  // namespace
 
 core::Nanoseconds median(std::vector<core::Nanoseconds> values) {
@@ -55,7 +40,12 @@ Status storeRun(core::SessionWriter& session, std::int64_t step, const core::Pla
                 std::int64_t recomputedOps, const Report& report) {
     core::RunRow row;
     if (plan) {
-        auto id = storedPlan(session, step, *plan, recomputedOps);
+        core::PlanRow kept;
+        kept.step = step;
+        kept.createdNs = nowNs();
+        kept.plan = *plan;
+        kept.recomputedOps = recomputedOps;
+        auto id = session.keepPlan(std::move(kept));
         if (!id) return id.error();
         row.plan = *id;
     }

@@ -181,6 +181,10 @@ class Train(InFolder):
         predicted, report = self.check(DEEP, fewest=7)  # all but the one with a smaller batch
         self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]),
                         max(65536, predicted["peak_bytes"] // 1000))
+        # The session keeps what came out beside what was predicted.
+        self.assertEqual(self.query("SELECT device, plans.peak_bytes, predicted_peak_bytes, measured_peak_bytes FROM runs"
+                                    " JOIN plans ON plans.id = plan"),
+                         [("training", predicted["peak_bytes"], predicted["peak_bytes"], report["measured_peak_bytes"])])
 
     def test_an_eviction_runtimes_plan(self):
         self.check(DEEP, fewest=4, planner="dtr:eqclass", ratio=0.85)
