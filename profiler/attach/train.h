@@ -14,7 +14,7 @@ namespace hw::profiler {
 struct TrainOptions {
     std::vector<std::string> command;
     std::vector<LivePrograms> programs;  // none: nothing is dropped
-    std::optional<core::Bytes> cap;     // most live bytes that the framework's allocator gives out
+    std::optional<core::Bytes> cap;      // most live bytes that the framework's allocator gives out
     bool childStdoutToStderr = false;
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
