@@ -26,8 +26,7 @@ struct LiveProcess {
 };
 
 struct LiveSummary {
-    std::vector<LiveProcess>
-        processes;       // that have taken steps, by rank; one without where none has
+    std::vector<LiveProcess> processes;  // that took steps, by rank; an empty one where none did
     int exitStatus = 0;  // of a program that was started; 128 + signal where one ended it
     std::vector<std::string> notes;
 };
