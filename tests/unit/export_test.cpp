@@ -214,6 +214,7 @@ TEST(Export, APlanBecomesASelectiveCheckpoint) {
     ASSERT_EQ(evaluate(graph, baselineSchedule(graph)).peak, Bytes(600));
     Plan plan;
     plan.planner = "test";
+    plan.budget = Bytes(500);
     // Gives up the first result of block a and computes it again before its backward.
     plan.schedule = {Action::compute(0), Action::compute(1), Action::free(1),
                      Action::compute(2), Action::compute(3), Action::compute(4),
@@ -244,6 +245,10 @@ TEST(Export, APlanBecomesASelectiveCheckpoint) {
     EXPECT_EQ(policy->time, Nanoseconds(70));
     EXPECT_EQ(policy->baselinePeak, Bytes(600));
     EXPECT_EQ(policy->baselineTime, Nanoseconds(60));
+    plan.budget = Bytes(499);
+    const auto refused = torchPolicy(graph, plan, chosen);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::NoPlan);
 }
 
 TEST(Export, NamesWithCommasAndQuotesStayOneField) {
