@@ -318,7 +318,7 @@ class CommandLine(unittest.TestCase):
         session, plan = self.sample(), self.path / "p.plan.json"
         before, at, beside = digest(session), os.stat(session).st_mtime_ns, len(os.listdir(self.path))
         self.json_of("info", session)
-        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.7", "--layout", "-o", plan)
+        self.json_of("plan", session, "--planner", "dtr:eqclass", "--ratio", "0.8", "--layout", "-o", plan)
         self.json_of("check", session, plan)
         self.json_of("sweep", session, "--planners", "none,dtr:lru", "--ratios", "1.0,0.7")
         self.json_of("layout", session, plan)
