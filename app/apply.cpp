@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
 
@@ -13,7 +14,7 @@ struct Arguments {
     pid_t pid = 0;
     LivePlanFrom from;
     double patience = 60;  // seconds
-    std::string report;
+    std::string report, progress;
 };
 
 int runApply(const Arguments& arguments, const Common& common) {
@@ -23,10 +24,14 @@ int runApply(const Arguments& arguments, const Common& common) {
     options.pid = arguments.pid;
     for (const LivePlan& plan : *plans) options.programs.push_back(plan.programs);
     options.patience = std::chrono::duration<double>(arguments.patience);
+    LiveProgress progress;
+    if (const core::Status opened = progress.open(arguments.progress); !opened)
+        return fail(opened.error());
+    options.onStep = progress.listener();
     const auto summary = profiler::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
     storeLive(arguments.from.session, *summary, *plans);
-    reportLive(*summary, *plans, std::nullopt, arguments.report, common);
+    progress.ended(reportLive(*summary, *plans, std::nullopt, arguments.report, common));
     return 0;
 }
 
@@ -57,6 +62,7 @@ void addApply(CLI::App& app, Common& common) {
     command->add_option("--patience", arguments->patience,
                         "Seconds to wait for a safe point in the process (default: 60)");
     command->add_option("--report", arguments->report, "Write what was measured to this JSON file");
+    command->add_option("--progress", arguments->progress, kProgressHelp);
     command->callback([arguments, &common] { common.exitCode = runApply(*arguments, common); });
 }
 

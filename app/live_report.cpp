@@ -146,7 +146,7 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
                   << '\n';
 }
 
-void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
+Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
                 const std::optional<Bytes>& cap, const std::string& file, const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     Json ranks = Json::array();
@@ -156,16 +156,19 @@ void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan
     }
     Json report = ranks.front();
     report.erase("rank");
-    report["exit_status"] = summary.exitStatus;
+    report["exit_status"] = summary.running ? Json(nullptr) : Json(summary.exitStatus);
     if (ranks.size() > 1) report["ranks"] = ranks;
     if (!file.empty()) {
         std::ofstream out(file);
         out << report.dump(2) << '\n';
         if (!out.flush()) std::cerr << "note: the report could not be written to " << file << '\n';
     }
-    if (common.json) return printJson(report);
-    for (const Json& rank : ranks)
-        tell(rank, ranks.size() > 1 ? "rank " + rank["rank"].dump() + ": " : "");
+    if (common.json)
+        printJson(report);
+    else
+        for (const Json& rank : ranks)
+            tell(rank, ranks.size() > 1 ? "rank " + rank["rank"].dump() + ": " : "");
+    return report;
 }
 
 }  // namespace hw::app

@@ -18,8 +18,8 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
 
 /// Writes the report to `file`, unless that is empty, and prints it: JSON to stdout or a table to
 /// stderr. Of several ranks the first one's figures are the report's own, and those of each stand
-/// under "ranks".
-void reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
+/// under "ranks". Returns it.
+Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
                 const std::optional<core::Bytes>& cap, const std::string& file,
                 const Common& common);
 

@@ -2,8 +2,10 @@
 #include "profiler/attach/train.h"
 
 #include <filesystem>
+#include <iostream>
 #include <set>
 
+#include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
 
@@ -14,7 +16,7 @@ using namespace hw::core;
 
 struct Arguments {
     std::vector<std::string> words, command;
-    std::string cap, report;
+    std::string cap, report, progress;
     LivePlanFrom from;
 };
 
@@ -66,11 +68,17 @@ int run(const Arguments& arguments, const Common& common) {
     for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.cap = cap;
     options.childStdoutToStderr = common.json;
-    const auto summary = profiler::train(options, toTerminal);
+    LiveProgress progress;
+    if (const Status opened = progress.open(arguments.progress); !opened)
+        return fail(opened.error());
+    options.onStep = progress.listener();
+    auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
-    reportLive(*summary, plans, cap, arguments.report, common);
-    return summary->exitStatus;
+    progress.ended(reportLive(*summary, plans, cap, arguments.report, common));
+    if (!summary->running) return summary->exitStatus;
+    std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
+    return profiler::exitStatusOf(summary->running->wait());
 }
 
 }  // namespace
@@ -86,6 +94,7 @@ void addTrain(CLI::App& app, Common& common) {
     command->add_flag("--from-start", arguments->from.fromStart,
                       "Start only if the first step, too, has a plan within the budget");
     command->add_option("--report", arguments->report, "Write what was measured to this JSON file");
+    command->add_option("--progress", arguments->progress, kProgressHelp);
     command->add_option("--step", arguments->from.step,
                         "The step that the plan is for (default: the last complete one)");
     command

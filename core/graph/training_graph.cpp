@@ -144,6 +144,11 @@ std::string_view costSetName(CostSet set) {
     return set == CostSet::Captured ? "captured" : "measured";
 }
 
+bool Op::is(std::string_view op) const {
+    const std::string_view full = name;
+    return full.starts_with(op) && (full.size() == op.size() || full[op.size()] == '.');
+}
+
 bool Op::viewOnly() const {
     return writes.empty() && std::none_of(outputs.begin(), outputs.end(),
                                           [](const OpOutput& o) { return o.makesStorage; });

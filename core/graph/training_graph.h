@@ -79,6 +79,8 @@ struct Op {
     bool once = false;    // works on storages whose bytes code changes that no op shows
     std::int64_t sessionId = kNone;
 
+    /// Of that name, whatever its overload.
+    bool is(std::string_view op) const;
     /// Makes views only: it may be computed for the first time later than captured (rule 1).
     bool viewOnly() const;
 };

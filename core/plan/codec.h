@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/units.h"
+#include "core/graph/training_graph.h"
 
 namespace hw::core {
 
@@ -33,5 +34,8 @@ constexpr Nanoseconds codecTime(std::string_view codec, Bytes plain, Bytes encod
     if (codec == kIndexCodec) return Nanoseconds(encoded.count() / kIndexBytes);
     return Nanoseconds((plain + encoded).count() / kBytesPerNs);
 }
+
+/// True when `op` may read storage `s` as `codec` decodes it.
+bool codecServes(const TrainingGraph& graph, std::string_view codec, OpIndex op, StorageIndex s);
 
 }  // namespace hw::core

@@ -17,6 +17,10 @@ void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     gRuntime->op(handle, below, stack);
 }
 
+void letBy(const c10::OperatorHandle& handle, c10::DispatchKeySet below, torch::jit::Stack* stack) {
+    gRuntime->opBeside(handle, below, stack);
+}
+
 /// pybind11::detail::type_caster<at::Tensor>::load(handle, bool), whose caster has the tensor as
 /// its first member.
 using Caster = bool (*)(void* caster, void* object, bool convert);
@@ -64,7 +68,11 @@ HW_EXPORT void hwl_pause(int paused) {
 }
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {
-    hw::profiler::native::observeWith(&carryOut);
+    hw::profiler::native::observeWith(&carryOut, &letBy);
+}
+/// On any other thread that begins.
+HW_EXPORT void hwl_enter_beside() {
+    hw::profiler::native::observeBeside();
 }
 HW_EXPORT void hwl_leave() {
     gRuntime->release();
@@ -108,6 +116,15 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[5] = figures.uncountedBytes;
     out[6] = figures.begunNs;
     out[7] = figures.runtimeNs;
+}
+/// From the next step on live bytes are noted op by op.
+HW_EXPORT void hwl_trace() {
+    gRuntime->trace();
+}
+/// Of the ops of the plan so far, see Runtime::curve(); count: how many there are.
+HW_EXPORT const std::int64_t* hwl_curve(std::int64_t* count) {
+    *count = static_cast<std::int64_t>(gRuntime->curve().size());
+    return gRuntime->curve().data();
 }
 /// Of the divergence: what was expected and what came, a line each.
 HW_EXPORT const char* hwl_divergence() {

@@ -56,6 +56,11 @@ std::vector<Action> readActions(Reader& from, const Program& program, std::size_
         action.kind = static_cast<wire::LiveAction>(from.number<std::uint8_t>());
         const bool recompute = action.kind == wire::LiveAction::Recompute;
         action.target = from.index(recompute ? ops : program.storages.size());
+        if (action.kind == wire::LiveAction::Encode) {
+            action.encoding.codec = static_cast<wire::LiveCodec>(from.number<std::uint8_t>());
+            action.encoding.type = static_cast<c10::ScalarType>(from.number<std::uint8_t>());
+            action.encoding.bytes = from.number<std::int64_t>();
+        }
         if (!recompute) continue;
         action.outputs.resize(from.count(4));
         for (std::uint32_t& output : action.outputs) output = from.number<std::uint32_t>();

@@ -5,6 +5,8 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <c10/core/ScalarType.h>
+
 #include <limits>
 #include <optional>
 #include <string>
@@ -16,10 +18,21 @@ namespace hw::executor::live {
 
 namespace wire = profiler::wire;
 
+/// How a storage is encoded.
+struct Encoding {
+    wire::LiveCodec codec = wire::LiveCodec::Mask;
+    c10::ScalarType type = c10::ScalarType::Undefined;  // of the storage's elements
+    std::int64_t bytes = 0;                             // of the encoded form
+
+    /// Decoding gives the same bytes back.
+    bool exact() const { return codec != wire::LiveCodec::Sign; }
+};
+
 struct Action {
     wire::LiveAction kind = wire::LiveAction::Drop;
     std::uint32_t target = 0;            // op for Recompute, storage otherwise
     std::vector<std::uint32_t> outputs;  // of Recompute
+    Encoding encoding;                   // of Encode
 };
 
 struct Input {

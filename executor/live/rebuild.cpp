@@ -15,6 +15,9 @@ StoragePointer Rebuild::at(std::size_t storage, std::int32_t version) {
     if (slot.present() && slot.version == version) return slot.lock();
     const auto copy = copies_.find(storage);
     if (copy != copies_.end() && copy->second.version == version) return copy->second.storage;
+    if (StoragePointer decoded = slots_.decoded(storage, version))
+        return copies_.insert_or_assign(storage, Copy{std::move(decoded), version})
+            .first->second.storage;
     return make(storage, version);
 }
 

@@ -2,6 +2,7 @@
 #include "runtime.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace hw::executor::live {
 namespace {
@@ -108,7 +109,8 @@ void Runtime::enter(std::int64_t program) {
     calls_.clear();
     calls_.resize(this->program().ops.size());
     for (const ProgramStorage& storage : this->program().storages)
-        if (storage.pinned) figures_.pinnedBytes += storage.bytes;
+        if (storage.pinned && !storage.constant) figures_.pinnedBytes += storage.bytes;
+    restartCurve();
 }
 
 void Runtime::begin() {
@@ -237,6 +239,14 @@ void Runtime::perform(const Action& action) {
         case wire::LiveAction::Secure:
             if (slots_[action.target].away()) restore(action.target);
             return;
+        case wire::LiveAction::Encode: {
+            ProgramStorage& storage = program().storages[action.target];
+            if (!storage.pinned && slots_[action.target].present())
+                storage.pinned = !slots_.encode(action.target, action.encoding);
+            return;
+        }
+        case wire::LiveAction::Decode:
+            return slots_.decode(action.target);
     }
 }
 
@@ -296,8 +306,12 @@ void Runtime::restoreAll() {
 /// What the op reads is there, at the version that the program left.
 void Runtime::ensureInputs(const ProgramOp& op) {
     if (onlyViews(op)) return;
-    for (const Input& input : op.inputs)
-        if (slots_[input.storage].away()) restore(input.storage);
+    const bool comparesWithZero = op.name == "aten::threshold_backward";
+    for (const Input& input : op.inputs) {
+        const Slot& slot = slots_[input.storage];
+        if (comparesWithZero && slot.version == kSigns && !slot.dropped) continue;
+        if (slot.away()) restore(input.storage);
+    }
 }
 
 /// Another plan goes on where this one does not: the step so far is the same in both.
@@ -324,14 +338,18 @@ bool Runtime::switchTo(const c10::FunctionSchema& schema, const std::vector<at::
     return false;
 }
 
-/// What a plan has done with each storage before an op; none where it has recomputed anything.
-std::optional<std::vector<wire::LiveAction>> Runtime::doneBefore(std::size_t position) {
-    std::vector<wire::LiveAction> last(program().storages.size(), wire::LiveAction::Release);
+/// What a plan has done last with each storage before an op; none where it has made anything again.
+std::optional<std::vector<Action>> Runtime::doneBefore(std::size_t position) {
+    std::vector<Action> last(program().storages.size());
+    for (std::size_t s = 0; s < last.size(); ++s)
+        last[s] = {wire::LiveAction::Release, static_cast<std::uint32_t>(s), {}, {}};
     for (std::size_t i = 0; i < position; ++i)
         for (const auto* actions : {&program().ops[i].before, &program().ops[i].after})
             for (const Action& action : *actions) {
-                if (action.kind == wire::LiveAction::Recompute) return std::nullopt;
-                last[action.target] = action.kind;
+                if (action.kind == wire::LiveAction::Recompute ||
+                    action.kind == wire::LiveAction::Decode)
+                    return std::nullopt;
+                last[action.target] = action;
             }
     return last;
 }
@@ -342,14 +360,14 @@ bool Runtime::adopt() {
     const auto last = doneBefore(position_);
     if (!last) return false;
     for (std::size_t s = 0; s < slots_.size(); ++s)
-        if ((*last)[s] == wire::LiveAction::Hold && !slots_[s].present() && !slots_[s].away())
+        if ((*last)[s].kind == wire::LiveAction::Hold && !slots_[s].present() && !slots_[s].away())
             return false;
     for (std::size_t s = 0; s < slots_.size(); ++s)
-        if ((*last)[s] != wire::LiveAction::Drop && slots_[s].away()) restore(s);
+        if ((*last)[s].kind != wire::LiveAction::Drop && slots_[s].away()) restore(s);
     for (std::size_t s = 0; s < slots_.size(); ++s) {
-        if ((*last)[s] == wire::LiveAction::Drop && !slots_[s].present()) continue;
-        if ((*last)[s] == wire::LiveAction::Secure) continue;
-        perform({(*last)[s], static_cast<std::uint32_t>(s), {}});
+        if ((*last)[s].kind == wire::LiveAction::Drop && !slots_[s].present()) continue;
+        if ((*last)[s].kind == wire::LiveAction::Secure) continue;
+        perform((*last)[s]);
     }
     return true;
 }
@@ -377,6 +395,42 @@ void Runtime::restartFigures() {
     std::int64_t figures[2];
     agent_.window(figures);
     figures_.begunNs = agent_.now();
+    restartCurve();
+}
+
+void Runtime::restartCurve() {
+    if (!traced_) return;
+    std::int64_t figures[5];
+    curve_.clear();
+    agent_.begin(figures);
+}
+
+void Runtime::noteLiveBytes() {
+    std::int64_t figures[5];
+    agent_.end(figures);
+    curve_.push_back(figures[3]);
+    agent_.begin(figures);
+}
+
+/// Until no op of the plan runs in another thread: what it works on is not to be made again
+/// meanwhile. It might need what we hold, so there is an end to it.
+void Runtime::awaitOp(Guard& guard) {
+    constexpr std::chrono::seconds kPatience(2);
+    if (running_ == std::this_thread::get_id()) return;
+    ++waiting_;
+    ended_.wait_for(guard, kPatience, [&] { return running_ == std::thread::id(); });
+    --waiting_;
+}
+
+void Runtime::begins(Guard& guard) {
+    running_ = std::this_thread::get_id();
+    guard.unlock();
+}
+
+void Runtime::ended(Guard& guard) {
+    guard.lock();
+    running_ = std::thread::id();
+    if (waiting_ > 0) ended_.notify_all();
 }
 
 /// An op that looked like the planned one has made something else.
@@ -414,9 +468,11 @@ void Runtime::release() {
 }
 
 void Runtime::touch(const at::Tensor& tensor, bool stays) {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    Guard guard(lock_);
     if (!planned() || plainStorage(tensor) == nullptr) return;
     startClock();
+    if (slots_.awayAt(plainStorage(tensor)) >= 0) awaitOp(guard);
+    if (!planned()) return;
     if (const std::int64_t away = slots_.awayAt(plainStorage(tensor)); away >= 0) {
         restore(static_cast<std::size_t>(away));
         stays = true;
@@ -426,9 +482,29 @@ void Runtime::touch(const at::Tensor& tensor, bool stays) {
         program().storages[static_cast<std::size_t>(storage)].pinned = true;
 }
 
+/// What it reads is there, and stays; before it writes what the plan knows, the plan is left.
+void Runtime::opBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+                       torch::jit::Stack* stack) {
+    Guard guard(lock_);
+    if (planned()) {
+        const c10::FunctionSchema& schema = handle.schema();
+        const Values values = torch::jit::last(*stack, schema.arguments().size());
+        const std::vector<at::Tensor> tensors = plainTensors(values);
+        const bool writes = !mayPass(schema, values);
+        const bool gone = std::any_of(
+            tensors.begin(), tensors.end(),
+            [&](const at::Tensor& tensor) { return slots_.awayAt(plainStorage(tensor)) >= 0; });
+        if (writes || gone) awaitOp(guard);
+        if (writes && planned()) diverge("another thread's " + describe(schema, tensors));
+        for (const at::Tensor& tensor : tensors) touch(tensor, true);
+    }
+    guard.unlock();
+    handle.redispatchBoxed(below, stack);
+}
+
 void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
                  torch::jit::Stack* stack) {
-    std::unique_lock<std::recursive_mutex> guard(lock_);
+    Guard guard(lock_);
     ++figures_.ops;
     if (!planned()) {
         guard.unlock();
@@ -469,15 +545,15 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
         }
     }
     stopClock();
-    guard.unlock();
+    begins(guard);
     try {
         handle.redispatchBoxed(below, stack);
     } catch (...) {
-        guard.lock();
+        ended(guard);
         if (this->planned()) diverge("an exception in " + planned.fullName());
         throw;
     }
-    guard.lock();
+    ended(guard);
     if (!this->planned()) return;
     startClock();
     const Values results = torch::jit::last(*stack, schema.returns().size());
@@ -487,6 +563,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
         slots_[storage].version = slots_[storage].written;
     }
     ++position_;
+    if (traced_) noteLiveBytes();
     perform(planned.after);
     stopClock();
 }

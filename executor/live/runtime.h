@@ -4,7 +4,9 @@
 // everything that was dropped is restored before it runs, and the rest of the step goes unplanned.
 #pragma once
 
+#include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "agent_api.h"
 #include "rebuild.h"
@@ -51,11 +53,19 @@ public:
 
     /// One op; runs it. Whatever it throws goes on to the program.
     void op(const c10::OperatorHandle& handle, c10::DispatchKeySet below, torch::jit::Stack* stack);
+    /// One op of a thread beside the one that trains.
+    void opBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+                  torch::jit::Stack* stack);
     /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
     /// looking; it is not dropped any more.
     void touch(const at::Tensor& tensor, bool stays);
 
     void pauseCounting(int paused) { agent_.pause(paused); }
+    /// From the next step on, curve() is kept.
+    void trace() { traced_ = true; }
+    /// For each op of the plan that has run, the highest live bytes since the end of the one
+    /// before.
+    const std::vector<std::int64_t>& curve() const { return curve_; }
     const StepFigures& figures() const { return figures_; }
     const std::optional<Divergence>& divergence() const { return divergence_; }
     /// Why it has stopped for good; empty as long as it has not.
@@ -84,11 +94,17 @@ private:
     void restore(std::size_t storage);
     void restoreAll();
     bool switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
-    std::optional<std::vector<wire::LiveAction>> doneBefore(std::size_t position);
+    std::optional<std::vector<Action>> doneBefore(std::size_t position);
     bool adopt();
     bool mayPass(const c10::FunctionSchema& schema, Values values) const;
     void passBy(const std::vector<at::Tensor>& tensors);
     void restartFigures();
+    void restartCurve();
+    void noteLiveBytes();
+    using Guard = std::unique_lock<std::recursive_mutex>;
+    void awaitOp(Guard& guard);
+    void begins(Guard& guard);
+    void ended(Guard& guard);
     void otherResults(const ProgramOp& op);
     void diverge(const std::string& found);
     void restoreForGood(const std::string& why);
@@ -96,6 +112,9 @@ private:
 
     const profiler::native::AgentApi& agent_;
     std::recursive_mutex lock_;
+    std::condition_variable_any ended_;
+    std::thread::id running_;  // in which an op of the plan runs, without the lock
+    int waiting_ = 0;          // for its end
     std::vector<Program> programs_;
     std::vector<Call> calls_;  // of the current program's ops
     Slots slots_;
@@ -106,6 +125,8 @@ private:
     bool begins_ = false;     // with the next op
     bool passed_ = false;     // other ops came since the last planned one
     std::int64_t began_ = 0;  // the runtime's own work that goes on
+    bool traced_ = false;
+    std::vector<std::int64_t> curve_;
     StepFigures figures_;
     std::optional<Divergence> divergence_;
     std::string fault_;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "encoding.h"
+
 namespace hw::executor::live {
 
 void Slots::reset(std::size_t storages) {
@@ -29,6 +31,8 @@ void Slots::unbind(std::size_t storage) {
 
 bool Slots::drop(std::size_t storage) {
     Slot& slot = slots_[storage];
+    slot.encoded.reset();
+    if (slot.dropped) return true;
     StoragePointer impl = slot.weak.lock();
     slot.held.reset();
     if (!impl || impl.use_count() == 1) return true;  // ours was the last reference
@@ -56,7 +60,56 @@ void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version)
     }
     slot.dropped = false;
     slot.version = version;
+    slot.encoded.reset();
     note(storage);
+}
+
+bool Slots::encode(std::size_t storage, const Encoding& how) {
+    Slot& slot = slots_[storage];
+    if (!slot.present() || slot.version != slot.written) return false;
+    const StoragePointer impl = slot.lock();
+    if (impl->device_type() != c10::DeviceType::CPU || impl->allocator() == nullptr) return false;
+    auto encoded = std::make_unique<Encoded>();
+    encoded->how = how;
+    encoded->plainBytes = impl->nbytes();
+    encoded->allocator = impl->allocator();
+    encoded->version = slot.version;
+    if (how.bytes < encodedBytes(how, impl->nbytes())) return false;
+    encoded->form = impl->allocator()->allocate(static_cast<std::size_t>(how.bytes));
+    const c10::DataPtr& plain = static_cast<const c10::StorageImpl&>(*impl).data_ptr();
+    if (!encodeBytes(how, plain.get(), impl->nbytes(), encoded->form.get())) return false;
+    return replaceBy(storage, std::move(encoded));
+}
+
+/// The form stands for the bytes, which go.
+bool Slots::replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded) {
+    Slot& slot = slots_[storage];
+    const bool ours = slot.held != nullptr;
+    if (!drop(storage)) return false;
+    if (!slot.dropped && !ours) return true;  // the program has let go of it
+    slot.encoded = std::move(encoded);
+    return true;
+}
+
+StoragePointer Slots::decoded(std::size_t storage, std::int32_t version) const {
+    const Encoded* const encoded = slots_[storage].encoded.get();
+    if (encoded == nullptr || !encoded->how.exact() || encoded->version != version) return {};
+    return decode(*encoded);
+}
+
+StoragePointer Slots::decode(const Encoded& encoded) {
+    auto made = c10::make_intrusive<c10::StorageImpl>(
+        c10::StorageImpl::use_byte_size_t(), encoded.plainBytes,
+        encoded.allocator->allocate(encoded.plainBytes), encoded.allocator, /*resizable=*/true);
+    const c10::DataPtr& plain = static_cast<const c10::StorageImpl&>(*made).data_ptr();
+    decodeBytes(encoded.how, encoded.form.get(), encoded.plainBytes, plain.get());
+    return made;
+}
+
+void Slots::decode(std::size_t storage) {
+    const Encoded* const encoded = slots_[storage].encoded.get();
+    if (encoded == nullptr) return;
+    fill(storage, decode(*encoded), encoded->how.exact() ? encoded->version : kSigns);
 }
 
 void Slots::advance(std::size_t storage) {

@@ -2,12 +2,25 @@
 // The storages of the plan as they are in the program at this moment.
 #pragma once
 
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "call.h"
 
 namespace hw::executor::live {
+
+/// The version of a storage that holds signs in the place of its elements.
+inline constexpr std::int32_t kSigns = -1;
+
+/// What has taken the place of a storage's bytes.
+struct Encoded {
+    Encoding how;
+    c10::DataPtr form;
+    std::size_t plainBytes = 0;
+    c10::Allocator* allocator = nullptr;
+    std::int32_t version = 0;  // of the storage
+};
 
 /// One storage of the plan. The weak reference keeps its address from being used again, so that the
 /// address stands for the storage; nothing else of it is kept alive.
@@ -17,6 +30,7 @@ struct Slot {
     std::int32_t version = 0;  // of its bytes, where it has any
     std::int32_t written = 0;  // the version that the program has brought it to
     bool dropped = false;
+    std::unique_ptr<Encoded> encoded;
 
     /// The program may read it, and its bytes are not there, or they are an earlier version of it.
     bool away() const {
@@ -39,6 +53,14 @@ public:
     void unbind(std::size_t storage);
     /// Its bytes go; false where they are not the framework's to give back.
     bool drop(std::size_t storage);
+    /// An encoded form takes the place of its bytes; false where it cannot, and nothing has
+    /// changed.
+    bool encode(std::size_t storage, const Encoding& how);
+    /// The bytes come back from the encoded form, where there is one: or signs, as kSigns.
+    void decode(std::size_t storage);
+    /// The bytes of that version from the encoded form, as a storage of their own; null where they
+    /// cannot be had from it.
+    StoragePointer decoded(std::size_t storage, std::int32_t version) const;
     /// A copy of its bytes has been made: it takes them over, or becomes the copy where the program
     /// has let go of it.
     void fill(std::size_t storage, StoragePointer made, std::int32_t version);
@@ -53,6 +75,8 @@ public:
     void rename(const std::vector<std::int64_t>& to, std::size_t storages);
 
 private:
+    bool replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded);
+    static StoragePointer decode(const Encoded& encoded);
     void note(std::size_t storage);  // whether it is away
 
     std::vector<Slot> slots_;

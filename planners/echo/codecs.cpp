@@ -9,12 +9,6 @@ namespace {
 
 using namespace hw::core;
 
-bool isOp(const Op& op, std::string_view name) {
-    const std::string_view full = op.name;
-    return full == name ||
-           (full.size() > name.size() && full.starts_with(name) && full[name.size()] == '.');
-}
-
 // One bit an element, in whole bytes.
 Bytes oneBit(Bytes stored, std::int64_t elementBytes) {
     const std::int64_t elements = (stored.count() + elementBytes - 1) / elementBytes;
@@ -27,11 +21,11 @@ constexpr Bytes kMaskValue(8);              // the common value of a mask's set 
 std::optional<CodecSite> maskSite(const TrainingGraph& graph, StorageIndex s) {
     const Storage& storage = graph.storages[s];
     const Op& creator = graph.ops[storage.creator];
-    if (storage.writers.empty() && isOp(creator, "aten::native_dropout") &&
+    if (storage.writers.empty() && creator.is("aten::native_dropout") &&
         creator.outputs.size() == 2 && graph.storageOf(creator.outputs[1].tensor) == s)
         return CodecSite{s, kMaskCodec, oneBit(storage.bytes, 1) + kMaskValue};
     // div_ in place by a number has a floating-point result.
-    if (storage.writers.size() == 2 && isOp(graph.ops[storage.writers[0]], "aten::bernoulli_") &&
+    if (storage.writers.size() == 2 && graph.ops[storage.writers[0]].is("aten::bernoulli_") &&
         graph.ops[storage.writers[1]].name == "aten::div_.Scalar")
         return CodecSite{s, kMaskCodec, oneBit(storage.bytes, kSmallestFloat) + kMaskValue};
     return std::nullopt;
@@ -39,13 +33,12 @@ std::optional<CodecSite> maskSite(const TrainingGraph& graph, StorageIndex s) {
 
 std::optional<CodecSite> signSite(const TrainingGraph& graph, StorageIndex s) {
     const Storage& storage = graph.storages[s];
-    const bool relu = storage.writers.empty()
-                          ? isOp(graph.ops[storage.creator], "aten::relu")
-                          : isOp(graph.ops[storage.writers.back()], "aten::relu_");
+    const bool relu = storage.writers.empty() ? graph.ops[storage.creator].is("aten::relu")
+                                              : graph.ops[storage.writers.back()].is("aten::relu_");
     bool sign = false;
     for (const OpIndex reader : storage.readers) {
         const Op& op = graph.ops[reader];
-        if (isOp(op, "aten::threshold") || isOp(op, "aten::threshold_")) return std::nullopt;
+        if (op.is("aten::threshold") || op.is("aten::threshold_")) return std::nullopt;
         sign |= codecServes(graph, kSignCodec, reader, s);
     }
     if (!relu || !sign) return std::nullopt;
@@ -55,8 +48,8 @@ std::optional<CodecSite> signSite(const TrainingGraph& graph, StorageIndex s) {
 std::optional<CodecSite> indexSite(const TrainingGraph& graph, StorageIndex s) {
     const Storage& storage = graph.storages[s];
     const Op& creator = graph.ops[storage.creator];
-    const bool pool = isOp(creator, "aten::max_pool2d_with_indices") ||
-                      isOp(creator, "aten::max_pool3d_with_indices");
+    const bool pool =
+        creator.is("aten::max_pool2d_with_indices") || creator.is("aten::max_pool3d_with_indices");
     if (!pool || !storage.writers.empty() || creator.outputs.size() != 2 ||
         graph.storageOf(creator.outputs[1].tensor) != s)
         return std::nullopt;
@@ -118,14 +111,6 @@ std::vector<CodecSite> codecSites(const TrainingGraph& graph) {
         if (site && site->bytes < storage.bytes) sites.push_back(*site);
     }
     return sites;
-}
-
-bool codecServes(const TrainingGraph& graph, std::string_view codec, OpIndex op, StorageIndex s) {
-    if (codec != kSignCodec) return true;
-    const Op& reader = graph.ops[op];
-    if (!isOp(reader, "aten::threshold_backward") || reader.inputs.size() != 2) return false;
-    return graph.storageOf(reader.inputs[0].tensor) != s &&
-           graph.storageOf(reader.inputs[1].tensor) == s;
 }
 
 Schedule withCodecs(const TrainingGraph& graph, const Schedule& schedule,

@@ -27,10 +27,6 @@ struct CodecSite {
 /// of aten::max_pool2d_with_indices and aten::max_pool3d_with_indices, places in one plane.
 std::vector<CodecSite> codecSites(const core::TrainingGraph& graph);
 
-/// True when `op` may read storage `s` as `codec` decodes it.
-bool codecServes(const core::TrainingGraph& graph, std::string_view codec, core::OpIndex op,
-                 core::StorageIndex s);
-
 /// Encodes each site's storage in the longest time in which `schedule` does not need it, and
 /// decodes it right before its next reader. Sites where that is impossible (a later reader that the
 /// codec does not serve, or one that reads a view) are left alone.

@@ -25,9 +25,10 @@ core::Status requireOwn(pid_t pid) {
 }
 
 /// Until there is a reason to leave.
-void follow(Server& server) {
+void follow(Server& server, StepTeller& teller) {
     while (server.connected() && server.faults().empty()) {
         server.poll(kPollMilliseconds);
+        teller.tellNew();
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM) ||
             SignalFlag::raised(SIGUSR1))
             return;
@@ -50,7 +51,7 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     if (!framework) return framework.error();
     auto config = liveConfig(*framework, programs, progress);
     if (!config) return config.error();
-    config->flags |= wire::kConfigRunning;
+    config->flags |= wire::kConfigRunning | (options.onStep ? wire::kConfigCurves : 0);
     const auto server = Server::open("", *config);
     if (!server) return server.error();
 
@@ -58,8 +59,10 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     const auto stopped = enterAll(**server, *targets, *agent, options.patience, progress);
     if (!stopped) return stopped.error();
     yieldToProgram();
-    follow(**server);
+    StepTeller teller(**server, options.onStep);
+    follow(**server, teller);
     const bool left = leave(**server, pids);
+    teller.tellNew();
     LiveSummary summary = liveSummary(**server);
     const auto faults = (*server)->faults();
     static_cast<void>((*server)->finish());

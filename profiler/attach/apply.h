@@ -16,6 +16,7 @@ struct ApplyOptions {
     std::vector<LivePrograms> programs;
     /// How long to wait for a moment at which the process can take the agent in.
     std::chrono::duration<double> patience{60};
+    StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 

@@ -6,6 +6,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/result.h"
 
@@ -29,6 +31,21 @@ private:
 
     std::string path_;
     int file_;
+};
+
+/// Ranks that a launcher started can be detached from, and not be attached to meanwhile.
+class Claims {
+public:
+    /// Those of `pids` that are new since the last call, where they can be had.
+    void take(const std::vector<pid_t>& pids) {
+        for (; known_ < pids.size(); ++known_)
+            if (auto claim = Claim::take(pids[known_])) held_.push_back(std::move(*claim));
+    }
+    void letGo() { held_.clear(); }
+
+private:
+    std::size_t known_ = 0;
+    std::vector<Claim> held_;
 };
 
 }  // namespace hw::profiler

@@ -70,6 +70,19 @@ std::optional<int> Child::poll() {
     return status_;
 }
 
+int Child::wait() {
+    if (status_) return *status_;
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    status_ = status;
+    return status;
+}
+
+int exitStatusOf(int waitStatus) {
+    return WIFSIGNALED(waitStatus) ? 128 + WTERMSIG(waitStatus) : WEXITSTATUS(waitStatus);
+}
+
 std::string describeExit(int waitStatus) {
     if (WIFSIGNALED(waitStatus))
         return "was ended by signal " + std::to_string(WTERMSIG(waitStatus)) + " (" +

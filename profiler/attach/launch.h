@@ -27,6 +27,8 @@ public:
     pid_t pid() const { return pid_; }
     /// The wait status once the program has ended; nothing while it runs. Does not block.
     std::optional<int> poll();
+    /// Waits until the program has ended; its wait status.
+    int wait();
 
 private:
     pid_t pid_;
@@ -36,6 +38,8 @@ private:
 /// Errors: Target when the program cannot be started (no such program, not executable).
 core::Result<Child> launch(const LaunchOptions& options);
 
+/// As a shell has it: 128 + signal where one ended the program.
+int exitStatusOf(int waitStatus);
 /// "exited with status 3", "was ended by signal 9 (Killed)".
 std::string describeExit(int waitStatus);
 

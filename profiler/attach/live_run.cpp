@@ -38,6 +38,25 @@ core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
     return record;
 }
 
+void StepTeller::tellNew() {
+    if (!listener_) return;
+    for (const Assembler* process : server_.admittedProcesses()) {
+        const auto& steps = process->liveSteps();
+        for (std::size_t& next = told_[process]; next < steps.size(); ++next) {
+            LiveStep step{process->rank(), steps[next]};
+            const auto& left = process->divergences();
+            const auto own =
+                std::find_if(left.begin(), left.end(), [&](const wire::LiveDivergenceRecord& each) {
+                    return each.step == step.figures.step;
+                });
+            if (own != left.end()) step.divergence = &*own;
+            const wire::LiveCurveRecord& curve = process->liveCurve();
+            if (!curve.bytes.empty() && curve.step == step.figures.step) step.curve = &curve;
+            listener_(step);
+        }
+    }
+}
+
 LiveSummary liveSummary(const Server& server) {
     LiveSummary summary;
     for (const Assembler* process : server.admittedProcesses())

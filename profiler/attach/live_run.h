@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/units.h"
+#include "profiler/attach/launch.h"
 #include "profiler/attach/recording.h"
 #include "profiler/recorder/live_program.h"
 
@@ -25,9 +29,32 @@ struct LiveProcess {
     std::vector<wire::LiveDivergenceRecord> divergences;
 };
 
+/// A step that has ended, as it is told of.
+struct LiveStep {
+    std::int64_t rank = 0;
+    const wire::LiveStepRecord& figures;
+    const wire::LiveDivergenceRecord* divergence = nullptr;  // null: it did not leave the plan
+    const wire::LiveCurveRecord* curve = nullptr;            // null: there is none of it
+};
+using StepListener = std::function<void(const LiveStep&)>;
+
+/// Tells of each step once.
+class StepTeller {
+public:
+    StepTeller(const Server& server, StepListener listener)
+        : server_(server), listener_(std::move(listener)) {}
+    void tellNew();
+
+private:
+    const Server& server_;
+    StepListener listener_;
+    std::map<const Assembler*, std::size_t> told_;
+};
+
 struct LiveSummary {
     std::vector<LiveProcess> processes;  // that took steps, by rank; an empty one where none did
-    int exitStatus = 0;  // of a program that was started; 128 + signal where one ended it
+    int exitStatus = 0;            // of a program that was started; 128 + signal where one ended it
+    std::optional<Child> running;  // a program that was started and goes on without its plan
     std::vector<std::string> notes;
 };
 

@@ -62,19 +62,6 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 : "a step ends with an Optimizer.step; check the program's own output"};
 }
 
-/// Ranks that a launcher started can be detached from, and not be attached to meanwhile.
-class Claims {
-public:
-    void take(const std::vector<pid_t>& pids) {
-        for (; known_ < pids.size(); ++known_)
-            if (auto claim = Claim::take(pids[known_])) held_.push_back(std::move(*claim));
-    }
-
-private:
-    std::size_t known_ = 0;
-    std::vector<Claim> held_;
-};
-
 /// Takes records in until the program has ended; its wait status. The program goes on after the
 /// recording has been ended from outside.
 int receiveUntilExit(Server& server, Child& child, const RecordOptions& options,
@@ -128,7 +115,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     const auto claim = Claim::take(child->pid());  // without it, only detaching does not work
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, options, progress);
-    summary.exitStatus = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    summary.exitStatus = exitStatusOf(status);
     const core::Status noted = (*server)->noteExit(child->pid(), summary.exitStatus);
     core::Status written = (*server)->finish();
     if (written && !noted) written = noted;

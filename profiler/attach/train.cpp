@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/train.h"
 
-#include <sys/wait.h>
-
+#include <csignal>
 #include <cstring>
 
 #include "core/base/file.h"
+#include "profiler/attach/claim.h"
+#include "profiler/attach/enter.h"
 #include "profiler/attach/launch.h"
 
 namespace hw::profiler {
@@ -31,7 +32,23 @@ core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const st
         std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
     }
     record.cap = options.cap ? options.cap->count() : 0;
+    if (options.onStep) record.flags |= wire::kConfigCurves;
     return record;
+}
+
+/// The program's wait status; none where the plan was taken out of it.
+std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller) {
+    Claims claims;
+    std::optional<int> status;
+    for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
+        const bool received = server.poll(kPollMilliseconds);
+        teller.tellNew();
+        claims.take(server.recordedProcesses());
+        if (!status && SignalFlag::raised(SIGUSR1)) return std::nullopt;
+        if (!status) status = child.poll();
+        if (status && !received) ++drained;
+    }
+    return status;
 }
 
 }  // namespace
@@ -51,21 +68,27 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     if (!server) return server.error();
     (*server)->findNativeWith(findNative(progress));
 
-    const SignalFlag ignored(SIGINT);
+    const SignalFlag ignored(SIGINT), released(SIGUSR1);
     auto child =
         launch({options.command, *agent, (*server)->socketPath(), options.childStdoutToStderr});
     if (!child) return child.error();
+    const auto claim = Claim::take(child->pid());  // without it, only releasing does not work
     yieldToProgram();
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
-    std::optional<int> status;
-    for (int drained = 0; !status || ((*server)->connected() && drained < kDrainRounds);) {
-        const bool received = (*server)->poll(kPollMilliseconds);
-        if (!status) status = child->poll();
-        if (status && !received) ++drained;
-    }
+    StepTeller teller(**server, options.onStep);
+    const std::optional<int> status = followUntilExit(**server, *child, teller);
+    const bool left = status || leave(**server, {child->pid()});
+    teller.tellNew();
 
     LiveSummary summary = liveSummary(**server);
-    summary.exitStatus = WIFSIGNALED(*status) ? 128 + WTERMSIG(*status) : WEXITSTATUS(*status);
+    if (status)
+        summary.exitStatus = exitStatusOf(*status);
+    else
+        summary.running = *child;
+    if (!left)
+        summary.notes.push_back(
+            "the program is still in a step of the plan, and leaves it "
+            "at its end");
     static_cast<void>((*server)->finish());
     return summary;
 }

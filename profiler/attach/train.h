@@ -16,11 +16,13 @@ struct TrainOptions {
     std::vector<LivePrograms> programs;  // none: nothing is dropped
     std::optional<core::Bytes> cap;      // most live bytes that the framework's allocator gives out
     bool childStdoutToStderr = false;
+    StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 
-/// Runs until the program has ended. Errors: Usage (no program), Target (it cannot be started, or
-/// no runtime can be compiled for its framework), Internal.
+/// Runs until the program has ended, or until release() or SIGUSR1: then the program goes on
+/// without its plan from its next step on, and can be waited for. Errors: Usage (no program),
+/// Target (it cannot be started, or no runtime can be compiled for its framework), Internal.
 core::Result<LiveSummary> train(const TrainOptions& options, const Progress& progress);
 
 }  // namespace hw::profiler

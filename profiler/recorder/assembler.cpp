@@ -128,6 +128,8 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return as(wire::LiveStepRecord{});
         case Type::LiveDivergence:
             return as(wire::LiveDivergenceRecord{});
+        case Type::LiveCurve:
+            return as(wire::LiveCurveRecord{});
         case Type::Refusal:
             return as(wire::RefusalRecord{});
         case Type::Config:
@@ -166,6 +168,11 @@ core::Status Assembler::take(wire::LiveStepRecord record) {
 
 core::Status Assembler::take(wire::LiveDivergenceRecord record) {
     divergences_.push_back(std::move(record));
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveCurveRecord record) {
+    liveCurve_ = std::move(record);
     return {};
 }
 

@@ -51,6 +51,8 @@ public:
     /// Of a live run: its steps, and where they left the plan.
     const std::vector<wire::LiveStepRecord>& liveSteps() const { return liveSteps_; }
     const std::vector<wire::LiveDivergenceRecord>& divergences() const { return divergences_; }
+    /// The newest; of no bytes where there is none.
+    const wire::LiveCurveRecord& liveCurve() const { return liveCurve_; }
 
 private:
     struct StorageState {
@@ -91,6 +93,7 @@ private:
     core::Status take(wire::StepStartRecord record);
     core::Status take(wire::LiveStepRecord record);
     core::Status take(wire::LiveDivergenceRecord record);
+    core::Status take(wire::LiveCurveRecord record);
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
     core::Status take(wire::FaultRecord record);
@@ -140,6 +143,7 @@ private:
     bool done_ = false;
     std::vector<wire::LiveStepRecord> liveSteps_;
     std::vector<wire::LiveDivergenceRecord> divergences_;
+    wire::LiveCurveRecord liveCurve_;
     std::vector<std::string> faults_, notes_;
 };
 

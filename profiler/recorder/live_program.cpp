@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
+#include "core/plan/codec.h"
 #include "profiler/wire/live_program.h"
 
 namespace hw::profiler {
@@ -67,7 +68,16 @@ struct Placed {
     std::int32_t target;
     std::vector<std::int32_t> outputs = {};
     bool cancelled = false;
+    wire::LiveCodec codec = wire::LiveCodec::Mask;  // of Encode
+    Bytes bytes = {};                               // of Encode
 };
+
+std::optional<wire::LiveCodec> codecOf(std::string_view name) {
+    if (name == kMaskCodec) return wire::LiveCodec::Mask;
+    if (name == kSignCodec) return wire::LiveCodec::Sign;
+    if (name == kIndexCodec) return wire::LiveCodec::Index;
+    return std::nullopt;
+}
 
 /// Where in the program's own order each action of a schedule belongs.
 class Compiler {
@@ -104,6 +114,10 @@ public:
             const auto form = row == rows.end() ? std::nullopt : formOf(*row->second);
             if (form) forms[t] = *form;
         }
+        for (const Storage& storage : graph_.storages) {
+            const auto row = rows.find(graph_.tensors[storage.tensors.front()].sessionId);
+            types_.push_back(row == rows.end() ? -1 : scalarType(row->second->dtype));
+        }
         Writer out;
         out.put(wire::kLiveMagic).put(wire::kLiveVersion);
         out.count(graph_.storages.size()).count(graph_.ops.size());
@@ -123,6 +137,8 @@ private:
         bool resident = false;  // in the plan
         bool dropped = false;   // while the program holds it
         bool held = false;      // by the plan, after the program has let go of it
+        bool encoded = false;   // the plan has an encoded form in its place
+        bool signs = false;     // that gives, or has given, signs only
         OpIndex since = kNone;  // the op at which it became resident
         std::pair<OpIndex, std::size_t> drop{0, 0};  // where in after_ or before_
         bool dropBefore = false;
@@ -189,6 +205,7 @@ private:
                         latest_ = std::max(latest_, action.target);
                     return {};
                 }
+                if (Status served = requireServed(action.target); !served) return served;
                 fixed_ = latest_ = action.target;
                 leading_ = true;
                 for (const OpOutput& output : graph_.ops[action.target].outputs)
@@ -199,16 +216,65 @@ private:
             case ActionKind::Free:
                 free(action.target);
                 return {};
-            default:
-                return badInput("the plan encodes storage " + std::to_string(action.target) +
-                                    ", which a running program cannot be given",
-                                "plan again without encodings: --options encodings=off");
+            case ActionKind::Encode:
+                return encode(action);
+            case ActionKind::Decode:
+                decode(action.target);
+                return {};
         }
+        return {};
+    }
+
+    /// Signs are not the storage's elements: only what compares with 0 may take them for these.
+    Status requireServed(OpIndex op) const {
+        for (const Use& use : graph_.ops[op].inputs) {
+            const StorageIndex s = graph_.storageOf(use.tensor);
+            if (life_[s].signs && !life_[s].encoded && !codecServes(graph_, kSignCodec, op, s))
+                return badInput("the plan has op " + std::to_string(op) + " (" +
+                                    graph_.ops[op].name + ") read signs for elements",
+                                "plan again; a plan file should not be edited by hand");
+        }
+        return {};
+    }
+
+    Status encode(const Action& action) {
+        const StorageIndex s = action.target;
+        const auto codec = codecOf(action.codec);
+        if (!codec || graph_.storages[s].isConstant())
+            return badInput("the plan encodes storage " + std::to_string(s) + " as '" +
+                                action.codec + "', which a running program cannot be given",
+                            "plan again without encodings: --options encodings=off");
+        Life& life = life_[s];
+        const OpIndex next = nextFixed(fixed_);
+        hold(s, leading_ ? fixed_ : next - 1);
+        const OpIndex at = leading_ ? std::max(latest_, OpIndex{0}) : next;
+        auto& list = leading_ ? after_[at] : before_[next];
+        life.dropBefore = !leading_;
+        life.drop = {at, list.size()};
+        list.push_back({LiveAction::Encode, s, {}, false, *codec, action.encodedBytes});
+        life.resident = life.held = false;
+        life.encoded = true;
+        life.signs = *codec == wire::LiveCodec::Sign;
+        if (!life.signs) return {};
+        // What the program might ask for cannot be had from signs.
+        const auto end = static_cast<OpIndex>(graph_.ops.size());
+        drops_.push_back({s, life.dropBefore, life.drop, std::min(end, releasedAt_[s] - 1)});
+        return {};
+    }
+
+    void decode(StorageIndex s) {
+        const OpIndex next = nextFixed(fixed_);
+        leading_ = false;
+        before_[next].push_back({LiveAction::Decode, s});
+        const bool signs = life_[s].signs;
+        appear(s, next);
+        life_[s].signs = signs;
     }
 
     void appear(StorageIndex s, OpIndex at) {
         Life& life = life_[s];
         life.resident = true;
+        life.encoded = life.signs = false;
         life.since = at;
         if (!graph_.storages[s].isConstant() && releasedAt_[s] <= at) life.held = true;
     }
@@ -263,7 +329,8 @@ private:
                 list.push_back({LiveAction::Drop, s});
             }
         }
-        life.resident = life.held = false;
+        if (life.encoded) list.push_back({LiveAction::Drop, s});
+        life.resident = life.held = life.encoded = life.signs = false;
     }
 
     /// The plan has kept the storage up to an op before which the program lets go of it.
@@ -373,6 +440,10 @@ private:
         for (const Placed& action : actions) {
             if (action.cancelled) continue;
             out.put(static_cast<std::uint8_t>(action.kind)).count(action.target);
+            if (action.kind == LiveAction::Encode)
+                out.put(static_cast<std::uint8_t>(action.codec))
+                    .put(static_cast<std::uint8_t>(types_[action.target]))
+                    .put(action.bytes.count());
             if (action.kind != LiveAction::Recompute) continue;
             out.count(action.outputs.size());
             for (const std::int32_t output : action.outputs) out.count(output);
@@ -410,6 +481,7 @@ private:
     std::vector<Dropped> drops_;
     std::vector<StorageIndex> dropped_;
     std::vector<bool> keep_;
+    std::vector<int> types_;  // c10::ScalarType of each storage's elements
     OpIndex fixed_ = -1, latest_ = -1;
     bool leading_ = true;
     LiveProgram result_;

@@ -36,6 +36,8 @@
 //   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
 //                  runtime_ns; u8 planned: a step of a live run, whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
+//   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
+//                  bytes from the end of the one before to its own, less `base`; before its LiveStep
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]
 //                  (from the recorder to the agent)
@@ -90,6 +92,7 @@ enum class Type : std::uint16_t {
     Footprint = 24,
     LiveStep = 25,
     LiveDivergence = 26,
+    LiveCurve = 27,
     Config = 64,
     Native = 65,
 };
@@ -125,7 +128,8 @@ inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the st
 inline constexpr std::uint32_t kConfigGpu = 8;       // Config flag: without CUPTI, no recording
 inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native frame answers Process
 
-inline constexpr std::uint32_t kConfigLive = 32;  // Config flag: a plan acts, nothing is recorded
+inline constexpr std::uint32_t kConfigLive = 32;    // Config flag: a plan acts, nothing is recorded
+inline constexpr std::uint32_t kConfigCurves = 64;  // Config flag: with LiveCurves, a few a second
 
 /// Of the path of the native capture library, with its final 0.
 inline constexpr std::uint32_t kPathBytes = 1024;

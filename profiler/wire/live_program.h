@@ -14,7 +14,8 @@
 //     u32 n, u32 storage[n]                        what it writes
 //     u32 n, action[n]                             before it
 //     u32 n, action[n]                             after it
-//   action: u8 kind, u32 target, and for Recompute u32 n, u32 output[n]
+//   action: u8 kind, u32 target, for Recompute u32 n, u32 output[n], for Encode u8 codec, u8 type
+//           (the framework's number for that of the elements), i64 bytes
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 3;
+inline constexpr std::uint32_t kLiveVersion = 4;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
@@ -30,7 +31,12 @@ enum class LiveAction : std::uint8_t {
     Hold = 2,       // the storage stays although the program lets go of it
     Release = 3,    // the end of Hold
     Secure = 4,     // make it again if the program still has it: after this op nothing could
+    Encode = 5,     // an encoded form takes the place of the storage's bytes
+    Decode = 6,     // and the bytes that of the encoded form
 };
+
+/// See core/plan/codec.h.
+enum class LiveCodec : std::uint8_t { Mask = 0, Sign = 1, Index = 2 };
 
 inline constexpr std::uint8_t kLiveConstant = 1;  // flag of a storage: no op of the step makes it
 inline constexpr std::uint8_t kLiveLasting = 2;   // flag of a storage: the step leaves it behind

@@ -236,6 +236,13 @@ bool decode(Payload payload, LiveDivergenceRecord& record) {
     return fields.read(record.step, record.op, record.expected, record.found) && fields.done();
 }
 
+bool decode(Payload payload, LiveCurveRecord& record) {
+    Fields fields(payload);
+    std::size_t n = 0;
+    return fields.read(record.step, record.base) && fields.count(n, sizeof(std::int64_t)) &&
+           fields.numbers(record.bytes, n) && fields.done();
+}
+
 std::vector<std::byte> encode(const ConfigRecord& record) {
     std::vector<std::byte> bytes(sizeof(record));
     static_assert(sizeof(ConfigRecord) == 24 + 2 * kPathBytes);

@@ -127,6 +127,10 @@ struct LiveDivergenceRecord {
     std::int64_t step = 0, op = 0;
     std::string expected, found;
 };
+struct LiveCurveRecord {
+    std::int64_t step = 0, base = 0;
+    std::vector<std::int64_t> bytes;
+};
 struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
@@ -160,6 +164,7 @@ bool decode(Payload payload, RefusalRecord& record);
 bool decode(Payload payload, FootprintRecord& record);
 bool decode(Payload payload, LiveStepRecord& record);
 bool decode(Payload payload, LiveDivergenceRecord& record);
+bool decode(Payload payload, LiveCurveRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 
 }  // namespace hw::profiler::wire

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 import unittest
 
 from sessions import InFolder
@@ -74,6 +75,48 @@ CONVOLUTIONS = BEGIN + """
         except KeyError as error:
             print("given up", error)
     digest([model], [optimizer])
+    """
+
+# ReLUs before dropout, whose signs are all that the backward pass needs, and dropout's masks.
+MASKED = BEGIN + """
+    model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.2))], nn.Linear(64, 4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(6):
+        optimizer.zero_grad()
+        loss = model(torch.randn(512, 64)).square().mean()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+    digest([model], [optimizer])
+    """
+
+# A thread of its own takes figures of what a step makes, while the step goes on, and one scales what the backward pass
+# is about to read.
+THREADS = BEGIN + """
+    import threading
+    from concurrent.futures import ThreadPoolExecutor
+    pool = ThreadPoolExecutor(1)
+    layers = nn.ModuleList(nn.Linear(64, 64) for _ in range(12))
+    optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-3)
+    for step in range(8):
+        optimizer.zero_grad()
+        x, kept = torch.randn(512, 64), []
+        for layer in layers:
+            x = torch.tanh(layer(x))
+            kept.append(x)
+        loss = x.square().mean()
+        sums = [pool.submit(lambda t: t.detach().double().sum(), t) for t in kept[:4]]
+        loss.backward()
+        sums = [each.result().item().hex() for each in sums]
+        if step == 5:
+            other = threading.Thread(target=lambda: kept[1].detach().mul_(2))
+            other.start()
+            other.join()
+            sums.append(kept[1].sum().item().hex())
+        optimizer.step()
+        print("step", step, loss.item().hex(), sums)
+        del x, loss, kept
+    digest(layers, [optimizer])
     """
 
 # Looks at its activations past the dispatcher.
@@ -188,6 +231,73 @@ class Train(InFolder):
 
     def test_an_eviction_runtimes_plan(self):
         self.check(DEEP, fewest=4, planner="dtr:eqclass", ratio=0.85)
+
+    def test_an_encoding_takes_the_place_of_bytes(self):
+        script, plain, plan, predicted = self.planned(MASKED, ratio=0.8, planner="echo")
+        with open(plan) as file:
+            codecs = {action[2] for action in json.load(file)["schedule"] if action[0] == "e"}
+        self.assertEqual(codecs, {"sign1", "mask1"})
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain, done.stderr)
+        self.assertEqual(report["steps_planned"], 6, done.stderr)
+        self.assertLessEqual(report["measured_peak_bytes"], report["budget_bytes"])  # the first step has a plan of its own
+        self.assertLessEqual(report["step_peaks_bytes"][-1], predicted["peak_bytes"] * 1.001)
+
+    def test_other_threads_get_the_bytes(self):
+        script, plain, plan, _ = self.planned(THREADS, ratio=0.95)
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain)
+        self.assertGreater(report["steps_planned"], 0)
+
+    def test_steps_are_told_as_they_end(self):
+        script, plain, plan, predicted = self.planned(DEEP)
+        told = os.path.join(self.folder, "progress")
+        done, report = self.train(script, plan, "--progress", told)
+        self.assertEqual(done.stdout, plain)
+        with open(told) as file:
+            events = [json.loads(line) for line in file]
+        self.assertEqual([event["event"] for event in events], ["step"] * 8 + ["ended"])
+        self.assertEqual(events[-1]["report"], report)
+        steps = events[:-1]
+        self.assertEqual([step["peak_bytes"] for step in steps], report["step_peaks_bytes"])
+        self.assertEqual(sum(step["mode"] == "plan" for step in steps), report["steps_planned"])
+        self.assertTrue(steps[6]["divergence"]["found"], steps[6])
+        curves = [step for step in steps if "curve" in step]
+        self.assertTrue(curves)
+        ops = self.query("SELECT COUNT(*) FROM ops JOIN steps ON seq >= first_seq AND seq < end_seq GROUP BY steps.id")
+        for step in curves:
+            self.assertEqual(max(step["curve"]), step["peak_bytes"])
+            self.assertIn((len(step["curve"]),), ops)
+
+    def test_a_released_program_goes_on(self):
+        reached, go = (os.path.join(self.folder, name) for name in ("reached", "go"))
+        script, plain, plan, _ = self.planned(MASKED.replace("loss.backward()", f"""loss.backward()
+        if step == 3 and os.environ.get("WAITS"):
+            open({reached!r}, "w")
+            while not os.path.exists({go!r}): time.sleep(0.01)""").replace("import hashlib", "import hashlib, os, time"),
+                                              ratio=0.8, planner="echo")
+        report = os.path.join(self.folder, "r.json")
+        running = subprocess.Popen([HIGHWATER, "train", self.session, plan, "--report", report, "--", self.python, script],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   env={**os.environ, "WAITS": "1"})
+        pid = next(line.split()[-1] for line in running.stderr if " process " in line)
+        while not os.path.exists(reached):
+            self.assertIsNone(running.poll())
+            time.sleep(0.01)
+        release = subprocess.Popen([HIGHWATER, "release", pid], stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)  # the step that it arrives in ends under the plan
+        open(go, "w").close()
+        self.assertEqual(release.wait(timeout=60), 0, release.communicate()[1])
+        out, err = running.communicate(timeout=300)
+        self.assertEqual(running.returncode, 0, err)
+        self.assertEqual(out, plain)
+        self.assertIn("it goes on", err)
+        with open(report) as file:
+            told = json.load(file)
+        self.assertIsNone(told["exit_status"])
+        self.assertEqual(told["steps"], 3, err)  # that under way is not told of
 
     def test_statistics_move_once_and_a_step_may_fail(self):
         predicted, report = self.check(CONVOLUTIONS, fewest=3)

@@ -6,11 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 
 #include "core/memory/evaluate.h"
 #include "core/memory/rebuild.h"
 #include "core/memory/schedule_builder.h"
+#include "core/plan/codec.h"
 #include "observer.h"
+#include "planners/echo/codecs.h"
 #include "planners/schedule/free_early.h"
 #include "profiler/recorder/live_program.h"
 #include "tests/live/op_trace.h"
@@ -48,10 +51,15 @@ void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     gRuntime->op(handle, below, stack);
 }
 
+void carryOutBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+                    torch::jit::Stack* stack) {
+    gRuntime->opBeside(handle, below, stack);
+}
+
 /// What it calls is seen by `hook`.
 template <class Work>
 void watched(native::OpHook hook, const Work& work) {
-    native::observeWith(hook);
+    native::observeWith(hook, carryOutBeside);
     work();
     native::leave();
 }
@@ -103,13 +111,14 @@ std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
 
 struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
+    std::map<std::string, int> encodings;  // planned, by codec
 };
 
 std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runtime& runtime,
                     Figures& figures) {
     gRuntime = &runtime;
     Machine machine(seed, {[&](const at::Tensor& t, bool stays) { runtime.touch(t, stays); },
-                           [&] { runtime.forward(); }});
+                           [&] { runtime.forward(); }, native::observeBeside});
     std::string state;
     runtime.begin();
     for (const Program& step : steps) {
@@ -127,10 +136,21 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runti
     return state;
 }
 
-std::string liveProgramOf(const Recorded& recorded, std::mt19937& random) {
+/// With some of the encodings that it has room for.
+Schedule encoded(const TrainingGraph& graph, const Schedule& schedule, std::mt19937& random) {
+    std::vector<planners::CodecSite> sites = planners::codecSites(graph);
+    std::erase_if(sites, [&](const planners::CodecSite&) { return random() % 3 == 0; });
+    Schedule with = planners::withCodecs(graph, schedule, sites);
+    return evaluate(graph, with).valid ? with : schedule;
+}
+
+std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures) {
     Plan plan;
     do plan.schedule = randomSchedule(recorded.graph, random);
     while (!evaluate(recorded.graph, plan.schedule).valid);
+    plan.schedule = encoded(recorded.graph, plan.schedule, random);
+    for (const Action& action : plan.schedule)
+        figures.encodings[action.codec] += action.kind == ActionKind::Encode ? 1 : 0;
     const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
     EXPECT_TRUE(program) << program.error().what;
     return program->bytes;
@@ -145,11 +165,11 @@ void runCase(unsigned number, Figures& figures) {
     if (recorded.graph.ops.empty()) return;
     Runtime runtime(silentAgent());
     std::string why;
-    ASSERT_TRUE(runtime.add(liveProgramOf(recorded, random), why)) << why;
+    ASSERT_TRUE(runtime.add(liveProgramOf(recorded, random, figures), why)) << why;
     if (random() % 3 == 0) {
         const Recorded second = record(other, number);
         if (!second.graph.ops.empty())
-            ASSERT_TRUE(runtime.add(liveProgramOf(second, random), why)) << why;
+            ASSERT_TRUE(runtime.add(liveProgramOf(second, random, figures), why)) << why;
     }
     std::vector<Program> steps{usual, usual};
     for (int i = 0; i < 3; ++i)
@@ -178,6 +198,8 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     EXPECT_GT(figures.planned, figures.steps / 3);
     EXPECT_GT(figures.recomputed, figures.planned);
     EXPECT_GT(figures.restored, 0);
+    for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
+        EXPECT_GT(figures.encodings[std::string(codec)], 0) << codec;
     RecordProperty("planned", std::to_string(figures.planned));
 }
 

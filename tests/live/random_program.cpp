@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <thread>
 
 namespace hw::test {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 using Kind = Instruction::Kind;
 
 constexpr std::size_t kParameters = 3, kRegisters = 9;
-constexpr std::int64_t kSide = 3;
+constexpr std::int64_t kSide = 4;
 
 bool isSquare(const at::Tensor& tensor) {
     return tensor.dim() == 2 && tensor.size(0) == kSide && tensor.size(1) == kSide;
@@ -22,6 +23,8 @@ Instruction randomInstruction(std::mt19937& random) {
     Instruction made;
     made.kind = static_cast<Kind>(random() % static_cast<unsigned>(Kind::Look));
     if (random() % 24 == 0) made.kind = Kind::Look;
+    if (random() % 48 == 0) made.kind = Kind::Read;
+    if (random() % 96 == 0) made.kind = Kind::Write;
     made.result = kParameters + random() % (kRegisters - kParameters);
     made.a = random() % kRegisters;
     made.b = random() % kRegisters;
@@ -55,6 +58,17 @@ void Machine::look(const at::Tensor& tensor, bool stays) {
     seen_.append(bytes, storage->nbytes());
 }
 
+void Machine::elsewhere(const std::function<void()>& work) {
+    std::thread([&] {
+        doors_.thread();
+        try {
+            work();
+        } catch (const c10::Error&) {
+            seen_ += "given up elsewhere";
+        }
+    }).join();
+}
+
 void Machine::run(const Instruction& i) {
     const at::Tensor a = operand(i.a), b = operand(i.b);
     at::Tensor& result = registers_[i.result];
@@ -84,6 +98,27 @@ void Machine::run(const Instruction& i) {
         case Kind::ReluInPlace:
             at::relu_(const_cast<at::Tensor&>(a));
             return;
+        case Kind::ReluBackward:  // of what a ReLU has made, where that is so
+            result = at::threshold_backward(fitting, a, 0);
+            return;
+        case Kind::DropoutBackward:
+            result = mask_.defined() && a.sizes() == mask_.sizes()
+                         ? at::native_dropout_backward(a, mask_, 2)
+                         : at::tanh(a);
+            return;
+        case Kind::Pool:
+            if (!isSquare(a)) return;
+            pooled_ = a.unsqueeze(0);
+            std::tie(result, indices_) = at::max_pool2d_with_indices(pooled_, {2, 2});
+            result = result.sum(0);
+            return;
+        case Kind::PoolBackward:
+            if (!indices_.defined()) return;
+            result = at::max_pool2d_with_indices_backward(
+                         at::ones_like(indices_, pooled_.options()), pooled_, {2, 2}, {2, 2},
+                         {0, 0}, {1, 1}, false, indices_)
+                         .squeeze(0);
+            return;
         case Kind::Transpose:
             result = a.dim() == 2 ? a.t() : a.view({1});
             return;
@@ -91,7 +126,7 @@ void Machine::run(const Instruction& i) {
             result = a.dim() == 2 ? a.narrow(0, a.size(0) - 1, 1) : a.view({1});
             return;
         case Kind::Dropout:
-            result = std::get<0>(at::native_dropout(a, 0.5, true));
+            std::tie(result, mask_) = at::native_dropout(a, 0.5, true);
             return;
         case Kind::Noise:
             a.uniform_();
@@ -108,6 +143,12 @@ void Machine::run(const Instruction& i) {
         case Kind::Look:
             look(a, i.b % 2 == 0);
             return;
+        case Kind::Read:
+            elsewhere([&] { look(a.clone(), false); });
+            return;
+        case Kind::Write:
+            elsewhere([&] { a.add_(fitting, 0.25); });
+            return;
         case Kind::Fail:
             at::mm(at::sum(a), b);
             return;
@@ -121,6 +162,7 @@ void Machine::run(const Instruction& i) {
 
 void Machine::step(const Program& program) {
     for (std::size_t i = kParameters; i + 1 < kRegisters; ++i) registers_[i] = at::Tensor();
+    mask_ = pooled_ = indices_ = at::Tensor();
     try {
         for (const Instruction& each : program) run(each);
     } catch (const c10::Error&) {

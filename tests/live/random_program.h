@@ -22,6 +22,10 @@ struct Instruction {
         AddInPlace,
         MulInPlace,
         ReluInPlace,
+        ReluBackward,
+        DropoutBackward,
+        Pool,
+        PoolBackward,
         Transpose,
         Row,
         Dropout,
@@ -30,6 +34,8 @@ struct Instruction {
         Sum,
         LetGo,    // of a register
         Look,     // at its bytes, past the dispatcher
+        Read,     // by an op of another thread
+        Write,    // likewise
         Fail,     // an op raises, and the program gives the step up
         Forward,  // the forward pass begins
         Count
@@ -45,6 +51,7 @@ public:
     struct Doors {
         std::function<void(const at::Tensor&, bool stays)> look = [](const at::Tensor&, bool) {};
         std::function<void()> forward = [] {};
+        std::function<void()> thread = [] {};  // another thread begins
     };
     Machine(std::uint64_t seed, Doors doors);
 
@@ -56,9 +63,11 @@ private:
     void run(const Instruction& instruction);
     at::Tensor operand(std::size_t index) const;
     void look(const at::Tensor& tensor, bool stays);
+    void elsewhere(const std::function<void()>& work);
 
     Doors doors_;
     std::vector<at::Tensor> registers_;
+    at::Tensor mask_, pooled_, indices_;  // what a backward pass would need
     std::string seen_;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/memory/evaluate.h"
+#include "core/plan/codec.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::profiler {
@@ -65,13 +66,27 @@ TEST(LiveProgram, RefusesWhatARunningProgramCannotBeGiven) {
     ASSERT_FALSE(chosen);
     EXPECT_NE(chosen.error().what.find("h (op 2) as 'fft'"), std::string::npos);
     chain.plan.implementations.clear();
-    Action encode = Action::free(1);
-    encode.kind = ActionKind::Encode;
-    chain.plan.schedule = {Action::compute(0), encode};
+    chain.plan.schedule = {Action::compute(0), Action::encode(1, "huffman", Bytes(10))};
     const auto encoded = liveProgram(chain.graph, chain.plan, {});
     ASSERT_FALSE(encoded);
     EXPECT_EQ(encoded.error().code, ErrorCode::BadInput);
-    EXPECT_NE(encoded.error().what.find("encodes storage 1"), std::string::npos);
+    EXPECT_NE(encoded.error().what.find("encodes storage 1 as 'huffman'"), std::string::npos);
+}
+
+// "back" is no op that takes signs for elements.
+TEST(LiveProgram, LetsSignsBeReadByWhatComparesWithZeroOnly) {
+    Chain chain;
+    const auto sign = std::string(kSignCodec);
+    chain.plan.schedule = {
+        Action::compute(0), Action::compute(1), Action::encode(1, sign, Bytes(7)),
+        Action::compute(2), Action::decode(1),  Action::compute(3)};
+    const auto refused = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().what.find("op 3 (back) read signs for elements"), std::string::npos);
+    chain.graph.ops[3].name = "aten::threshold_backward";
+    const auto taken = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_TRUE(taken) << taken.error().what;
+    EXPECT_EQ(taken->drops, 1);
 }
 
 }  // namespace

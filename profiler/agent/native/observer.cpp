@@ -59,12 +59,15 @@ struct Thread {
     bool paused = false;
     std::uint64_t nextNode = 0;  // of autograd, after the last op
     std::int64_t id = syscall(SYS_gettid);
-    std::int64_t watch = 0;  // which watch's key and callback it carries
+    std::int64_t watch = 0;   // which watch's key and callback it carries
+    std::int64_t beside = 0;  // of a thread that another one's plan concerns: the leave() to come
     at::CallbackHandle node{};
 };
 thread_local Thread tThread;
-std::atomic<std::int64_t> gWatch{0};  // the one that goes on; 0: none does
-std::atomic<OpHook> gHook{nullptr};   // takes the ops instead of the recording
+std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
+std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
+std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
+std::atomic<std::int64_t> gLeft{0};    // how often a watch has been left, and one more
 
 /// What observe() has done to the thread is undone.
 void unwatch(Thread& thread) {
@@ -276,6 +279,18 @@ private:
     const AgentApi& agent_;
 };
 
+/// An op of a thread that was told of by observeBeside().
+void besideOp(Thread& thread, const c10::OperatorHandle& handle, c10::DispatchKeySet below,
+              torch::jit::Stack* stack) {
+    if (thread.beside <= gLeft) {
+        thread.beside = 0;
+        c10::impl::tls_set_dispatch_key_included(kKey, false);
+    } else if (const OpHook hook = gBeside; hook != nullptr && gWatch != 0) {
+        return hook(handle, below, stack);
+    }
+    handle.redispatchBoxed(below, stack);
+}
+
 /// Every op that a watched thread dispatches comes by here, after autograd and before the device.
 /// What is called within it is its work, and goes unseen.
 void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -295,6 +310,7 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     Running& running = thread.running;
     const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
     if (outlived) unwatch(thread);
+    if (thread.beside != 0) return besideOp(thread, handle, below, stack);
     if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !thread.paused)
         return hook(handle, below, stack);
     if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
@@ -366,14 +382,23 @@ void observe() {
     c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
-void observeWith(OpHook hook) {
+void observeWith(OpHook hook, OpHook beside) {
     gHook = hook;
+    gBeside = beside;
+    tThread.beside = 0;
     observe();
 }
 
+void observeBeside() {
+    if (tThread.watch != 0) return;
+    tThread.beside = gLeft + 1;
+    c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
 void leave() {
+    ++gLeft;
     gWatch = 0;
-    gHook = nullptr;
+    gHook = gBeside = nullptr;
     if (tThread.watch != 0) unwatch(tThread);
 }
 

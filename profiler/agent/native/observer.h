@@ -19,8 +19,10 @@ void observe();
 /// runs the op.
 using OpHook = void (*)(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
                         torch::jit::Stack* stack);
-/// As observe(), for a hook of its own.
-void observeWith(OpHook hook);
+/// As observe(), for a hook of its own; `beside` gets the ops of threads of observeBeside().
+void observeWith(OpHook hook, OpHook beside = nullptr);
+/// On a thread that is not watched, but whose ops concern the hook: until the next leave().
+void observeBeside();
 /// On any thread; the one that is recorded is rid of us at the latest with its next op.
 void leave();
 /// What this thread does until it is told otherwise is no part of the step.

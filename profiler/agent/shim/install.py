@@ -210,7 +210,7 @@ def start(late=False):
     config = (ctypes.c_int64 * 4)()
     library.hw_config(config)
     if config[3] & wire.CONFIG_LIVE:
-        why = live.start(bool(config[3] & wire.CONFIG_RUNNING), rank())
+        why = live.start(bool(config[3] & wire.CONFIG_RUNNING), rank(), bool(config[3] & wire.CONFIG_CURVES))
         if why:
             encode.send(wire.TYPE_FAULT, encode.text(why))
         encode.send_milestone(wire.MILESTONE_TORCH)

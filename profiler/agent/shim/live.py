@@ -5,6 +5,7 @@ import atexit
 import ctypes
 import os
 import struct
+import threading
 
 import torch
 from _highwater import doors, encode, library, wire
@@ -12,6 +13,7 @@ from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
 MIDDLE, PLANNED, UNPLANNED = range(3)
+CURVE_NANOSECONDS = 500_000_000  # between two curves at least
 
 def load():
     """The runtime, ready; or why there is none."""
@@ -24,6 +26,9 @@ def load():
             ("add", ctypes.c_char_p, ctypes.c_char_p),
             ("pause", None, ctypes.c_int),
             ("enter", None),
+            ("enter_beside", None),
+            ("trace", None),
+            ("curve", ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
             ("leave", None),
             ("begin", None),
             ("forward", None),
@@ -47,7 +52,7 @@ class Step:
         self.begin, self.end, self.peak = begin, begin, 0
         self.planned = False
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
-        self.divergence = None
+        self.divergence = self.curve = None
 
 
 class Live:
@@ -67,6 +72,7 @@ class Live:
         self.patches = doors.Patches()
         self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
         self.leaving = False      # at the end of this step
+        self.next_curve = None    # not before that time; None: nobody wants them
 
     # In and out.
 
@@ -91,6 +97,13 @@ class Live:
 
         self.patches.set(record, "__enter__", enter)
         self.patches.set(record, "__exit__", leave)
+        begin_thread = threading.Thread._bootstrap_inner
+
+        def bootstrap_inner(thread):
+            live.native.hwl_enter_beside()
+            return begin_thread(thread)
+
+        self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
@@ -105,9 +118,8 @@ class Live:
         self.patches.undo()
         self.doors.close()
         forget(self)
-        if self.running:
-            library.hw_unpatch()
-            library.hw_close()
+        library.hw_unpatch()
+        library.hw_close()
 
     def unseen(self, function, *arguments):
         """What the framework does for its own profiler is no part of a step."""
@@ -193,6 +205,7 @@ class Live:
         if self.figures[4] > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
             step.divergence = self.figures[4], expected, found
+        self.note_curve(step)
         self.pending = step
         self.active = False
         if self.leaving:
@@ -204,11 +217,24 @@ class Live:
         self.await_forward()
         self.native.hwl_begin()
 
+    def note_curve(self, step):
+        if step is self.pending:
+            step.curve = None  # the plan's ops are those of a part of it
+        elif self.next_curve is None or not step.planned or step.end < self.next_curve:
+            step.curve = None
+        else:
+            count = ctypes.c_int64()
+            address = self.native.hwl_curve(ctypes.byref(count))
+            step.curve = struct.pack("<qI", self.unseen_bytes, count.value) + ctypes.string_at(address, 8 * count.value)
+            self.next_curve = step.end + CURVE_NANOSECONDS
+
     def send(self, step):
         if step.divergence is not None:
             op, expected, found = step.divergence
             encode.send(wire.TYPE_LIVE_DIVERGENCE, struct.pack("<2q", self.number, op) +
                         encode.text(expected) + encode.text(found))
+        if step.curve is not None:
+            encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
             "<9qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
             step.pinned, step.ops, step.runtime, step.planned))
@@ -239,7 +265,7 @@ def programs(rank):
         index += 1
 
 
-def start(running, rank):
+def start(running, rank, curves):
     """Why no plan is carried out; "" where one is. `running`: the program was under way already."""
     global _current, _watching_exit
     if library.hw_patch() == 0:
@@ -252,6 +278,9 @@ def start(running, rank):
         if why:
             return why
     _current = Live(native, running)
+    if curves:
+        native.hwl_trace()
+        _current.next_curve = 0
     _current.install()
     if not _watching_exit:
         _watching_exit = True
@@ -289,4 +318,4 @@ def stop():
     if live is None:
         return False
     live.leaving = True
-    return live.running
+    return True

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/live_progress.h"
+
+namespace hw::app {
+
+core::Status LiveProgress::open(const std::string& path) {
+    if (path.empty()) return {};
+    file_.open(path, std::ios::app);
+    if (file_) return {};
+    return core::Error{core::ErrorCode::Usage, "cannot write '" + path + "'",
+                       "choose another file with --progress"};
+}
+
+profiler::StepListener LiveProgress::listener() {
+    if (!file_.is_open()) return {};
+    return [this](const profiler::LiveStep& each) { step(each); };
+}
+
+void LiveProgress::step(const profiler::LiveStep& step) {
+    const auto& figures = step.figures;
+    Json event{{"event", "step"},
+               {"rank", step.rank},
+               {"step", figures.step},
+               {"mode", figures.planned ? "plan" : "none"},
+               {"begin_ns", figures.beginNs},
+               {"end_ns", figures.endNs},
+               {"peak_bytes", figures.peak},
+               {"recomputed_ops", figures.recomputed},
+               {"restored_bytes", figures.restored},
+               {"divergence", nullptr}};
+    if (step.divergence != nullptr)
+        event["divergence"] = {{"op", step.divergence->op},
+                               {"expected", step.divergence->expected},
+                               {"found", step.divergence->found}};
+    if (step.curve != nullptr) {
+        Json curve = Json::array();
+        for (const std::int64_t bytes : step.curve->bytes)
+            curve.push_back(bytes + step.curve->base);
+        event["curve"] = std::move(curve);
+    }
+    line(event);
+}
+
+void LiveProgress::ended(const Json& report) {
+    if (file_.is_open()) line({{"event", "ended"}, {"report", report}});
+}
+
+/// Whoever reads sees whole lines only, but for one at the end.
+void LiveProgress::line(const Json& event) {
+    file_ << event.dump() + "\n" << std::flush;
+}
+
+}  // namespace hw::app
