@@ -56,7 +56,7 @@ protected:
     }
     AttachDialog& dialog() { return window_.attachDialog(); }
     QString problem() {
-        return dialog().findChild<QLabel*>(QStringLiteral("attachProblem"))->text();
+        return dialog().findChild<QLabel*>(QStringLiteral("trainingProblem"))->text();
     }
     QMessageBox* message() { return window_.findChild<QMessageBox*>(); }
 

@@ -51,6 +51,17 @@ public:
         process_.kill();
         process_.waitForFinished(5000);
     }
+    /// True when it has taken further steps.
+    bool goesOn() {
+        process_.readAll();
+        QByteArray said;
+        return QTest::qWaitFor(
+            [&] {
+                said += process_.readAll();
+                return said.count('\n') >= 3;
+            },
+            120'000);
+    }
     bool running() const { return process_.state() == QProcess::Running; }
     qint64 pid() const { return process_.processId(); }
     QString folder() const { return folder_.path(); }

@@ -138,12 +138,12 @@ TEST(UserPath, FromALiveTrainingToAReport) {
     static const QRegularExpression manySteps(QStringLiteral("· ([4-9]|\\d\\d+) steps"));
     ASSERT_TRUE(person.sees([&] {
         return manySteps.match(person.label("recordingText")).hasMatch();
-    })) << person.label("attachProblem").toStdString();
+    })) << person.label("trainingProblem").toStdString();
     EXPECT_FALSE(dialog->isVisible());
     EXPECT_FALSE(person.label("recordingMark").isEmpty());
     ASSERT_TRUE(person.sees([&] { return person.named<QDockWidget>("timeline")->isVisible(); }));
     EXPECT_TRUE(person.named<QDockWidget>("steps")->isVisible());
-    person.clicks(person.named<QPushButton>("stopRecording"));
+    person.clicks(person.named<QPushButton>("recordingButton"));
     ASSERT_TRUE(person.sees([&] { return person.label("recordingMark").isEmpty(); }));
     EXPECT_TRUE(training.running());
 

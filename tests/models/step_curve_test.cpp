@@ -91,6 +91,27 @@ TEST(StepCurve, RecomputationChargesDuplicatesAndMarksItself) {
     EXPECT_EQ(stays, (std::vector<std::pair<int, int>>{{0, 1}, {2, 4}}));
 }
 
+// Between the ends of two captured ops lies what the plan makes again for the second.
+TEST(StepCurve, WhatWasMeasuredLiesOnThePlansAxis) {
+    const core::TrainingGraph graph = testing::smallGraph();
+    const StepCurve plan =
+        stepCurve(graph, {Action::compute(0), Action::compute(1), Action::free(1),
+                          Action::recompute(0, {0}), Action::compute(2), Action::free(2)});
+    const StepCurve measured = measuredCurve(plan, {Bytes(140), Bytes(230), Bytes(215)});
+    ASSERT_EQ(measured.moments.size(), 3U);
+    EXPECT_EQ(measured.moments[1].begin, Nanoseconds(3));
+    EXPECT_EQ(measured.moments[1].end, Nanoseconds(8));
+    EXPECT_EQ(measured.moments[2].op, 2);
+    EXPECT_EQ(measured.moments[2].begin, Nanoseconds(8)) << "where its recomputation begins";
+    EXPECT_EQ(measured.moments[2].end, Nanoseconds(13));
+    EXPECT_EQ(measured.time, plan.time);
+    EXPECT_EQ(measured.peak, Bytes(230));
+    EXPECT_EQ(measured.peakMoment, 1U);
+    EXPECT_TRUE(measuredCurve(plan, {Bytes(140), Bytes(230)}).moments.empty());
+    EXPECT_TRUE(measuredCurve(plan, std::vector<Bytes>(4)).moments.empty())
+        << "of another kind of step";
+}
+
 TEST(StepCurve, EveryLogAgreesWithTheJudge) {
     for (const char* name : {"resnet32", "unet", "transformer", "treelstm"}) {
         HW_NEED_LOG(name);

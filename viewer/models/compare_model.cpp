@@ -21,7 +21,8 @@ QString originText(PlanEntry::Origin origin) {
 }
 
 QString resultsText(const PlanEntry& plan) {
-    if (plan.outputsCompared == 0) return CompareModel::tr("not run");
+    if (plan.outputsCompared == 0)  // training has nothing to compare with
+        return plan.measuredPeak ? kAbsent : CompareModel::tr("not run");
     if (plan.outputsDifferent == 0) return CompareModel::tr("identical");
     return CompareModel::tr("%1 differ").arg(plan.outputsDifferent);
 }

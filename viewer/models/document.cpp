@@ -183,6 +183,16 @@ void loadSurroundings(const core::Session& session, Document& document) {
         document.capacity = *capacity;
 }
 
+QString commandOf(const core::Session& session, std::int64_t step) {
+    const auto steps = session.steps();
+    const auto processes = session.processes();
+    if (!steps || !processes) return {};
+    for (const core::StepRow& row : *steps)
+        for (const core::ProcessRow& process : *processes)
+            if (row.id == step && process.id == row.process) return toQString(process.command);
+    return {};
+}
+
 // What follows from the graph alone.
 core::Status replay(Document& document, core::TrainingGraph graph) {
     document.graph = std::move(graph);
@@ -270,6 +280,7 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     document->step = *step;
     if (core::Result<core::SessionCounts> counts = session->counts())
         document->steps = counts->steps;
+    document->command = commandOf(*session, *step);
     document->overview = loadOverview(*session);
     loadSurroundings(*session, *document);
     core::Result<core::TrainingGraph> graph = core::loadGraph(*session, *step);

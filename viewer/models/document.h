@@ -79,7 +79,8 @@ struct GapSpan {
 
 struct Document {
     std::string path;
-    QString name;  // of the file
+    QString name;     // of the file
+    QString command;  // of the process that made the step; empty where it is not known
     std::int64_t step = 0, steps = 0;
     std::vector<StepSummary>
         overview;  // of all recorded steps; empty where there is no curve of them

@@ -106,7 +106,7 @@ QVariant ProcessModel::data(const QModelIndex& index, int role) const {
         case Command:
             return process.command;
         default:
-            return process.attachable ? tr("can be recorded") : process.why;
+            return process.attachable ? ready_ : process.why;
     }
 }
 

@@ -28,6 +28,8 @@ public:
 
     /// Lists again, in the background; nothing happens while the last listing still runs.
     void refresh();
+    /// What is said of a process that can be attached to.
+    void setReadyText(const QString& text) { ready_ = text; }
     void setProcesses(const std::vector<TrainingProcess>& listed);  // by ascending pid
     const TrainingProcess& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
     int rowOf(qint64 pid) const;  // -1: not there
@@ -45,6 +47,7 @@ private:
     void read();
 
     std::vector<TrainingProcess> rows_;
+    QString ready_ = tr("can be recorded");
     QProcess lister_;
 };
 

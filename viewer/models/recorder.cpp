@@ -16,12 +16,11 @@ namespace {
 constexpr int kGoodbye = 5000;  // milliseconds for the recorder to leave the process
 const QString kUntilStopped = QStringLiteral("1000000000");
 
-// "/usr/bin/python3 -u train.py --steps 5" → "train"; without a script the program's name.
+// "train" of "python3 train.py"; sessions are named so.
 QString shortName(const QString& command) {
-    const QStringList words = QProcess::splitCommand(command);
-    for (const QString& word : words)
-        if (word.endsWith(QLatin1String(".py"))) return QFileInfo(word).completeBaseName();
-    return words.isEmpty() ? QStringLiteral("run") : QFileInfo(words.front()).fileName();
+    QString name = programName(command);
+    if (name.endsWith(QLatin1String(".py"))) name.chop(3);
+    return name;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "viewer/models/step_curve.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/memory/replay.h"
 
@@ -111,6 +112,25 @@ StepCurve stepCurve(const core::TrainingGraph& graph, const core::Schedule& sche
     core::Replay<CurveMaker, false> replay(graph, maker);
     replay.run(schedule);
     return maker.finish(replay);
+}
+
+StepCurve measuredCurve(const StepCurve& plan, const std::vector<core::Bytes>& byOp) {
+    StepCurve measured;
+    core::Nanoseconds begin;
+    for (const Moment& moment : plan.moments) {
+        if (moment.op == core::kNone || moment.recomputed) continue;
+        const auto op = static_cast<std::size_t>(moment.op);
+        if (op >= byOp.size()) return {};
+        Moment at = moment;
+        at.begin = std::exchange(begin, moment.end);
+        at.total = byOp[op];
+        at.byCategory = {};
+        if (at.total > measured.peak)
+            measured.peak = at.total, measured.peakMoment = measured.moments.size();
+        measured.moments.push_back(at);
+    }
+    measured.time = begin;
+    return measured.moments.size() == byOp.size() ? measured : StepCurve();
 }
 
 std::vector<core::StorageIndex> largestResident(const core::TrainingGraph& graph,

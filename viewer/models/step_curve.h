@@ -44,6 +44,11 @@ struct StepCurve {
 /// Replays a valid schedule by the judge's accounting rules, split by category.
 StepCurve stepCurve(const core::TrainingGraph& graph, const core::Schedule& schedule);
 
+/// What was measured at each captured op of a step under a plan, on the axis of the plan's own
+/// curve: from the end of the op before, its recomputations with it. Empty where the plan has
+/// another number of ops.
+StepCurve measuredCurve(const StepCurve& plan, const std::vector<core::Bytes>& byOp);
+
 /// Storages resident during a moment, the largest first, at most `limit`.
 std::vector<core::StorageIndex> largestResident(const core::TrainingGraph& graph,
                                                 const StepCurve& curve, std::size_t moment,

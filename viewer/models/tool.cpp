@@ -3,12 +3,21 @@
 
 #include <QCoreApplication>
 #include <QDir>
+#include <QFileInfo>
+#include <QProcess>
 #include <QStringList>
 
 namespace hw::viewer {
 
 QString toolProgram() {
     return QDir(QCoreApplication::applicationDirPath()).filePath(QStringLiteral("highwater"));
+}
+
+QString programName(const QString& command) {
+    const QStringList words = QProcess::splitCommand(command);
+    for (const QString& word : words)
+        if (word.endsWith(QLatin1String(".py"))) return QFileInfo(word).fileName();
+    return words.isEmpty() ? QStringLiteral("run") : QFileInfo(words.front()).fileName();
 }
 
 ToolError toolError(const QString& said) {

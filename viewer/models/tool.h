@@ -10,6 +10,10 @@ namespace hw::viewer {
 /// The `highwater` that lies beside the running program.
 QString toolProgram();
 
+/// What a command runs, in a word: "/usr/bin/python3 -u train.py --steps 5" → "train.py"; without a
+/// script the program's name.
+QString programName(const QString& command);
+
 struct ToolError {
     QString what, hint;
 };

@@ -156,6 +156,7 @@ void Workspace::adopt(Loaded loaded) {
     coarseRequested_ = false;
     infeasibleUpTo_ = {};
     chosen_ = files_.empty() ? nullptr : files_.front();
+    live_ = nullptr;
     selection_ = {};
     range_.reset();
     const core::Bytes room = document_->peak() - document_->floor;
@@ -217,6 +218,12 @@ void Workspace::select(const Selection& selection) {
     if (selection == selection_) return;
     selection_ = selection;
     emit selectionChanged();
+}
+
+void Workspace::showLive(std::shared_ptr<const StepCurve> curve) {
+    if (!document_ || curve == live_) return;
+    live_ = std::move(curve);
+    emit liveChanged();
 }
 
 void Workspace::selectRange(std::optional<TimeRange> range) {

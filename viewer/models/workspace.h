@@ -130,6 +130,11 @@ public:
     /// How long planning took: the plan's own figure, or that of the same plan made here.
     std::optional<double> planningSeconds(const PlanPointer& plan) const;
 
+    /// What a training holds that carries out a plan of this step, on that plan's axis, until
+    /// another document is shown; null: none does.
+    const std::shared_ptr<const StepCurve>& live() const { return live_; }
+    void showLive(std::shared_ptr<const StepCurve> curve);
+
     const Selection& selection() const { return selection_; }
     core::OpIndex selectedOp() const { return selection_.op; }
     void selectOp(core::OpIndex op);
@@ -152,6 +157,7 @@ signals:
     void answersChanged();
     void plannersChanged();
     void activePlanChanged();
+    void liveChanged();
     void selectionChanged();
     void rangeChanged();
     void busyChanged(int pending, const QString& what);
@@ -197,6 +203,7 @@ private:
     bool following_ = false, followLoading_ = false, followAgain_ = false;
     PlanPointer chosen_;
     PlanPointer active_;
+    std::shared_ptr<const StepCurve> live_;
     Selection selection_;
     std::optional<TimeRange> range_;
     QString working_;

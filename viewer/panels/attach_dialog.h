@@ -2,15 +2,12 @@
 #pragma once
 
 #include <QDialog>
-#include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
-#include <QTableView>
-#include <QTimer>
 
-#include "viewer/models/process_model.h"
 #include "viewer/models/recorder.h"
+#include "viewer/panels/training_chooser.h"
 
 namespace hw::viewer {
 
@@ -21,30 +18,20 @@ class AttachDialog : public QDialog {
 public:
     explicit AttachDialog(Recorder& recorder, QWidget* parent = nullptr);
 
-    ProcessModel& processes() const { return *model_; }
-
-protected:
-    void showEvent(QShowEvent* event) override;
-    void hideEvent(QHideEvent* event) override;
+    ProcessModel& processes() const { return chooser_->processes(); }
 
 private:
-    QWidget* makeList();
-    QLayout* makeLaunch();
     QLayout* makeOptions();
     void attachSelected();
     void launch();
     bool folderUsable();
-    void showProblem(const QString& what, const QString& hint);
     void update();
 
     Recorder& recorder_;
-    ProcessModel* model_;
-    QTableView* table_;
-    QLabel *none_, *problem_;
-    QLineEdit *command_, *folder_;
+    TrainingChooser* chooser_;
+    QLineEdit* folder_;
     QSpinBox* steps_;
-    QPushButton *attach_, *start_;
-    QTimer refresh_;
+    QPushButton* attach_;
 };
 
 }  // namespace hw::viewer

@@ -25,13 +25,16 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     empty_ = new EmptyState;
     attach_ = new AttachDialog(recorder_, this);
     planActions_ = new PlanActions(workspace_, this);
+    train_ = new TrainDialog(workspace_, live_, this);
     setCentralWidget(empty_);
     buildToolBar();
+    buildRunStrip();
     buildShortcuts();
     buildDocks();
     buildStatusBar();
     connectWorkspace();
     connectRecorder();
+    connectLive();
     connectHistory();
     documentArrived();
     firstState_ = saveState();
@@ -131,23 +134,6 @@ void MainWindow::connectWorkspace() {
     });
 }
 
-// The window follows what is recorded, step by step, and opens it for good when it is complete.
-void MainWindow::connectRecorder() {
-    connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
-    // Without a window manager nothing else gives the focus back to the window.
-    connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
-    connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
-    connect(&recorder_, &Recorder::finished, this,
-            [this](const QString& session, const QStringList& notes) {
-                open(session);
-                activity_->setText(notes.join(QStringLiteral(" · ")));
-            });
-    connect(&recorder_, &Recorder::failed, this, [this](const QString& what, const QString& hint) {
-        if (recorder_.steps() > 0) open(recorder_.session());
-        if (!attach_->isVisible()) showFailure(what, hint);
-    });
-}
-
 void MainWindow::documentArrived() {
     const DocumentPointer& document = workspace_.document();
     const bool any = document != nullptr;
@@ -233,6 +219,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
 void MainWindow::useMemory(WindowMemory memory) {
     memory_.emplace(std::move(memory));
     arranged_ = memory_->restore(*this);
+    placeRunStrip();
     documentArrived();  // which docks show depends on the document alone
     setFontScale(memory_->fontScale());
     setLight(memory_->light());
@@ -251,6 +238,7 @@ void MainWindow::resetLayout() {
     arranged_ = false;
     if (memory_) memory_->forgetLayout();
     restoreState(firstState_);
+    placeRunStrip();
     documentArrived();
     if (workspace_.document()) arrange();
 }

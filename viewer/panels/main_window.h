@@ -6,8 +6,10 @@
 #include <QMainWindow>
 #include <QMenu>
 #include <QPointer>
+#include <QToolBar>
 #include <optional>
 
+#include "viewer/models/live_run.h"
 #include "viewer/models/recorder.h"
 #include "viewer/models/view_history.h"
 #include "viewer/models/workspace.h"
@@ -16,6 +18,7 @@
 #include "viewer/panels/panel.h"
 #include "viewer/panels/plan_actions.h"
 #include "viewer/panels/tour.h"
+#include "viewer/panels/train_dialog.h"
 #include "viewer/panels/window_memory.h"
 
 namespace hw::viewer {
@@ -34,6 +37,8 @@ public:
     EmptyState& emptyState() const { return *empty_; }
     Recorder& recorder() { return recorder_; }
     AttachDialog& attachDialog() const { return *attach_; }
+    LiveRun& liveRun() { return live_; }
+    TrainDialog& trainDialog() const { return *train_; }
 
     void open(const QString& path, const QStringList& plans = {});
     /// Loads and computes all that the window shows before it returns; for pictures.
@@ -66,6 +71,13 @@ private:
     void buildStatusBar();
     void connectWorkspace();
     void connectRecorder();
+    void connectLive();
+    void trainUnderPlan();
+    void showLive();
+    void endLive();
+    void buildRunStrip();
+    void placeRunStrip();
+    bool showsStepOf(const PlannedStep& planned) const;
     static Panel& panelOf(const QDockWidget* dock) { return static_cast<Panel&>(*dock->widget()); }
     /// Those of an area, in the registry's order; never empty.
     std::vector<QDockWidget*> docksOf(PanelArea area) const;
@@ -87,8 +99,11 @@ private:
 
     Workspace workspace_;
     Recorder recorder_;
+    LiveRun live_;
+    QToolBar* runs_ = nullptr;
     EmptyState* empty_;
     AttachDialog* attach_;
+    TrainDialog* train_;
     PlanActions* planActions_;
     ViewHistory* history_;
     QPointer<Tour> tour_;

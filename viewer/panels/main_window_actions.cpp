@@ -10,7 +10,6 @@
 #include "viewer/panels/command_palette.h"
 #include "viewer/panels/file_dialog.h"
 #include "viewer/panels/main_window.h"
-#include "viewer/panels/recording_bar.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/font_scale.h"
@@ -45,7 +44,6 @@ void MainWindow::buildToolBar() {
     spring->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
     spring->setStyleSheet(QStringLiteral("background: transparent"));
     bar->addWidget(spring);
-    bar->addWidget(new RecordingBar(recorder_));
 
     QAction* record = action(tr("Record…"), QKeySequence(QStringLiteral("Ctrl+R")),
                              tr("Attach to a training process, or start one"));
@@ -55,13 +53,16 @@ void MainWindow::buildToolBar() {
                            tr("Write the plan that is drawn to a file"));
     QAction* run = action(tr("Run plan"), QKeySequence(QStringLiteral("Ctrl+Return")),
                           tr("Run the plan natively and compare every result"));
+    QAction* train = action(tr("Train…"), QKeySequence(QStringLiteral("Ctrl+T")),
+                            tr("Train under the plan: a program that runs, or one to start"));
     QAction* report =
         action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
     QAction* picture =
         action(tr("Save picture"), Qt::Key_S, tr("Save the window as PNG, SVG or PDF"));
+    picture->setIconText(tr("Picture"));  // room on the tool bar
     QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
     QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
-    for (QAction* shown : {record, open, plan, keep, run, report, picture, appearance, help})
+    for (QAction* shown : {record, open, plan, keep, run, train, report, picture, appearance, help})
         bar->addAction(shown);
     addToolBar(Qt::TopToolBarArea, bar);
     recent_ = new QMenu(this);
@@ -72,11 +73,12 @@ void MainWindow::buildToolBar() {
     connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
     connect(keep, &QAction::triggered, planActions_, &PlanActions::exportPlan);
     connect(run, &QAction::triggered, planActions_, &PlanActions::runPlan);
+    connect(train, &QAction::triggered, this, &MainWindow::trainUnderPlan);
     connect(report, &QAction::triggered, this, &MainWindow::writeReport);
     connect(picture, &QAction::triggered, this, &MainWindow::savePicture);
     connect(appearance, &QAction::triggered, this, [this] { setLight(!theme().light); });
     connect(help, &QAction::triggered, this, &MainWindow::showKeys);
-    documentActions_ = {plan, keep, run, report, picture};
+    documentActions_ = {plan, keep, run, train, report, picture};
 }
 
 // What has no button.

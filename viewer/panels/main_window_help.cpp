@@ -31,6 +31,7 @@ void MainWindow::showKeys() {
            "forward again</td></tr>"
            "<tr><td><b>Ctrl+E</b></td><td>export the plan that is drawn</td></tr>"
            "<tr><td><b>Ctrl+Enter</b></td><td>run it and compare every result</td></tr>"
+           "<tr><td><b>Ctrl+T</b></td><td>train under it</td></tr>"
            "<tr><td><b>R</b></td><td>write a report</td></tr>"
            "<tr><td><b>S</b></td><td>save a picture</td></tr>"
            "<tr><td><b>Ctrl+R</b></td><td>record a training run</td></tr>"
@@ -113,8 +114,9 @@ void MainWindow::startTour() {
             stops.push_back({each, viewText(kind.tourTitle), viewText(kind.tourText)});
     stops.push_back(
         {firstDock(PanelArea::Upper), tr("And now yours"),
-         tr("<b>Ctrl+R</b> records a training run that is under way, or starts one. <b>F1</b> "
-            "explains a view, <b>?</b> lists the keys, <b>Ctrl+Z</b> goes back.")});
+         tr("<b>Ctrl+R</b> records a training run that is under way, or starts one; <b>Ctrl+T</b> "
+            "trains under the plan that is drawn. <b>F1</b> explains a view, <b>?</b> lists the "
+            "keys, <b>Ctrl+Z</b> goes back.")});
     tour_ = new Tour(this, std::move(stops));
 }
 

@@ -16,6 +16,8 @@ public:
     PlanActions(Workspace& workspace, QWidget* window);
     ~PlanActions() override;  // ends a run
 
+    /// Whether a plan is drawn; says so where none is.
+    bool needsPlan();
     /// Asks where to, then writes the plan file.
     void exportPlan();
     /// Runs the plan with the native executor, in the background; the session keeps what was
@@ -28,7 +30,6 @@ signals:
     void failed(const QString& what, const QString& hint);
 
 private:
-    bool needsPlan();
     void ended(int exitCode, QProcess::ExitStatus how);
 
     Workspace& workspace_;

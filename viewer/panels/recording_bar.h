@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The red mark of a recording that runs, and the button that ends it.
 #pragma once
 
-#include <QLabel>
-#include <QPushButton>
-#include <QTimer>
-#include <QWidget>
-
 #include "viewer/models/recorder.h"
+#include "viewer/panels/run_bar.h"
 
 namespace hw::viewer {
 
-class RecordingBar : public QWidget {
+/// A recording that runs.
+class RecordingBar : public RunBar {
     Q_OBJECT
 public:
     explicit RecordingBar(Recorder& recorder);
 
-private:
-    void update();
+protected:
+    std::optional<Content> content() const override;
+    void pressed() override { recorder_.stop(); }
 
+private:
     Recorder& recorder_;
-    QLabel *mark_, *text_;
-    QPushButton* stop_;
-    QTimer second_;
 };
 
 }  // namespace hw::viewer

@@ -13,7 +13,8 @@ const PanelKind TimelinePanel::kKind{
     .title = "Timeline",
     .help =
         "<p>Live memory over the step, stacked by category: the filled curve is what was recorded, "
-        "the line over it what the plan does. Phases, layers and ops lie below on the same axis. "
+        "the line over it what the plan does, and the thin one, while a program trains under the "
+        "plan, what it holds right now. Phases, layers and ops lie below on the same axis. "
         "No zoom hides a peak.</p><p><b>+ −</b> or the wheel zoom, dragging moves, <b>0</b> shows "
         "the whole step. A click chooses the op, <b>Shift</b> and a drag a stretch of time.</p>",
     .area = PanelArea::Upper,
@@ -34,6 +35,7 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(&workspace, &Workspace::documentChanged, this, &TimelinePanel::reload);
     connect(&workspace, &Workspace::activePlanChanged, this, &TimelinePanel::updatePlan);
     connect(&workspace, &Workspace::budgetChanged, this, &TimelinePanel::updatePlan);
+    connect(&workspace, &Workspace::liveChanged, this, &TimelinePanel::updateLive);
     connect(&workspace, &Workspace::selectionChanged, this,
             [this] { plot_->setSelection(this->workspace().selection()); });
     connect(&workspace, &Workspace::rangeChanged, this,
@@ -45,6 +47,7 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
 
 void TimelinePanel::reload() {
     plot_->setDocument(workspace().document());
+    plot_->setLive(workspace().live());
     updatePlan();
 }
 
@@ -57,6 +60,11 @@ void TimelinePanel::updatePlan() {
         plot_->setBudget(workspace().budget());
     else
         plot_->setBudget(std::nullopt);
+    updateLegend();
+}
+
+void TimelinePanel::updateLive() {
+    plot_->setLive(workspace().live());
     updateLegend();
 }
 

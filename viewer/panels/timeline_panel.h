@@ -14,6 +14,7 @@ public:
     explicit TimelinePanel(Workspace& workspace);
 
     TimelinePlot& plot() const { return *plot_; }
+    const Legend& legend() const { return *legend_; }
     void applyTheme() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
@@ -23,6 +24,7 @@ protected:
 private:
     void reload();
     void updatePlan();
+    void updateLive();
     void updateLegend();
 
     TimelinePlot* plot_;

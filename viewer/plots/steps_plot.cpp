@@ -48,7 +48,7 @@ StepsPlot::StepsPlot(QWidget* parent) : Plot(parent) {
                 const QSignalBlocker quiet(xAxis);
                 xAxis->setRange(lower, lower + width);
             });
-    setMinimumHeight(90);
+    setMinimumHeight(78);
     setMouseTracking(true);
     applyTheme();
 }

@@ -75,6 +75,10 @@ QColor Theme::planLine() const {
     return light ? QColor("#14171c") : QColor("#ffffff");
 }
 
+QColor Theme::liveLine() const {
+    return light ? QColor("#e6007e") : QColor("#ff4fb0");
+}
+
 QColor Theme::category(core::Category category) const {
     switch (category) {
         case core::Category::Parameter:
@@ -147,8 +151,11 @@ QString Theme::styleSheet() const {
 QWidget { background: @panel; color: @text; font-size: 13px; }
 QMainWindow, QMainWindow::separator { background: @line; }
 QMainWindow::separator { width: 1px; height: 1px; }
-QToolBar, QStatusBar { background: @raised; border: none; spacing: 8px; padding: 6px 10px; }
+QToolBar, QStatusBar { background: @raised; border: none; spacing: 6px; padding: 6px 10px; }
 QToolBar QLabel, QStatusBar QLabel { background: transparent; }
+QToolBar QToolButton { padding: 4px 10px; }
+QToolBar#runStrip { padding: 3px; }
+QWidget#runRow, QWidget#recordingBar, QWidget#liveBar { background: transparent; }
 QStatusBar { padding: 0px; min-height: 26px; }
 QStatusBar::item { border: none; }
 QLabel { background: transparent; }
@@ -190,6 +197,7 @@ QTabBar { background: @panel; qproperty-drawBase: 0; }
 QTabBar::tab { background: @panel; color: @muted; padding: 7px 14px; border: none; border-bottom: 2px solid @panel; }
 QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }
 QTabBar::tab:hover { color: @text; }
+QFrame#listFrame { border: 1px solid @line; border-radius: 4px; }
 QFrame#tour { background: @raised; border: 1px solid @accent; border-radius: 6px; }
 QFrame#tour QLabel { background: transparent; }
 QLabel#tourTitle { font-size: 15px; font-weight: 600; }

@@ -16,6 +16,7 @@ std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPoi
              TimelinePlot::tr("plan: %1 at %2")
                  .arg(plan->planner, percentText(ratio(plan->budget, document->peak()))),
              true});
+    if (plot.showsLive()) items.push_back({theme().liveLine(), TimelinePlot::tr("live"), true});
     return items;
 }
 

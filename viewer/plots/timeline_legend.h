@@ -8,7 +8,8 @@
 
 namespace hw::viewer {
 
-/// What the colours of the plot mean; with a line for the plan, if there is one.
+/// What the colours of the plot mean; with lines for the plan and for what is
+/// live, if there are any.
 std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
                                          const Document* document);
 

@@ -85,6 +85,7 @@ void TimelinePlot::applyTheme() {
             blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
+    if (liveGraph_) liveGraph_->setPen(QPen(theme().liveLine(), 1.2));
     if (heldGraph_) {
         const QColor ink = theme().light ? QColor("#14171c") : QColor("#ffffff");
         QColor fill = ink;
@@ -111,6 +112,7 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
     document_ = document;
     window_ = {};
     plan_ = nullptr;
+    live_ = nullptr;
     budget_.reset();
     selection_ = {};
     range_.reset();
@@ -123,7 +125,7 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
 
 void TimelinePlot::buildGraphs() {
     stack_.clear();
-    planGraph_ = heldGraph_ = nullptr;
+    planGraph_ = liveGraph_ = heldGraph_ = nullptr;
     lanes_ = nullptr;
     clearPlottables();
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
@@ -146,9 +148,11 @@ void TimelinePlot::buildGraphs() {
         static_cast<AreaGraph*>(graph)->setStack(lower, below);
         lower = graph;
     }
-    planGraph_ = addGraph(time, size);
-    planGraph_->setLineStyle(QCPGraph::lsStepLeft);
-    planGraph_->setAdaptiveSampling(false);
+    for (QCPGraph** line : {&planGraph_, &liveGraph_}) {
+        *line = addGraph(time, size);
+        (*line)->setLineStyle(QCPGraph::lsStepLeft);
+        (*line)->setAdaptiveSampling(false);
+    }
     lanes_ = new LaneStrip(laneArea_->axis(QCPAxis::atBottom), laneArea_->axis(QCPAxis::atLeft));
     lanes_->setDocument(document_);
     nameLanes();
@@ -159,14 +163,6 @@ void TimelinePlot::buildGraphs() {
     if (document_) time->setLabel(document_->plannable ? tr("step time") : tr("time"));
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
-}
-
-void TimelinePlot::setPlan(const PlanPointer& plan) {
-    const bool whole = showsWhole();
-    plan_ = plan;
-    if (whole) return resetZoom();
-    rescale();
-    rebuild();
 }
 
 void TimelinePlot::setBudget(std::optional<core::Bytes> budget) {
@@ -191,55 +187,10 @@ void TimelinePlot::setRange(std::optional<TimeRange> range) {
     replot(rpQueuedReplot);
 }
 
-void TimelinePlot::measureHeld() {
-    held_.clear();
-    if (!document_ || selection_.kind != Selection::Kind::Layer) return;
-    const core::TrainingGraph& graph = document_->graph;
-    const std::vector<Moment>& moments = document_->curve.moments;
-    std::vector<core::Bytes> change(moments.size() + 1);
-    for (const Lifetime& lifetime : document_->curve.lifetimes) {
-        const core::Storage& storage = graph.storages[lifetime.storage];
-        if (!withinLayer(graph, storage.layer, selection_.layer)) continue;
-        change[static_cast<std::size_t>(lifetime.first)] += storage.bytes;
-        change[static_cast<std::size_t>(lifetime.last) + 1] -= storage.bytes;
-    }
-    core::Bytes now;
-    for (std::size_t i = 0; i < moments.size(); ++i) {
-        now += change[i];
-        const core::OpIndex op = moments[i].op;
-        const bool own =
-            op != core::kNone && withinLayer(graph, graph.ops[op].layer, selection_.layer);
-        held_.push_back(now + (own ? graph.ops[op].workspace : core::Bytes(0)));
-    }
-}
-
-// The highest of each column, so that none is lost.
-void TimelinePlot::rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns) {
-    QVector<QCPGraphData> data;
-    if (!held_.empty()) {
-        const StepCurve& curve = document_->curve;
-        const double width = std::max(1.0, static_cast<double>((to - from).count()) / columns);
-        const std::size_t last = curve.momentAt(to);
-        double column = -1;
-        for (std::size_t i = curve.momentAt(from); i <= last; ++i) {
-            const core::Nanoseconds begin = std::max(curve.moments[i].begin, from);
-            const double size = document_->size.value(held_[i]);
-            if (const double own = std::floor(static_cast<double>((begin - from).count()) / width);
-                own != column || data.isEmpty()) {
-                data.push_back({milliseconds(begin), size});
-                column = own;
-            } else {
-                data.back().value = std::max(data.back().value, size);
-            }
-        }
-        data.push_back({milliseconds(std::min(curve.moments[last].end, to)), data.back().value});
-    }
-    heldGraph_->data()->set(data, true);
-}
-
 double TimelinePlot::endMilliseconds() const {
     double end = document_ ? milliseconds(document_->curve.time) : 1;
     if (plan_) end = std::max(end, milliseconds(plan_->curve.time));
+    if (live_) end = std::max(end, milliseconds(live_->time));
     return std::max(end, kNarrowest);
 }
 
@@ -251,6 +202,7 @@ void TimelinePlot::rescale() {
     if (!document_) return;
     core::Bytes highest = document_->peak();
     if (plan_) highest = std::max(highest, plan_->peak);
+    if (live_) highest = std::max(highest, live_->peak);
     if (budget_) highest = std::max(highest, *budget_);
     if (document_->capacity && ratio(*document_->capacity, highest) < kCapacityShown)
         highest = std::max(highest, *document_->capacity);
@@ -283,18 +235,8 @@ void TimelinePlot::rebuild() {
     }
     for (std::size_t i = 0; i < stack_.size(); ++i) stack_[i].second->data()->set(data[i], true);
 
-    QVector<QCPGraphData> line;
-    if (plan_) {
-        const std::vector<std::size_t> points = visibleMoments(plan_->curve, from, to, columns);
-        for (const std::size_t i : points) {
-            const Moment& moment = plan_->curve.moments[i];
-            if (moment.end < from || moment.begin > to) continue;
-            line.push_back({key(moment.begin), document_->size.value(moment.total)});
-        }
-        if (!line.isEmpty())
-            line.push_back({key(plan_->curve.moments[points.back()].end), line.back().value});
-    }
-    planGraph_->data()->set(line, true);
+    rebuildLine(*planGraph_, plan_ ? &plan_->curve : nullptr, columns);
+    rebuildLine(*liveGraph_, live_.get(), columns);
     rebuildHeld(from, to, columns);
     replot(rpQueuedReplot);
 }
@@ -307,6 +249,14 @@ double TimelinePlot::highestDrawn() const {
     double highest = 0;
     if (!stack_.empty())
         for (const QCPGraphData& point : *stack_.back().second->data())
+            highest = std::max(highest, point.value);
+    return highest;
+}
+
+double TimelinePlot::highestLive() const {
+    double highest = 0;
+    if (liveGraph_)
+        for (const QCPGraphData& point : *liveGraph_->data())
             highest = std::max(highest, point.value);
     return highest;
 }

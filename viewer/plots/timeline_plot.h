@@ -2,6 +2,7 @@
 // Memory over the step: the recorded curve stacked by category, the plan's curve over it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -45,6 +46,8 @@ public:
 
     void setDocument(const DocumentPointer& document);
     void setPlan(const PlanPointer& plan);
+    /// What a training under a plan holds, on that plan's axis; null: no line.
+    void setLive(std::shared_ptr<const StepCurve> curve);
     void setBudget(std::optional<core::Bytes> budget);
     /// Marks the op; the life of a tensor; the bytes that a layer holds.
     void setSelection(const Selection& selection);
@@ -64,6 +67,9 @@ public:
     /// The highest drawn total (in the axis' unit) of what is seen; for tests of the level of
     /// detail.
     double highestDrawn() const;
+    bool showsLive() const { return live_ != nullptr; }
+    /// The highest of the live line as it is drawn, in the axis' unit; 0 without one.
+    double highestLive() const;
     /// Bytes that the selected layer and its parts hold, by moment; empty without one.
     const std::vector<core::Bytes>& held() const { return held_; }
 
@@ -89,6 +95,8 @@ private:
     void rebuild();  // data of the visible range, at the present width
     void rescale();
     void showOp(core::OpIndex op);
+    void linesChanged(bool showedWhole);
+    void rebuildLine(QCPGraph& line, const StepCurve* curve, int columns);
     void measureHeld();
     void rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns);
     std::optional<TimeRange> dragged(const QPointF& to) const;
@@ -100,6 +108,7 @@ private:
     DocumentPointer document_;
     StepCurve window_;  // of a series: what is seen of it
     PlanPointer plan_;
+    std::shared_ptr<const StepCurve> live_;
     std::optional<core::Bytes> budget_;
     Selection selection_;
     std::optional<TimeRange> range_;
@@ -112,6 +121,7 @@ private:
     Readout* readout_ = nullptr;
     std::vector<std::pair<core::Category, QCPGraph*>> stack_;
     QCPGraph* planGraph_ = nullptr;
+    QCPGraph* liveGraph_ = nullptr;
     QPoint pressed_;
     bool clamping_ = false;
 };

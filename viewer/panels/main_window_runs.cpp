@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What runs in other processes while the window looks on: recordings, and training under a plan.
+#include <QHBoxLayout>
+#include <QToolBar>
+#include <algorithm>
+
+#include "viewer/panels/live_bar.h"
+#include "viewer/panels/main_window.h"
+#include "viewer/panels/recording_bar.h"
+
+namespace hw::viewer {
+
+// A row of its own, so that the buttons stay where they are when something begins to run.
+void MainWindow::buildRunStrip() {
+    runs_ = new QToolBar;
+    runs_->setObjectName(QStringLiteral("runStrip"));
+    runs_->setMovable(false);
+    runs_->setContextMenuPolicy(Qt::PreventContextMenu);
+    auto* row = new QWidget;
+    row->setObjectName(QStringLiteral("runRow"));
+    auto* bars = new QHBoxLayout(row);
+    bars->setContentsMargins(11, 0, 11, 0);
+    bars->setSpacing(24);
+    for (RunBar* bar :
+         std::initializer_list<RunBar*>{new RecordingBar(recorder_), new LiveBar(live_)}) {
+        bars->addWidget(bar);
+        connect(bar, &RunBar::shown, this, &MainWindow::placeRunStrip);
+    }
+    runs_->addWidget(row);
+    addToolBarBreak();
+    addToolBar(runs_);
+    runs_->hide();
+}
+
+// Also after a layout was restored, which knows of tool bars and not of what runs.
+void MainWindow::placeRunStrip() {
+    const auto bars = runs_->findChildren<RunBar*>();
+    runs_->setVisible(
+        std::any_of(bars.begin(), bars.end(), [](const RunBar* bar) { return !bar->isHidden(); }));
+}
+
+// The window follows what is recorded, step by step, and opens it for good when it is complete.
+void MainWindow::connectRecorder() {
+    connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
+    // Without a window manager nothing else gives the focus back to the window.
+    connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
+    connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
+    connect(&recorder_, &Recorder::finished, this,
+            [this](const QString& session, const QStringList& notes) {
+                open(session);
+                activity_->setText(notes.join(QStringLiteral(" · ")));
+            });
+    connect(&recorder_, &Recorder::failed, this, [this](const QString& what, const QString& hint) {
+        if (recorder_.steps() > 0) open(recorder_.session());
+        if (!attach_->isVisible()) showFailure(what, hint);
+    });
+}
+
+void MainWindow::connectLive() {
+    connect(train_, &QDialog::finished, this, [this] { activateWindow(); });
+    connect(&live_, &LiveRun::stepped, this, &MainWindow::showLive);
+    connect(&live_, &LiveRun::finished, this, &MainWindow::endLive);
+    connect(&live_, &LiveRun::failed, this, [this](const QString& what, const QString& hint) {
+        endLive();
+        if (!train_->isVisible()) showFailure(what, hint);
+    });
+}
+
+void MainWindow::trainUnderPlan() {
+    if (live_.busy())
+        return showFailure(tr("%1 trains under a plan already").arg(live_.target()),
+                           tr("stop that first; it goes on without its plan"));
+    if (planActions_->needsPlan()) train_->open();
+}
+
+bool MainWindow::showsStepOf(const PlannedStep& planned) const {
+    const DocumentPointer& document = workspace_.document();
+    return document && toQString(document->path) == planned.session &&
+           document->step == planned.step;
+}
+
+void MainWindow::showLive() {
+    const PlannedStep& planned = live_.planned();
+    if (!showsStepOf(planned) || live_.progress().curve().empty()) return;
+    workspace_.showLive(std::make_shared<const StepCurve>(
+        measuredCurve(planned.plan->curve, live_.progress().curve())));
+}
+
+// The session keeps what was measured, for Compare.
+void MainWindow::endLive() {
+    workspace_.showLive(nullptr);
+    if (live_.progress().planned() > 0 && showsStepOf(live_.planned())) workspace_.reload();
+}
+
+}  // namespace hw::viewer
