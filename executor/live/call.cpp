@@ -18,9 +18,20 @@ using OptionalTensor = std::optional<at::Tensor>;
 using OptionalTensor = c10::optional<at::Tensor>;
 #endif
 
-/// Update their running statistics without saying so in their schema.
-const std::unordered_set<std::string> kUpdating{"aten::native_batch_norm", "aten::cudnn_batch_norm",
-                                                "aten::miopen_batch_norm"};
+/// Update their running statistics in training, without saying so in their schema.
+const std::unordered_set<std::string> kUpdating{
+    "aten::native_batch_norm",       "aten::cudnn_batch_norm",
+    "aten::miopen_batch_norm",       "aten::batch_norm_update_stats",
+    "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts"};
+
+/// In evaluation it reads them.
+bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
+    if (kUpdating.count(schema.name()) == 0) return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (schema.arguments()[i].name() == "training" && arguments[i].isBool())
+            return arguments[i].toBool();
+    return true;
+}
 
 bool hasTensors(const c10::IValue& value) {
     bool any = false;
@@ -32,16 +43,6 @@ bool hasTensors(const c10::IValue& value) {
 c10::DispatchKeySet keysOf(const at::Tensor& tensor) {
     return tensor.key_set() - c10::autograd_dispatch_keyset_with_ADInplaceOrView -
            c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
-}
-
-at::Device deviceOf(Values arguments) {
-    at::Device device(at::kCPU);
-    eachTensor(arguments, [&](const at::Tensor& tensor) {
-        if (!tensor.device().is_cpu()) device = tensor.device();
-    });
-    for (const c10::IValue& value : arguments)
-        if (value.isDevice() && !value.toDevice().is_cpu()) device = value.toDevice();
-    return device;
 }
 
 /// The generator is in the given state while this exists.
@@ -67,6 +68,16 @@ private:
 };
 
 }  // namespace
+
+at::Device deviceOf(Values arguments) {
+    at::Device device(at::kCPU);
+    eachTensor(arguments, [&](const at::Tensor& tensor) {
+        if (!tensor.device().is_cpu()) device = tensor.device();
+    });
+    for (const c10::IValue& value : arguments)
+        if (value.isDevice() && !value.toDevice().is_cpu()) device = value.toDevice();
+    return device;
+}
 
 c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
@@ -134,7 +145,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();
     }
-    if (kUpdating.count(planned.name) == 0) return plain;
+    if (!updatesStatistics(op.schema(), arguments)) return plain;
     const auto& names = op.schema().arguments();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
         if (names[i].name() == "running_mean" || names[i].name() == "running_var")

@@ -29,6 +29,9 @@ using FindStorage = std::function<StoragePointer(const Input&)>;
 /// number of the program's that became a tensor on its way to the op: recordings have it as one.
 c10::StorageImpl* plainStorage(const at::Tensor& tensor);
 
+/// The device that an op works on, by its arguments: a GPU if there is one among them.
+at::Device deviceOf(Values arguments);
+
 class Call {
 public:
     /// False: an argument has no plain memory, so the op cannot be run again.

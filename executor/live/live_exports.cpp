@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "cuda_allocations.h"
 #include "observer.h"
 #include "runtime.h"
 
@@ -52,7 +53,14 @@ HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
     if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
     if (gRuntime == nullptr) gRuntime = new Runtime(*api);
     gRuntime->forgetPrograms();
+    hw::profiler::native::tellCudaBlocks(api);
     return "";
+}
+/// Once CUDA is initialized: from now on blocks of its allocator are counted. Empty: so they are,
+/// else why not.
+HW_EXPORT const char* hwl_count_cuda() {
+    hw::profiler::native::countCudaBlocks();
+    return hw::profiler::native::cudaBlocksMissed();
 }
 /// A plan from a file; empty: taken, else why not.
 HW_EXPORT const char* hwl_add(const char* path) {
@@ -84,6 +92,10 @@ HW_EXPORT void hwl_begin() {
 /// A forward pass with gradients begins.
 HW_EXPORT void hwl_forward() {
     gRuntime->forward();
+}
+/// What comes next, no op shows; why.
+HW_EXPORT void hwl_interrupt(const char* why) {
+    gRuntime->interrupt(why);
 }
 /// 0: within a step, 1: at the end of one under the plan, 2: of one without.
 HW_EXPORT int hwl_boundary() {

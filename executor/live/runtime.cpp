@@ -104,6 +104,7 @@ void Runtime::enter(std::int64_t program) {
     position_ = 0;
     figures_ = {};
     divergence_.reset();
+    streams_.reset();
     if (!planned()) return;
     slots_.reset(this->program().storages.size());
     calls_.clear();
@@ -223,7 +224,7 @@ void Runtime::perform(const std::vector<Action>& actions) {
 void Runtime::perform(const Action& action) {
     switch (action.kind) {
         case wire::LiveAction::Recompute:
-            return recompute(action);
+            return streams_.run([&] { recompute(action); });
         case wire::LiveAction::Drop: {
             ProgramStorage& storage = program().storages[action.target];
             if (storage.pinned || storage.constant) return;
@@ -287,7 +288,7 @@ void Runtime::recompute(const Action& action) {
 void Runtime::restore(std::size_t storage) {
     stopClock();
     Rebuild rebuild(program(), calls_, slots_);
-    rebuild.restore(storage);
+    streams_.run([&] { rebuild.restore(storage); });
     startClock();
     figures_.restoredBytes += program().storages[storage].bytes;
 }
@@ -296,11 +297,28 @@ void Runtime::restoreAll() {
     const std::vector<std::size_t> gone = slots_.away();
     if (gone.empty()) return;
     Rebuild rebuild(program(), calls_, slots_);
-    for (const std::size_t storage : gone) {
-        if (!slots_[storage].away()) continue;
-        rebuild.restore(storage);
-        figures_.restoredBytes += program().storages[storage].bytes;
-    }
+    streams_.run([&] {
+        for (const std::size_t storage : gone) {
+            if (!slots_[storage].away()) continue;
+            rebuild.restore(storage);
+            figures_.restoredBytes += program().storages[storage].bytes;
+        }
+    });
+}
+
+/// The next op runs on a GPU.
+void Runtime::follow(c10::Device device, const std::vector<at::Tensor>& tensors) {
+    const bool reads = std::any_of(tensors.begin(), tensors.end(),
+                                   [](const at::Tensor& tensor) { return tensor.is_cuda(); });
+    for (const std::size_t op : streams_.follow(device, reads, position_)) pin(program().ops[op]);
+    if (streams_.elsewhere()) pin(program().ops[position_]);
+}
+
+/// It runs on another stream than the plan: what it reads and makes stays, as nobody knows here
+/// when that stream is done with it.
+void Runtime::pin(const ProgramOp& op) {
+    for (const Input& input : op.inputs) program().storages[input.storage].pinned = true;
+    for (const Output& output : op.outputs) program().storages[output.storage].pinned = true;
 }
 
 /// What the op reads is there, at the version that the program left.
@@ -456,10 +474,19 @@ void Runtime::restoreForGood(const std::string& why) {
     programs_.clear();
 }
 
+void Runtime::interrupt(const std::string& why) {
+    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    if (planned()) diverge(why);
+}
+
 void Runtime::release() {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     if (planned()) {
-        restoreAll();
+        try {
+            restoreAll();
+        } catch (const std::exception& error) {  // a forked process cannot use the GPU
+            restoreForGood(error.what());
+        }
         slots_.reset(0);
         calls_.clear();
         current_ = -1;
@@ -497,6 +524,7 @@ void Runtime::opBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet be
         if (writes || gone) awaitOp(guard);
         if (writes && planned()) diverge("another thread's " + describe(schema, tensors));
         for (const at::Tensor& tensor : tensors) touch(tensor, true);
+        static_cast<void>(streams_.elsewhere());  // waits for what has been made again
     }
     guard.unlock();
     handle.redispatchBoxed(below, stack);
@@ -530,6 +558,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     if (std::exchange(begins_, false)) program().forwardAt = position_;
     if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
+    if (const c10::Device device = deviceOf(values); device.is_cuda()) follow(device, tensors);
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {

@@ -10,6 +10,7 @@
 
 #include "agent_api.h"
 #include "rebuild.h"
+#include "streams.h"
 
 namespace hw::executor::live {
 
@@ -48,6 +49,8 @@ public:
     void begin();
     /// A forward pass with gradients begins.
     void forward();
+    /// The rest of the step goes unplanned: what comes next reads and writes without any op.
+    void interrupt(const std::string& why);
     /// Restores everything and leaves the rest of the program alone.
     void release();
 
@@ -93,6 +96,8 @@ private:
     void ensureInputs(const ProgramOp& op);
     void restore(std::size_t storage);
     void restoreAll();
+    void follow(c10::Device device, const std::vector<at::Tensor>& tensors);
+    void pin(const ProgramOp& op);
     bool switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
     std::optional<std::vector<Action>> doneBefore(std::size_t position);
     bool adopt();
@@ -118,6 +123,7 @@ private:
     std::vector<Program> programs_;
     std::vector<Call> calls_;  // of the current program's ops
     Slots slots_;
+    Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
     bool early_ = false;      // other ops may come between the planned ones

@@ -76,12 +76,16 @@ private:
     std::atomic_flag& lock_;
 };
 
-void place(Shard& shard, Entry entry) {
+/// The bytes that were counted at this address before: whoever freed them was not seen.
+std::int64_t place(Shard& shard, Entry entry) {
     std::size_t slot = slotOf(entry.address, shard);
     while (shard.entries[slot].address != 0 && shard.entries[slot].address != entry.address)
         slot = (slot + 1) & (shard.capacity - 1);
-    if (shard.entries[slot].address == 0) ++shard.used;
-    shard.entries[slot] = entry;
+    Entry& at = shard.entries[slot];
+    const std::int64_t before = at.address != 0 && at.bytes > 0 ? at.bytes : 0;
+    if (at.address == 0) ++shard.used;
+    at = entry;
+    return before;
 }
 
 bool grow(Shard& shard) {
@@ -100,12 +104,12 @@ bool grow(Shard& shard) {
     return true;
 }
 
-bool insert(std::uintptr_t address, std::int64_t bytes, std::uintptr_t tag = 0) {
-    Shard& shard = shardOf(address);
+/// As place(); -1 where there is no memory left to note it.
+std::int64_t insert(const Entry& entry) {
+    Shard& shard = shardOf(entry.address);
     const Guard guard(shard.lock);
-    if (shard.used * 2 >= shard.capacity && !grow(shard)) return false;
-    place(shard, {address, bytes, tag});
-    return true;
+    if (shard.used * 2 >= shard.capacity && !grow(shard)) return -1;
+    return place(shard, entry);
 }
 
 /// Null when the block is unknown; the shard's lock is held.
@@ -166,14 +170,9 @@ bool beyondCap(std::size_t size) {
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     if (beyondCap(size)) return ENOMEM;  // as where there is no more: the framework says the rest
     const int status = gMemalign(result, alignment, size);
-    if (status != 0 || tPaused || !gEnabled.load(std::memory_order_relaxed)) return status;
+    if (status != 0) return status;
     const int saved = errno;
-    const auto bytes = static_cast<std::int64_t>(size);
-    if (insert(reinterpret_cast<std::uintptr_t>(*result), bytes)) {
-        const std::int64_t live = gLive.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-        raisePeak(gOpPeak, live);
-        raisePeak(gStepPeak, live);
-    }
+    countAllocated(reinterpret_cast<std::uintptr_t>(*result), static_cast<std::int64_t>(size));
     errno = saved;
     return status;
 }
@@ -187,13 +186,7 @@ void noteFreed(std::uintptr_t tag) {
 
 void countingFree(void* block) {
     // The entry goes before the block does: another thread may get the same address at once.
-    if (block != nullptr && gEnabled.load(std::memory_order_relaxed)) {
-        Entry entry;
-        if (remove(reinterpret_cast<std::uintptr_t>(block), entry)) {
-            if (entry.bytes > 0) gLive.fetch_sub(entry.bytes, std::memory_order_relaxed);
-            noteFreed(entry.tag != 0 ? entry.tag : entry.address);
-        }
-    }
+    if (block != nullptr) countFreed(reinterpret_cast<std::uintptr_t>(block));
     gFree(block);
 }
 
@@ -227,6 +220,23 @@ void forgetBlocks() {
 
 void capLiveBytes(std::int64_t bytes) {
     gCap.store(bytes);
+}
+
+void countAllocated(std::uintptr_t address, std::int64_t bytes) {
+    if (tPaused || !gEnabled.load(std::memory_order_relaxed)) return;
+    const std::int64_t before = insert({address, bytes, 0});
+    if (before < 0) return;
+    const std::int64_t live =
+        gLive.fetch_add(bytes - before, std::memory_order_relaxed) + bytes - before;
+    raisePeak(gOpPeak, live);
+    raisePeak(gStepPeak, live);
+}
+
+void countFreed(std::uintptr_t address) {
+    Entry entry;
+    if (!gEnabled.load(std::memory_order_relaxed) || !remove(address, entry)) return;
+    if (entry.bytes > 0) gLive.fetch_sub(entry.bytes, std::memory_order_relaxed);
+    noteFreed(entry.tag != 0 ? entry.tag : entry.address);
 }
 
 int patchAllocator() {
@@ -273,7 +283,7 @@ std::int64_t blockBytes(std::uintptr_t address) {
 
 bool watchBlock(std::uintptr_t address) {
     if (!gEnabled.load(std::memory_order_relaxed) || find(address) != -1) return false;
-    return insert(address, kWatched);
+    return insert({address, kWatched, 0}) >= 0;
 }
 
 BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted) {
@@ -287,7 +297,7 @@ BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted) {
             return result;
         }
     }
-    return {-1, 0, uncounted && insert(address, kWatched, tag)};
+    return {-1, 0, uncounted && insert({address, kWatched, tag}) >= 0};
 }
 
 std::int64_t takeFreed(std::int64_t* tags) {

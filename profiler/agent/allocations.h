@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Counts the tensor memory of the framework's CPU allocator, exactly and by address.
+// Counts the tensor memory of the framework's allocators, exactly and by address: of the one for
+// the CPU by itself, of others as they tell it (native/cuda_allocations.h).
 #pragma once
 
 #include <atomic>
@@ -7,13 +8,18 @@
 
 namespace hw::profiler::agent {
 
-/// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
 /// From now on the framework's allocator gets no more than this many live bytes; 0: what there is.
 void capLiveBytes(std::int64_t bytes);
+/// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
 /// slots: 0 when libc10 is not loaded or is linked in another way. Safe to call again.
 int patchAllocator();
 /// Puts the original entries back. Counted blocks that are freed later are no longer noticed.
 void unpatchAllocator();
+
+/// A block has been made, or is about to go. Said twice, it counts once. They take no lock but
+/// their own, briefly, and allocate nothing from the framework or from malloc.
+void countAllocated(std::uintptr_t address, std::int64_t bytes);
+void countFreed(std::uintptr_t address);
 
 struct AllocationFigures {
     std::int64_t live;  // bytes

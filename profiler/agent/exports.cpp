@@ -118,6 +118,10 @@ HW_EXPORT int hw_patch() {
     capLiveBytes(gConfig.cap);
     return patchAllocator();
 }
+/// The limit on live bytes that was asked for; 0: none.
+HW_EXPORT std::int64_t hw_cap() {
+    return gConfig.cap;
+}
 HW_EXPORT void hw_unpatch() {
     unpatchAllocator();
 }
@@ -174,6 +178,12 @@ int tagged(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t
     out[1] = static_cast<std::int64_t>(block.before);
     return block.watched ? 1 : 0;
 }
+void allocated(std::uint64_t address, std::int64_t bytes) {
+    countAllocated(static_cast<std::uintptr_t>(address), bytes);
+}
+void released(std::uint64_t address) {
+    countFreed(static_cast<std::uintptr_t>(address));
+}
 
 }  // namespace
 
@@ -207,6 +217,8 @@ HW_EXPORT const void* hw_api() {
                                       &hw_pause,
                                       &hw_block,
                                       &hw_window,
-                                      &hw_now};
+                                      &hw_now,
+                                      &allocated,
+                                      &released};
     return &api;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -69,8 +70,20 @@ private:
     int file_;
 };
 
+/// A folder that travels between machines with the same builds of frameworks; empty: there is none.
+fs::path travellingFolder() {
+    const char* folder = std::getenv("HIGHWATER_CAPTURES");
+    return folder != nullptr ? folder : "";
+}
+
 core::Result<fs::path> cacheFolder() {
-    fs::path folder;
+    fs::path folder = travellingFolder();
+    if (!folder.empty()) {
+        std::error_code error;
+        fs::create_directories(folder, error);
+        if (!fs::is_directory(folder)) return none(folder.string() + " is no folder");
+        return folder;
+    }
     if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
         folder = cache;
     else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
@@ -84,18 +97,22 @@ core::Result<fs::path> cacheFolder() {
     return folder;
 }
 
-/// Names this build of the framework together with our sources.
+/// Names this build of the framework together with our sources; where the library travels, wherever
+/// the framework lies.
 std::string keyOf(const FrameworkFiles& files) {
+    const bool travels = !travellingFolder().empty();
     core::Digest digest;
     for (const EmbeddedFile* source = kNativeFiles; source->name != nullptr; ++source)
         digest.add(source->text);
-    for (const std::string& path : {files.libtorch, files.libc10}) {
+    for (const std::string& path : {files.libtorch, files.libc10, files.cuda}) {
         struct stat status {};
         stat(path.c_str(), &status);
-        digest.add(path);
         digest.add(status.st_size);
+        if (travels) continue;
+        digest.add(path);
         digest.add(status.st_mtim.tv_sec);
     }
+    if (!travels) digest.add(files.cudaHeaders);
     return digest.hex().substr(0, 16);
 }
 
@@ -127,14 +144,30 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     }
     all.close();
     const fs::path log = folder / "log";
-    const Ran ran =
-        run({compiler(), standard(files), "-O3", "-DNDEBUG", "-fPIC", "-shared", "-w",
-             "-fvisibility=hidden", "-fno-plt",
-             std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
-             "-I" + files.headers, "-I" + files.headers + "/torch/csrc/api/include",
-             (folder / "capture.cpp").string(), files.libtorch, files.libc10, "-o",
-             (folder / "capture.so").string()},
-            log);
+    std::vector<std::string> command{
+        compiler(),
+        standard(files),
+        "-O3",
+        "-DNDEBUG",
+        "-fPIC",
+        "-shared",
+        "-w",
+        "-fvisibility=hidden",
+        "-fno-plt",
+        std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
+        "-I" + files.headers,
+        "-I" + files.headers + "/torch/csrc/api/include",
+        (folder / "capture.cpp").string(),
+        files.libtorch,
+        files.libc10,
+        "-o",
+        (folder / "capture.so").string()};
+    std::vector<std::string> withCuda = command;
+    withCuda.insert(withCuda.end(), {"-DHIGHWATER_CUDA", "-I" + files.cudaHeaders, files.cuda});
+    // Headers of another CUDA may not do; without them, only what the GPU allocates goes unseen.
+    const bool hasCuda = !files.cuda.empty() && !files.cudaHeaders.empty();
+    Ran ran = hasCuda ? run(withCuda, log) : Ran::Badly;
+    if (ran == Ran::Badly) ran = run(command, log);
     if (ran == Ran::Never) return none("there is no C++ compiler ('" + compiler() + "')");
     if (ran == Ran::Well) return {};
     std::istringstream lines(contentsOf(log));
@@ -155,6 +188,36 @@ std::string resolved(const fs::path& path) {
     return error ? std::string() : real.string();
 }
 
+/// The folder with the headers of CUDA's runtime: of a package beside the framework's, or of a
+/// toolkit; empty where there is none. Packages of some versions hold them in part only.
+std::string cudaHeaders(const fs::path& packages) {
+    std::vector<fs::path> folders;
+    const auto eachIn = [&](const fs::path& parent, const std::string& begin,
+                            const std::string& below) {
+        std::error_code error;
+        std::vector<fs::path> found;
+        for (const auto& entry : fs::directory_iterator(parent, error))
+            if (entry.path().filename().string().starts_with(begin))
+                found.push_back(entry.path() / below);
+        std::sort(found.rbegin(), found.rend());
+        folders.insert(folders.end(), found.begin(), found.end());
+    };
+    eachIn(packages / "nvidia", "cu", "include");
+    folders.emplace_back("/usr/local/cuda/include");
+    eachIn("/usr/local", "cuda-", "include");
+    folders.push_back(packages / "triton/backends/nvidia/include");  // comes with the framework
+    for (const fs::path& folder : folders)
+        if (fs::exists(folder / "cuda_runtime_api.h") && fs::exists(folder / "crt/host_defines.h"))
+            return folder.string();
+    return "";
+}
+
+void findCuda(FrameworkFiles& files) {
+    const fs::path libraries = fs::path(files.libtorch).parent_path();
+    files.cuda = resolved(libraries / "libc10_cuda.so");
+    if (!files.cuda.empty()) files.cudaHeaders = cudaHeaders(libraries.parent_path().parent_path());
+}
+
 /// Headers of a library: beside it as in a wheel, or in the system's folder of headers.
 core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
     if (files.libtorch.empty() || files.libc10.empty()) return none("its libraries were not found");
@@ -162,6 +225,7 @@ core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
                                    fs::path("/usr/include")})
         if (fs::exists(folder / "ATen/record_function.h")) {
             files.headers = folder.string();
+            findCuda(files);
             return files;
         }
     return none("the framework's headers are not installed");
@@ -210,7 +274,7 @@ core::Result<std::string> nativeCapture(const FrameworkFiles& files,
     if (!cache) return cache.error();
     const fs::path library = *cache / (keyOf(files) + ".so");
     if (fs::exists(library)) {
-        if (ownedByUs(library)) return library.string();
+        if (ownedByUs(library) || !travellingFolder().empty()) return library.string();
         return none(library.string() + " belongs to somebody else");
     }
     const FileLock lock(library.string() + ".lock");  // somebody else may be building it

@@ -15,9 +15,11 @@ namespace hw::profiler {
 
 /// Where a framework lies.
 struct FrameworkFiles {
-    std::string libtorch;  // libtorch_cpu.so, resolved
-    std::string libc10;    // libc10.so, resolved
-    std::string headers;   // the folder with ATen/
+    std::string libtorch;     // libtorch_cpu.so, resolved
+    std::string libc10;       // libc10.so, resolved
+    std::string headers;      // the folder with ATen/
+    std::string cuda;         // libc10_cuda.so; empty: the framework is not built for CUDA
+    std::string cudaHeaders;  // the folder with cuda_runtime_api.h; empty: there is none
 };
 
 /// Of a process that has mapped the framework. Errors: Target, saying what is missing.
@@ -28,7 +30,8 @@ core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid);
 core::Result<FrameworkFiles> frameworkOfPython(const std::string& python);
 
 /// The library for this build of the framework, from the cache or built into it (about a minute;
-/// `progress` is told). The cache: $XDG_CACHE_HOME/highwater or ~/.cache/highwater.
+/// `progress` is told). The cache: $XDG_CACHE_HOME/highwater or ~/.cache/highwater; or
+/// $HIGHWATER_CAPTURES, which may be carried to machines without a compiler.
 /// Errors: Target, saying why there is none; the capture through Python needs none.
 core::Result<std::string> nativeCapture(const FrameworkFiles& files,
                                         const std::function<void(const std::string&)>& progress);

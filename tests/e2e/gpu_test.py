@@ -218,7 +218,8 @@ class Table(unittest.TestCase):
         self.assertEqual(done.returncode, 77)
         self.assertIn("error: no NVIDIA driver is loaded here\nhint: run it on a machine with an NVIDIA GPU", done.stderr)
         self.assertIn("recorded by launch", done.stdout)
-        self.assertIn("0 pass, 0 fail, 19 skipped", done.stdout)
+        self.assertIn("0 pass, 0 fail, 20 skipped", done.stdout)
+        self.assertIn("GPT, autocast: losses and parameters as alone", done.stdout)
 
 
 if __name__ == "__main__":

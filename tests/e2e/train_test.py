@@ -77,6 +77,17 @@ CONVOLUTIONS = BEGIN + """
     digest([model], [optimizer])
     """
 
+# Batch norms that read their statistics, as where a trained network is trained further.
+FROZEN = CONVOLUTIONS.replace("    optimizer =", """    for m in model.modules():
+        if isinstance(m, nn.BatchNorm2d): m.eval(); m.running_mean.normal_(); m.running_var.uniform_(0.5, 2)
+    optimizer =""")
+
+# Runs a CUDA graph in a step; without a GPU it does not come far.
+GRAPHS = DEEP.replace("        loss.backward()", """        if step == 5:
+            try: torch.cuda.CUDAGraph.replay(object())
+            except Exception: print("no graph")
+        loss.backward()""")
+
 # ReLUs before dropout, whose signs are all that the backward pass needs, and dropout's masks.
 MASKED = BEGIN + """
     model = nn.Sequential(*[m for _ in range(6) for m in (nn.Linear(64, 64), nn.ReLU(), nn.Dropout(0.2))], nn.Linear(64, 4))
@@ -303,6 +314,13 @@ class Train(InFolder):
         predicted, report = self.check(CONVOLUTIONS, fewest=3)
         self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]),
                         max(65536, predicted["peak_bytes"] // 1000))
+
+    def test_statistics_that_stay_are_read_again(self):
+        self.check(FROZEN, fewest=3)
+
+    def test_what_comes_before_a_graph_is_restored(self):
+        _, report = self.check(GRAPHS, fewest=6)
+        self.assertIn("a CUDA graph runs", [each["found"] for each in report["divergences"]])
 
     def test_who_looks_past_the_dispatcher_gets_the_bytes(self):
         script, plain, plan, _ = self.planned(WATCHED, ratio=0.95)

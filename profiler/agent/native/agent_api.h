@@ -29,6 +29,9 @@ struct AgentApi {
     std::int64_t (*block)(std::uint64_t address);  // its bytes, -1 when it is not counted
     void (*window)(std::int64_t* out);             // see hw_window
     std::int64_t (*now)();                         // nanoseconds, as all events have them
+    /// Of an allocator that the agent does not see by itself; see countAllocated().
+    void (*allocated)(std::uint64_t address, std::int64_t bytes);
+    void (*released)(std::uint64_t address);
 };
 
 }  // namespace hw::profiler::native

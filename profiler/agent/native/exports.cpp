@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/SequenceNumber.h>
 
+#include "cuda_allocations.h"
 #include "observer.h"
 #include "tensor_scan.h"
 
@@ -43,6 +44,7 @@ HW_EXPORT int hwn_open(const AgentApi* api, int contents) {
     gLastSession = gSession;
     gContext = Context();
     gSession = new Session(*api, contents != 0);
+    tellCudaBlocks(api);
     gSession->generators.emplace_back(at::detail::getDefaultCPUGenerator(), -1);
     return 1;
 }

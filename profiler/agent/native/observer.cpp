@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "arguments.h"
+#include "cuda_allocations.h"
 #include "operators.h"
 #include "session.h"
 #include "values.h"
@@ -149,6 +150,13 @@ void noteWritten(Session& session, Running& running, Values values) {
                 written.push_back(storage);
         });
     }
+}
+
+/// What is not seen of the GPU is said once.
+void noteMissedBlocks(Session& session) {
+    if (session.missedBlocks || *cudaBlocksMissed() == '\0') return;
+    session.missedBlocks = true;
+    session.stream.gap("workspaces of ops on the GPU", cudaBlocksMissed());
 }
 
 void before(Session& session, Thread& thread, Values values) {
@@ -301,7 +309,9 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     // Under a dispatch mode what the op calls stays unseen, so it is taken as a whole. Tensors of
     // Python's own kind go by, and otherwise ops that only call others: those are seen.
     const bool underMode = keys.has(c10::DispatchKey::Python);
-    if (underMode ? anyOfPython(values) : !op.worksOn(keys.has(c10::DispatchKey::CUDA))) {
+    const bool onCuda = keys.has(c10::DispatchKey::CUDA);
+    if (onCuda) countCudaBlocks();
+    if (underMode ? anyOfPython(values) : !op.worksOn(onCuda)) {
         handle.redispatchBoxed(below, stack);
         return;
     }
@@ -326,7 +336,10 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const Turn turn(running);
     running.restart(op);
     running.underMode = underMode;
-    const bool known = guarded(*session, [&] { before(*session, thread, values); });
+    const bool known = guarded(*session, [&] {
+        if (onCuda) noteMissedBlocks(*session);
+        before(*session, thread, values);
+    });
     if (known) session->agent.begin(running.figures);
     handle.redispatchBoxed(below, stack);
     if (!known) return;

@@ -23,6 +23,14 @@ const std::unordered_set<std::string> kRandomOps{
     "_fused_dropout", "native_dropout", "rrelu_with_noise", "rrelu_with_noise_", "_standard_gamma",
     "poisson",        "binomial",       "multinomial",      "_sample_dirichlet", "randperm"};
 
+/// Whether the op writes the argument without saying so in its schema: noise, and the state from
+/// which cuDNN drops out.
+bool writesUnsaid(const std::string& op, const std::string& argument) {
+    const bool backward = op.size() > 8 && op.compare(op.size() - 8, 8, "backward") == 0;
+    return (argument == "noise" && op.rfind("rrelu_with_noise", 0) == 0 && !backward) ||
+           (argument == "dropout_state" && op == "_cudnn_rnn");
+}
+
 c10::TypeKind kindOf(const c10::Type& type) {
     if (const auto optional = type.castRaw<c10::OptionalType>())
         return kindOf(*optional->getElementType());
@@ -59,9 +67,6 @@ Operator::Operator(const c10::OperatorHandle& op) {
     }
     const std::string plain = name.substr(name.rfind(':') + 1);
     const bool metadata = kMetadataOps.count(plain) != 0 || op.hasTag(at::Tag::inplace_view);
-    // Writes its noise without saying so in its schema.
-    const bool noisy = plain.rfind("rrelu_with_noise", 0) == 0;
-    const bool backward = plain.size() > 8 && plain.compare(plain.size() - 8, 8, "backward") == 0;
     random = kRandomOps.count(plain) != 0 || op.hasTag(at::Tag::nondeterministic_seeded);
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
         const c10::Argument& argument = schema.arguments()[i];
@@ -69,8 +74,7 @@ Operator::Operator(const c10::OperatorHandle& op) {
         arguments.push_back({quoted(argument.name()) + ':', kindOf(*argument.real_type()),
                              argument.kwarg_only(), standard ? &*standard : nullptr});
         const bool writes_ = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-        if ((writes_ && !metadata) || (noisy && !backward && argument.name() == "noise"))
-            writes.push_back(i);
+        if ((writes_ && !metadata) || writesUnsaid(plain, argument.name())) writes.push_back(i);
         if (argument.type()->str().find("Generator") != std::string::npos) random = true;
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cuda_allocations.h"
 #include "live_program.h"
 
 namespace hw::profiler::native {
@@ -15,6 +16,15 @@ std::int64_t bytesOf(const c10::StorageImpl& storage) {
 }
 std::uintptr_t addressOf(const c10::StorageImpl& storage) {
     return reinterpret_cast<std::uintptr_t>(storage.data());
+}
+
+/// Whether somebody tells when a block goes that was made unseen.
+bool willBeTold(const c10::StorageImpl& storage, std::uintptr_t address) {
+    if (storage.device().is_cpu()) return address % kBlockAlignment == 0;
+    // Others' blocks do not go through the framework's allocator, whatever their address.
+    const c10::Allocator* const allocator = storage.allocator();
+    return storage.device().is_cuda() && cudaBlocksCounted() && allocator != nullptr &&
+           storage.data_ptr().get_deleter() == allocator->raw_deleter();
 }
 
 /// Without a strong one in between, which takes three more steps.
@@ -150,7 +160,7 @@ void Registry::gone(Storage& storage) {
 void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
-    const bool uncounted = address % kBlockAlignment == 0 && key->device().is_cpu();
+    const bool uncounted = willBeTold(*key, address);
     std::int64_t block[2] = {-1, 0};
     const auto tag = [&](Key key) {
         return address != 0 &&

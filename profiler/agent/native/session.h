@@ -79,6 +79,7 @@ struct Session {
     NodeLayers nodes;
     std::vector<std::pair<at::Generator, std::int64_t>> generators;  // epoch of the state sent
     std::int64_t gapTensors = 0;
+    bool missedBlocks = false;  // of the GPU, and the recording says so
 
     std::int64_t layerNow() const {
         return gContext.layer == kBackwardLayer ? backwardLayer : gContext.layer;

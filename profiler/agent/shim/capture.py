@@ -7,7 +7,7 @@ import re
 import traceback
 
 import torch
-from _highwater import blocking, encode, library, wire
+from _highwater import blocking, encode, gpu, library, wire
 from _highwater.encode import Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
@@ -45,10 +45,10 @@ class OpInfo:
         # Sets a tensor upon a storage, which no argument names.
         self.adopts = short == "set_" and self.overload.startswith("source_Storage")
         self.writes = []
-        if short.startswith("rrelu_with_noise"):
-            # Writes its noise without saying so in its schema.
+        if short.startswith("rrelu_with_noise") or short == "_cudnn_rnn":
+            # Writes its noise, or the state from which cuDNN drops out, without saying so in its schema.
             self.writes.extend((at, a.name) for at, a in enumerate(schema.arguments)
-                               if a.name == "noise" and not short.endswith("backward"))
+                               if a.name in ("noise", "dropout_state") and not short.endswith("backward"))
         self.random = short in RANDOM_OPS or "nondeterministic_seeded" in tags
         for at, argument in enumerate(schema.arguments):
             if argument.alias_info is not None and argument.alias_info.is_write and not metadata:
@@ -152,6 +152,7 @@ class Capture:
             self.quick = self.trainer.ident
             self.moved()
         else:
+            gpu.miss_blocks()
             if not self.timing.fresh_ns:
                 self.timing.calibrate()
             self.mode = Mode(self)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What CUPTI cannot tell of a process that has used its GPUs before: the segments that are there."""
+"""What CUPTI cannot tell of a process that has used its GPUs before: the segments that are there. What a plan in the
+program asks of the GPU's allocator and of CUDA graphs."""
 import struct
 
 import torch
@@ -34,3 +35,81 @@ def start(required):
             _ACTIVITY.pack(wire.ACTIVITY_KIND_MEMORY, wire.MEMORY_DETAIL_ALLOCATE, wire.ACTIVITY_HOST_CLOCK, 0,
                            device, 0, now, now, size, address, 0, _OF_DEVICE)
             for device, address, size in known))
+
+
+def when_initialized(work):
+    """At once where CUDA is in use, else before the first tensor is made there. Nothing is raised into the program."""
+    def guarded():
+        try:
+            work()
+        except Exception:
+            pass
+
+    call = getattr(getattr(torch, "cuda", None), "_lazy_call", None)
+    if call is not None:
+        call(guarded)
+
+
+def count_blocks(count):
+    """Blocks of the caching allocator, from the first one on. `count`: does it, and says why it cannot."""
+    def begin():
+        why = count().decode("utf-8", "replace")
+        if why:
+            encode.send_gap("live bytes on the GPU", why)
+        limit(library.hw_cap())
+
+    when_initialized(begin)
+
+
+_limited = 0  # GPUs
+
+
+def limit(most):
+    """Each GPU's allocator takes no more than so many bytes from its driver; 0: what there is."""
+    global _limited
+    _limited = torch.cuda.device_count() if most else 0
+    for device in range(_limited):
+        whole = torch.cuda.get_device_properties(device).total_memory
+        torch.cuda.set_per_process_memory_fraction(min(1.0, most / whole), device)
+
+
+def unlimit():
+    """As where limit() has never been called; the program's own limit goes, too."""
+    global _limited
+    count, _limited = _limited, 0
+    try:
+        for device in range(count):
+            torch.cuda.set_per_process_memory_fraction(1.0, device)
+    except RuntimeError:
+        pass  # a forked process, which cannot use them
+
+
+def watch_graphs(patches, interrupt):
+    """A CUDA graph's kernels read and write memory without any op: before it is captured or runs, `interrupt` is told."""
+    graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
+    for name, what in (("capture_begin", b"a CUDA graph is captured"), ("replay", b"a CUDA graph runs")):
+        method = getattr(graph, name, None)
+        if method is not None:
+            patches.set(graph, name, told(method, interrupt, what))
+
+
+def told(method, interrupt, what):
+    def guarded(*arguments, **named):
+        interrupt(what)
+        return method(*arguments, **named)
+
+    guarded.__name__ = getattr(method, "__name__", "guarded")
+    guarded.__doc__ = method.__doc__
+    return guarded
+
+
+_missed = False
+
+
+def miss_blocks():
+    """The capture through Python does not see the allocator's blocks: a gap, once, where a GPU is in use."""
+    global _missed
+    cuda = getattr(torch, "cuda", None)
+    if not _missed and cuda is not None and cuda.is_initialized():
+        _missed = True
+        encode.send_gap("workspaces of ops on the GPU", "only the capture in C++ counts them")

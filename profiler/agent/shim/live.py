@@ -8,7 +8,7 @@ import struct
 import threading
 
 import torch
-from _highwater import doors, encode, library, wire
+from _highwater import doors, encode, gpu, library, wire
 from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
@@ -20,7 +20,8 @@ def load():
     path = library.hw_native()
     if not path:
         return None, "the runtime could not be compiled for this framework"
-    native = ctypes.PyDLL(path.decode("utf-8", "surrogateescape"))
+    # Without Python's lock: while the runtime brings bytes back, an op may need it.
+    native = ctypes.CDLL(path.decode("utf-8", "surrogateescape"))
     for name, result, *arguments in (
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
@@ -35,6 +36,8 @@ def load():
             ("boundary", ctypes.c_int),
             ("touch", None, ctypes.c_int64, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
+            ("count_cuda", ctypes.c_char_p),
+            ("interrupt", None, ctypes.c_char_p),
             ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
             ("fault", ctypes.c_char_p)):
@@ -105,6 +108,7 @@ class Live:
 
         self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
+        gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
 
@@ -118,6 +122,7 @@ class Live:
         self.patches.undo()
         self.doors.close()
         forget(self)
+        gpu.unlimit()
         library.hw_unpatch()
         library.hw_close()
 
@@ -277,6 +282,7 @@ def start(running, rank, curves):
         why = native.hwl_add(path).decode()
         if why:
             return why
+    gpu.count_blocks(native.hwl_count_cuda)
     _current = Live(native, running)
     if curves:
         native.hwl_trace()
