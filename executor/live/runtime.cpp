@@ -111,7 +111,10 @@ void Runtime::enter(std::int64_t program) {
     calls_.resize(this->program().ops.size());
     for (const ProgramStorage& storage : this->program().storages)
         if (storage.pinned && !storage.constant) figures_.pinnedBytes += storage.bytes;
-    restartCurve();
+    curve_.clear();
+    if (!traced_) return;
+    std::int64_t figures[5];
+    agent_.begin(figures);
 }
 
 void Runtime::begin() {
@@ -410,17 +413,10 @@ void Runtime::passBy(const std::vector<at::Tensor>& tensors) {
 
 /// What came before is not what the plan is for.
 void Runtime::restartFigures() {
-    std::int64_t figures[2];
+    std::int64_t figures[5];
     agent_.window(figures);
     figures_.begunNs = agent_.now();
-    restartCurve();
-}
-
-void Runtime::restartCurve() {
-    if (!traced_) return;
-    std::int64_t figures[5];
-    curve_.clear();
-    agent_.begin(figures);
+    if (traced_) agent_.begin(figures);
 }
 
 void Runtime::noteLiveBytes() {

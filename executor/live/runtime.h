@@ -104,7 +104,6 @@ private:
     bool mayPass(const c10::FunctionSchema& schema, Values values) const;
     void passBy(const std::vector<at::Tensor>& tensors);
     void restartFigures();
-    void restartCurve();
     void noteLiveBytes();
     using Guard = std::unique_lock<std::recursive_mutex>;
     void awaitOp(Guard& guard);
