@@ -32,8 +32,10 @@ private:
         StoragePointer storage;
         std::int32_t version = 0;
     };
-    StoragePointer make(std::size_t storage, std::int32_t version);
-    void runAgain(std::uint32_t op);
+    struct Goal;
+    StoragePointer find(std::size_t storage, std::int32_t version);
+    std::uint32_t nextOp(const Goal& goal);
+    void runAgain(std::uint32_t op, const std::vector<StoragePointer>& inputs);
 
     const Program& program_;
     const std::vector<Call>& calls_;

@@ -186,6 +186,33 @@ protected:
     static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
 };
 
+// As long as the step: the stack of the thread is no measure of what can be made again.
+TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
+    using Kind = Instruction::Kind;
+    constexpr std::size_t kOps = 12'000, kLast = 3;
+    Program program(kOps, {Kind::Sigmoid, kLast, kLast});
+    program.front().a = 0;  // a parameter
+    program.push_back({Kind::Sum, kLast + 1, 0});
+    const Recorded recorded = record(program, 1);
+    ASSERT_EQ(recorded.graph.ops.size(), kOps + 1);
+    const StorageIndex last =
+        recorded.graph.storageOf(recorded.graph.ops[kOps - 1].outputs.front().tensor);
+    Plan plan;
+    for (OpIndex op = 0; op < static_cast<OpIndex>(kOps); ++op)
+        plan.schedule.push_back(Action::compute(op));
+    plan.schedule.push_back(Action::free(last));
+    plan.schedule.push_back(Action::compute(kOps));
+    const auto compiled = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    ASSERT_TRUE(compiled) << compiled.error().what;
+    Runtime runtime(silentAgent());
+    std::string why;
+    ASSERT_TRUE(runtime.add(compiled->bytes, why)) << why;
+    Figures figures;
+    const std::string live = runLive({program, program}, 1, runtime, figures);
+    EXPECT_TRUE(live == runAlone({program, program}, 1));
+    EXPECT_GT(figures.restored, 0);
+}
+
 // HIGHWATER_LIVE_CASES: how many programs (10,000 take about a minute).
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
