@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "program.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace hw::executor::live {
@@ -95,6 +96,10 @@ void derive(Program& program) {
     std::vector<std::int32_t> version(program.storages.size(), 0);
     for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
         ProgramOp& op = program.ops[i];
+        op.onlyViews = op.writes.empty() && !op.outputs.empty() &&
+                       std::none_of(op.outputs.begin(), op.outputs.end(),
+                                    [](const Output& output) { return output.makes; });
+        op.comparesWithZero = op.name == "aten::threshold_backward";
         for (Input& input : op.inputs) input.version = version[input.storage];
         for (const Output& output : op.outputs)
             if (output.makes) program.storages[output.storage].chain.push_back(i);

@@ -50,6 +50,8 @@ struct ProgramOp {
     std::string name, overload;
     const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
     bool keep = false, random = false;
+    bool onlyViews = false;         // looks at no bytes
+    bool comparesWithZero = false;  // may read signs for elements
     std::vector<Input> inputs;
     std::vector<Output> outputs;
     std::vector<std::uint32_t> writes;

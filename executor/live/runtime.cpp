@@ -29,13 +29,6 @@ std::string describe(const c10::FunctionSchema& schema, const std::vector<at::Te
     return text + ")";
 }
 
-/// Looks at no bytes: makes views only.
-bool onlyViews(const ProgramOp& op) {
-    return op.writes.empty() && !op.outputs.empty() &&
-           std::none_of(op.outputs.begin(), op.outputs.end(),
-                        [](const Output& output) { return output.makes; });
-}
-
 }  // namespace
 
 void Runtime::forgetPrograms() {
@@ -100,6 +93,7 @@ Runtime::Shared Runtime::shared(const Program& one, const Program& other) const 
 }
 
 void Runtime::enter(std::int64_t program) {
+    forgetStep();
     current_ = program;
     position_ = 0;
     figures_ = {};
@@ -107,14 +101,25 @@ void Runtime::enter(std::int64_t program) {
     streams_.reset();
     if (!planned()) return;
     slots_.reset(this->program().storages.size());
-    calls_.clear();
-    calls_.resize(this->program().ops.size());
+    makeRoomForCalls();
     for (const ProgramStorage& storage : this->program().storages)
         if (storage.pinned && !storage.constant) figures_.pinnedBytes += storage.bytes;
     curve_.clear();
     if (!traced_) return;
     std::int64_t figures[5];
     agent_.begin(figures);
+}
+
+void Runtime::makeRoomForCalls() {
+    if (calls_.size() < program().ops.size()) calls_.resize(program().ops.size());
+}
+
+/// The room for what is kept of it stays.
+void Runtime::forgetStep() {
+    slots_.reset(0);
+    for (const std::size_t op : kept_) calls_[op].clear();
+    kept_.clear();
+    current_ = -1;
 }
 
 void Runtime::begin() {
@@ -141,9 +146,7 @@ Runtime::Boundary Runtime::boundary() {
         restoreAll();  // what a plan has left out by mistake, or nothing
         if (whole) result = Boundary::Planned;
     }
-    slots_.reset(0);
-    calls_.clear();
-    current_ = -1;
+    forgetStep();
     return result;
 }
 
@@ -326,11 +329,10 @@ void Runtime::pin(const ProgramOp& op) {
 
 /// What the op reads is there, at the version that the program left.
 void Runtime::ensureInputs(const ProgramOp& op) {
-    if (onlyViews(op)) return;
-    const bool comparesWithZero = op.name == "aten::threshold_backward";
+    if (op.onlyViews) return;
     for (const Input& input : op.inputs) {
         const Slot& slot = slots_[input.storage];
-        if (comparesWithZero && slot.version == kSigns && !slot.dropped) continue;
+        if (op.comparesWithZero && slot.version == kSigns && !slot.dropped) continue;
         if (slot.away()) restore(input.storage);
     }
 }
@@ -346,7 +348,7 @@ bool Runtime::switchTo(const c10::FunctionSchema& schema, const std::vector<at::
         const std::int64_t before = std::exchange(current_, static_cast<std::int64_t>(q));
         slots_.rename(common.storages, program().storages.size());
         if (mismatch(schema, tensors).empty()) {
-            calls_.resize(program().ops.size());
+            makeRoomForCalls();
             if (adopt()) return true;
         }
         current_ = before;
@@ -460,9 +462,7 @@ void Runtime::diverge(const std::string& found) {
         position_ < program().ops.size() ? program().ops[position_].fullName() : "the step's end";
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
-    slots_.reset(0);
-    calls_.clear();
-    current_ = -1;
+    forgetStep();
 }
 
 void Runtime::restoreForGood(const std::string& why) {
@@ -483,9 +483,7 @@ void Runtime::release() {
         } catch (const std::exception& error) {  // a forked process cannot use the GPU
             restoreForGood(error.what());
         }
-        slots_.reset(0);
-        calls_.clear();
-        current_ = -1;
+        forgetStep();
     }
     restoreForGood("released");
 }
@@ -559,6 +557,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     ensureInputs(planned);
     if (planned.keep) {
         pauseCounting(1);
+        kept_.push_back(position_);
         const bool kept = calls_[position_].keep(handle, values, planned);
         pauseCounting(0);
         if (!kept) {

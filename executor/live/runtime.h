@@ -83,6 +83,8 @@ private:
     bool planned() const { return current_ >= 0; }
     Program& program() { return programs_[static_cast<std::size_t>(current_)]; }
     void enter(std::int64_t program);
+    void makeRoomForCalls();
+    void forgetStep();
     std::string mismatch(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
     std::int64_t uncountedBytes();
     std::string mismatch(const Input& input, const at::Tensor& tensor,
@@ -120,7 +122,8 @@ private:
     std::thread::id running_;  // in which an op of the plan runs, without the lock
     int waiting_ = 0;          // for its end
     std::vector<Program> programs_;
-    std::vector<Call> calls_;  // of the current program's ops
+    std::vector<Call> calls_;        // of the current program's ops
+    std::vector<std::size_t> kept_;  // of these: what is to be forgotten after the step
     Slots slots_;
     Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none

@@ -18,7 +18,7 @@ void Slots::bind(std::size_t storage, c10::StorageImpl* impl) {
     if (slots_[storage].key() != nullptr) bound_.erase(slots_[storage].key());
     c10::raw::weak_intrusive_ptr::incref(impl);
     slots_[storage].weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl);
-    bound_[impl] = storage;
+    bound_.set(impl, storage);
 }
 
 void Slots::unbind(std::size_t storage) {
@@ -43,7 +43,7 @@ bool Slots::drop(std::size_t storage) {
     // The number of bytes stays: views that are made meanwhile are within their bounds.
     impl->set_data_ptr_noswap(c10::DataPtr(nullptr, impl->device()));
     slot.dropped = true;
-    away_[impl.get()] = storage;
+    away_.set(impl.get(), storage);
     return true;
 }
 
@@ -120,25 +120,26 @@ void Slots::advance(std::size_t storage) {
 void Slots::note(std::size_t storage) {
     const Slot& slot = slots_[storage];
     if (slot.away())
-        away_[slot.key()] = storage;
+        away_.set(slot.key(), storage);
     else
         away_.erase(slot.key());
 }
 
 std::int64_t Slots::find(c10::StorageImpl* impl) const {
-    const auto found = bound_.find(impl);
-    return found == bound_.end() ? -1 : static_cast<std::int64_t>(found->second);
+    const std::size_t* const found = bound_.find(impl);
+    return found == nullptr ? -1 : static_cast<std::int64_t>(*found);
 }
 
 std::int64_t Slots::awayAt(c10::StorageImpl* impl) const {
-    const auto found = away_.find(impl);
-    return found == away_.end() ? -1 : static_cast<std::int64_t>(found->second);
+    const std::size_t* const found = away_.find(impl);
+    return found == nullptr ? -1 : static_cast<std::int64_t>(*found);
 }
 
 std::vector<std::size_t> Slots::away() const {
     std::vector<std::size_t> list;
-    for (const auto& [impl, storage] : away_)
+    away_.each([&](const c10::StorageImpl*, std::size_t storage) {
         if (slots_[storage].away()) list.push_back(storage);
+    });
     std::sort(list.begin(), list.end());
     return list;
 }
@@ -152,7 +153,7 @@ void Slots::rename(const std::vector<std::int64_t>& to, std::size_t storages) {
     away_.clear();
     for (std::size_t s = 0; s < slots_.size(); ++s) {
         if (slots_[s].key() == nullptr) continue;
-        bound_[slots_[s].key()] = s;
+        bound_.set(slots_[s].key(), s);
         note(s);
     }
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "call.h"
+#include "flat_map.h"
 
 namespace hw::executor::live {
 
@@ -80,7 +80,7 @@ private:
     void note(std::size_t storage);  // whether it is away
 
     std::vector<Slot> slots_;
-    std::unordered_map<c10::StorageImpl*, std::size_t> bound_, away_;
+    profiler::native::FlatMap<c10::StorageImpl, std::size_t> bound_, away_;
 };
 
 }  // namespace hw::executor::live

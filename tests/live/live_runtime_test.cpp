@@ -226,7 +226,7 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     EXPECT_GT(figures.recomputed, figures.planned);
     EXPECT_GT(figures.restored, 0);
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
-        EXPECT_GT(figures.encodings[std::string(codec)], 0) << codec;
+        EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(cases / 200)) << codec;
     RecordProperty("planned", std::to_string(figures.planned));
 }
 

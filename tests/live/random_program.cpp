@@ -75,7 +75,7 @@ void Machine::run(const Instruction& i) {
     const at::Tensor& fitting = isSquare(a) || a.sizes() == b.sizes() ? b : a;
     switch (i.kind) {
         case Kind::Relu:
-            result = at::relu(a);
+            result = relu_ = at::relu(a);
             return;
         case Kind::Sigmoid:
             result = at::sigmoid(a);
@@ -98,8 +98,10 @@ void Machine::run(const Instruction& i) {
         case Kind::ReluInPlace:
             at::relu_(const_cast<at::Tensor&>(a));
             return;
-        case Kind::ReluBackward:  // of what a ReLU has made, where that is so
-            result = at::threshold_backward(fitting, a, 0);
+        case Kind::ReluBackward:
+            result = relu_.defined() && a.sizes() == relu_.sizes()
+                         ? at::threshold_backward(a, relu_, 0)
+                         : at::tanh(a);
             return;
         case Kind::DropoutBackward:
             result = mask_.defined() && a.sizes() == mask_.sizes()
@@ -162,7 +164,7 @@ void Machine::run(const Instruction& i) {
 
 void Machine::step(const Program& program) {
     for (std::size_t i = kParameters; i + 1 < kRegisters; ++i) registers_[i] = at::Tensor();
-    mask_ = pooled_ = indices_ = at::Tensor();
+    relu_ = mask_ = pooled_ = indices_ = at::Tensor();
     try {
         for (const Instruction& each : program) run(each);
     } catch (const c10::Error&) {

@@ -67,7 +67,7 @@ private:
 
     Doors doors_;
     std::vector<at::Tensor> registers_;
-    at::Tensor mask_, pooled_, indices_;  // what a backward pass would need
+    at::Tensor relu_, mask_, pooled_, indices_;  // what a backward pass would need
     std::string seen_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// A hash table from addresses to objects, without a node an entry: open addressing, linear probing,
+// A hash table from addresses to values, without a node an entry: open addressing, linear probing,
 // deletion that closes the hole.
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 namespace hw::profiler::native {
@@ -12,25 +12,25 @@ namespace hw::profiler::native {
 template <typename Key, typename Value>
 class FlatMap {
 public:
-    Value* find(Key* key) const {
+    /// Null: it is not there. Valid until something is inserted or erased.
+    const Value* find(Key* key) const {
         if (slots_.empty()) return nullptr;
         const Slot& slot = slots_[slotOf(key)];
-        return slot.key == key ? slot.value.get() : nullptr;
+        return slot.key == key ? &slot.value : nullptr;
     }
-    /// The key is not there yet.
-    Value& insert(Key* key, std::unique_ptr<Value> value) {
+    /// In the place of the key's value, where it has one.
+    void set(Key* key, Value value) {
         if (2 * (used_ + 1) > slots_.size()) grow();
         Slot& slot = slots_[slotOf(key)];
+        if (slot.key == nullptr) ++used_;
         slot.key = key;
         slot.value = std::move(value);
-        ++used_;
-        return *slot.value;
     }
     /// The key is there.
-    std::unique_ptr<Value> erase(Key* key) {
+    Value take(Key* key) {
         std::size_t hole = slotOf(key);
         const std::size_t mask = slots_.size() - 1;
-        std::unique_ptr<Value> removed = std::move(slots_[hole].value);
+        Value removed = std::move(slots_[hole].value);
         for (std::size_t next = (hole + 1) & mask; slots_[next].key != nullptr;
              next = (next + 1) & mask) {
             const std::size_t home = homeOf(slots_[next].key);
@@ -38,25 +38,32 @@ public:
             slots_[hole] = std::move(slots_[next]);
             hole = next;
         }
-        slots_[hole].key = nullptr;
-        slots_[hole].value.reset();
+        slots_[hole] = Slot();
         --used_;
         return removed;
     }
+    /// Whether it was there.
+    bool erase(Key* key) {
+        if (find(key) == nullptr) return false;
+        take(key);
+        return true;
+    }
+    /// Its room stays.
     void clear() {
-        slots_.clear();
+        if (used_ == 0) return;
+        for (Slot& slot : slots_) slot = Slot();
         used_ = 0;
     }
     template <typename Visit>
     void each(const Visit& visit) const {
         for (const Slot& slot : slots_)
-            if (slot.key != nullptr) visit(slot.key, *slot.value);
+            if (slot.key != nullptr) visit(slot.key, slot.value);
     }
 
 private:
     struct Slot {
         Key* key = nullptr;
-        std::unique_ptr<Value> value;
+        Value value{};
     };
 
     std::size_t homeOf(const Key* key) const {

@@ -74,7 +74,8 @@ std::atomic<std::int64_t> gLeft{0};    // how often a watch has been left, and o
 void unwatch(Thread& thread) {
     thread.watch = 0;
     c10::impl::tls_set_dispatch_key_included(kKey, false);
-    at::removeCallback(thread.node);
+    if (thread.node != at::CallbackHandle()) at::removeCallback(thread.node);
+    thread.node = at::CallbackHandle();
 }
 
 void sendGenerator(Session& session, std::size_t index) {
@@ -383,23 +384,31 @@ bool prepare() {
     return ready = true;
 }
 
-void observe() {
+namespace {
+
+void watchHere() {
     static std::atomic<std::int64_t> watches{0};
     Thread& thread = tThread;
     if (thread.watch != 0) unwatch(thread);
-    thread.node = at::addThreadLocalCallback(
-        at::RecordFunctionCallback(onNode, onNodeEnd).scopes({at::RecordScope::BACKWARD_FUNCTION}));
-    thread.nextNode = at::sequence_number::peek();
     thread.watch = ++watches;
     gWatch = thread.watch;
     c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
+}  // namespace
+
+void observe() {
+    watchHere();
+    tThread.node = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(onNode, onNodeEnd).scopes({at::RecordScope::BACKWARD_FUNCTION}));
+    tThread.nextNode = at::sequence_number::peek();
 }
 
 void observeWith(OpHook hook, OpHook beside) {
     gHook = hook;
     gBeside = beside;
     tThread.beside = 0;
-    observe();
+    watchHere();
 }
 
 void observeBeside() {

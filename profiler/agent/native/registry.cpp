@@ -103,7 +103,7 @@ void Registry::poll() {
     if (unwatched_.empty()) return;
     std::vector<Storage*> left;
     for (const Key key : unwatched_)
-        if (Storage* storage = live_.find(key); storage != nullptr && storage->weak.expired())
+        if (Storage* storage = known(key); storage != nullptr && storage->weak.expired())
             left.push_back(storage);
     for (Storage* storage : left) gone(*storage);
 }
@@ -116,15 +116,15 @@ void Registry::takeFreed() {
         return;
     }
     for (std::int64_t i = 0; i < count; ++i) {
-        Storage* storage = live_.find(reinterpret_cast<Key>(freed[i]));
+        Storage* storage = known(reinterpret_cast<Key>(freed[i]));
         if (storage != nullptr && storage->weak.expired()) gone(*storage);  // else: another block
     }
 }
 
 std::vector<Storage*> Registry::expired() {
     std::vector<Storage*> storages;
-    live_.each([&](Key, Storage& storage) {
-        if (storage.weak.expired()) storages.push_back(&storage);
+    live_.each([&](Key, const std::unique_ptr<Storage>& storage) {
+        if (storage->weak.expired()) storages.push_back(storage.get());
     });
     std::sort(storages.begin(), storages.end(),
               [](const Storage* a, const Storage* b) { return a->id < b->id; });
@@ -139,9 +139,9 @@ void Registry::recount() {
     sweep();
     unwatched_.clear();
     uncounted_ = 0;
-    live_.each([&](Key, Storage& storage) {
-        watch(storage);
-        if (!storage.counted) uncounted_ += storage.bytes;
+    live_.each([&](Key, const std::unique_ptr<Storage>& storage) {
+        watch(*storage);
+        if (!storage->counted) uncounted_ += storage->bytes;
     });
 }
 
@@ -150,7 +150,7 @@ void Registry::gone(Storage& storage) {
     const std::int64_t id = storage.id;
     const Key key = storage.key();
     if (!unwatched_.empty()) unwatched_.erase(key);
-    spare_.push_back(live_.erase(key));
+    spare_.push_back(live_.take(key));
     *spare_.back() = Storage();
     stream_.begin(FrameType::Free).put(id).put(nextSeq()).end();
 }
@@ -170,7 +170,7 @@ void Registry::watch(Storage& storage) {
     storage.counted = storage.bytes == 0 || block[0] >= 0;
     storage.address = address;
     const Key before = reinterpret_cast<Key>(block[1]);
-    const Storage* other = watched && before != key ? live_.find(before) : nullptr;
+    const Storage* other = watched && before != key ? known(before) : nullptr;
     if (other != nullptr && other->weak.expired()) {
         unwatched_.insert(before);
     } else if (other != nullptr) {
@@ -185,12 +185,13 @@ void Registry::watch(Storage& storage) {
 
 Storage* Registry::lookup(const at::Tensor& tensor) {
     const Key key = storageOf(tensor);
-    return key != nullptr ? live_.find(key) : nullptr;
+    return key != nullptr ? known(key) : nullptr;
 }
 
 Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq) {
     if (spare_.empty()) spare_.push_back(std::make_unique<Storage>());
-    Storage& storage = live_.insert(key, std::move(spare_.back()));
+    Storage& storage = *spare_.back();
+    live_.set(key, std::move(spare_.back()));
     spare_.pop_back();
     storage.weak = weakTo(key);
     storage.id = storages_++;
@@ -253,7 +254,7 @@ std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std:
 Storage* Registry::constant(const at::Tensor& tensor, std::int64_t layer, std::int64_t& id) {
     const Key key = storageOf(tensor);
     if (key == nullptr) return nullptr;
-    Storage* storage = live_.find(key);
+    Storage* storage = known(key);
     if (storage == nullptr) storage = &add(key, tensor, {-1, Phase::Unknown, layer}, nextSeq());
     id = tensorId(*storage, tensor, -1);
     return storage;
@@ -263,7 +264,7 @@ Storage* Registry::result(const at::Tensor& tensor, const Place& place, std::int
                           std::int64_t& id, bool& fresh) {
     const Key key = storageOf(tensor);
     if (key == nullptr) return nullptr;
-    Storage* storage = live_.find(key);
+    Storage* storage = known(key);
     fresh = storage == nullptr;
     if (fresh)
         storage = &add(key, tensor, place, seq);
@@ -370,10 +371,10 @@ void Registry::categorizeGradients(bool onlyUsed) {
 
 void Registry::saveActivations() {
     std::vector<Storage*> saved;
-    live_.each([&](Key, Storage& storage) {
-        if (storage.op >= 0 && storage.epoch == epoch_ && storage.phase == Phase::Forward &&
-            storage.category == Category::Unknown)
-            saved.push_back(&storage);
+    live_.each([&](Key, const std::unique_ptr<Storage>& storage) {
+        if (storage->op >= 0 && storage->epoch == epoch_ && storage->phase == Phase::Forward &&
+            storage->category == Category::Unknown)
+            saved.push_back(storage.get());
     });
     std::sort(saved.begin(), saved.end(),
               [](const Storage* a, const Storage* b) { return a->id < b->id; });
@@ -382,7 +383,8 @@ void Registry::saveActivations() {
 
 std::vector<std::int64_t> Registry::finals() const {
     std::vector<const Storage*> storages;
-    live_.each([&](Key, const Storage& storage) { storages.push_back(&storage); });
+    live_.each(
+        [&](Key, const std::unique_ptr<Storage>& storage) { storages.push_back(storage.get()); });
     std::sort(storages.begin(), storages.end(),
               [](const Storage* a, const Storage* b) { return a->id < b->id; });
     std::vector<std::int64_t> ids;

@@ -119,6 +119,11 @@ private:
     using Key = c10::StorageImpl*;
 
     void takeFreed();
+    /// Null where it is not known.
+    Storage* known(Key key) const {
+        const auto* const found = live_.find(key);
+        return found != nullptr ? found->get() : nullptr;
+    }
     Storage& add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq);
     void watch(Storage& storage);
     void gone(Storage& storage);
@@ -129,7 +134,7 @@ private:
     const AgentApi& agent_;
     Stream& stream_;
     bool contents_;
-    FlatMap<c10::StorageImpl, Storage> live_;
+    FlatMap<c10::StorageImpl, std::unique_ptr<Storage>> live_;
     std::vector<std::unique_ptr<Storage>> spare_;  // to be used again
     std::unordered_set<Key> unwatched_;            // no release of a block tells that they go
     std::vector<Owned> owned_;
