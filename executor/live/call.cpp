@@ -40,7 +40,7 @@ bool hasTensors(const c10::IValue& value) {
 }
 
 /// What a kernel is found by, without what has happened already when the op came by.
-c10::DispatchKeySet keysOf(const at::Tensor& tensor) {
+c10::DispatchKeySet keysOf(const c10::TensorImpl& tensor) {
     return tensor.key_set() - c10::autograd_dispatch_keyset_with_ADInplaceOrView -
            c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 }
@@ -69,28 +69,35 @@ private:
 
 }  // namespace
 
-at::Device deviceOf(Values arguments) {
+at::Device deviceOf(Values arguments, const Tensors& tensors) {
     at::Device device(at::kCPU);
-    eachTensor(arguments, [&](const at::Tensor& tensor) {
-        if (!tensor.device().is_cpu()) device = tensor.device();
-    });
+    for (const c10::TensorImpl* const tensor : tensors)
+        if (!tensor->device().is_cpu()) device = tensor->device();
     for (const c10::IValue& value : arguments)
         if (value.isDevice() && !value.toDevice().is_cpu()) device = value.toDevice();
     return device;
 }
 
-c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
-    const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-    if (impl->is_wrapped_number()) return nullptr;
-    c10::StorageImpl* const storage = impl->unsafe_storage().unsafeGetStorageImpl();
-    if (storage == nullptr || impl->is_nested()) return nullptr;
-    if (impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
-    return impl->layout() == at::kStrided ? storage : nullptr;
+c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor) {
+    if (tensor.is_wrapped_number()) return nullptr;
+    c10::StorageImpl* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+    if (storage == nullptr || tensor.is_nested()) return nullptr;
+    if (tensor.key_set().has(c10::DispatchKey::Python)) return nullptr;
+    return tensor.layout() == at::kStrided ? storage : nullptr;
+}
+
+Tensors plainTensors(Values values) {
+    Tensors tensors;
+    eachTensor(values, [&](const at::Tensor& tensor) {
+        const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
+        if (plainStorage(*impl) != nullptr) tensors.push_back(impl);
+    });
+    return tensors;
 }
 
 void Call::clear() {
     op_.reset();
-    arguments_.clear();
+    for (Argument& argument : arguments_) argument.value = {};
     generator_ = at::Generator();
     generatorState_.reset();
     inputs_ = 0;
@@ -99,24 +106,30 @@ void Call::clear() {
 bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned) {
     View& view = argument.views.emplace_back();
     if (!tensor.defined()) return true;
-    if (plainStorage(tensor) == nullptr ||
+    const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+    if (plainStorage(impl) == nullptr ||
         inputs_ == static_cast<std::int64_t>(planned.inputs.size()))
         return false;
     view.input = inputs_++;
-    view.sizes = tensor.sizes().vec();
-    view.strides = tensor.strides().vec();
+    view.sizes = tensor.sizes();
+    view.strides = tensor.strides();
     view.offset = tensor.storage_offset();
     view.type = tensor.dtype();
-    view.keys = keysOf(tensor);
+    view.keys = keysOf(impl);
     return true;
 }
 
-bool Call::keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp& planned) {
+bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
+                const ProgramOp& planned) {
     clear();
     op_ = op;
     bool plain = true;
-    for (const c10::IValue& value : arguments) {
-        Argument& argument = arguments_.emplace_back();
+    arguments_.resize(arguments.size());
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const c10::IValue& value = arguments[i];
+        Argument& argument = arguments_[i];
+        argument.kind = Argument::Kind::Value;
+        argument.views.clear();
         if (value.isTensor() && value.toTensor().defined() &&
             value.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) {
             argument.value = value;
@@ -125,8 +138,8 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp
             plain = plain && add(argument, value.toTensor(), planned);
         } else if (value.isTensorList()) {
             argument.kind = Argument::Kind::List;
-            for (const at::Tensor& tensor : value.toTensorVector())
-                plain = plain && add(argument, tensor, planned);
+            for (const c10::IValue& item : value.toListRef())
+                plain = plain && add(argument, item.toTensor(), planned);
         } else if (value.isList() && hasTensors(value)) {
             argument.kind = Argument::Kind::OptionalList;
             for (const c10::IValue& item : value.toListRef())
@@ -140,7 +153,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp
     }
     if (!planned.random) generator_ = at::Generator();
     if (planned.random && !generator_.defined())
-        generator_ = at::globalContext().defaultGenerator(deviceOf(arguments));
+        generator_ = at::globalContext().defaultGenerator(deviceOf(arguments, tensors));
     if (generator_.defined()) {
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();

@@ -27,25 +27,35 @@ using FindStorage = std::function<StoragePointer(const Input&)>;
 
 /// Null for what has no plain memory of its own (sparse, nested, a wrapper of Python's), and for a
 /// number of the program's that became a tensor on its way to the op: recordings have it as one.
-c10::StorageImpl* plainStorage(const at::Tensor& tensor);
+c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor);
+inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
+    return plainStorage(*tensor.unsafeGetTensorImpl());
+}
+
+/// Alive as long as the values that they are in.
+using Tensors = c10::SmallVector<const c10::TensorImpl*, 8>;
+/// Those with plain memory, in the order in which a recording notes them.
+Tensors plainTensors(Values values);
 
 /// The device that an op works on, by its arguments: a GPU if there is one among them.
-at::Device deviceOf(Values arguments);
+at::Device deviceOf(Values arguments, const Tensors& tensors);
 
 class Call {
 public:
     /// False: an argument has no plain memory, so the op cannot be run again.
-    bool keep(const c10::OperatorHandle& op, Values arguments, const ProgramOp& planned);
+    bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
+              const ProgramOp& planned);
     /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
     /// are left as they were; running statistics are not updated twice.
     std::vector<at::Tensor> run(const ProgramOp& planned, const FindStorage& find) const;
+    /// The room for the arguments stays.
     void clear();
     bool kept() const { return op_.has_value(); }
 
 private:
     struct View {
         std::int64_t input = -1;  // which one of the planned op; -1: an undefined tensor
-        std::vector<std::int64_t> sizes, strides;
+        c10::SmallVector<std::int64_t, 5> sizes, strides;
         std::int64_t offset = 0;
         caffe2::TypeMeta type;
         c10::DispatchKeySet keys;
@@ -53,7 +63,7 @@ private:
     struct Argument {
         enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;
         c10::IValue value;
-        std::vector<View> views;
+        c10::SmallVector<View, 1> views;
     };
 
     bool add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned);

@@ -13,13 +13,12 @@ namespace {
 
 Runtime* gRuntime = nullptr;  // outlives the program: its last ops may still come by
 
-void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-              torch::jit::Stack* stack) {
-    gRuntime->op(handle, below, stack);
+void carryOut(const profiler::native::Passing& op, torch::jit::Stack* stack) {
+    gRuntime->op(op, stack);
 }
 
-void letBy(const c10::OperatorHandle& handle, c10::DispatchKeySet below, torch::jit::Stack* stack) {
-    gRuntime->opBeside(handle, below, stack);
+void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
+    gRuntime->opBeside(op, stack);
 }
 
 /// pybind11::detail::type_caster<at::Tensor>::load(handle, bool), whose caster has the tensor as
@@ -30,7 +29,7 @@ Caster gCaster = nullptr;
 bool castAndTouch(void* caster, void* object, bool convert) {
     if (!gCaster(caster, object, convert)) return false;
     const auto& tensor = *static_cast<const at::Tensor*>(caster);
-    if (tensor.defined()) gRuntime->touch(tensor, true);
+    if (tensor.defined()) gRuntime->touch(*tensor.unsafeGetTensorImpl(), true);
     return true;
 }
 
@@ -103,11 +102,7 @@ HW_EXPORT int hwl_boundary() {
 }
 /// Somebody looks at a tensor past the dispatcher; stays: and may go on looking.
 HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
-    auto* target = reinterpret_cast<c10::TensorImpl*>(impl);
-    gRuntime->touch(
-        at::Tensor(
-            c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(target)),
-        stays != 0);
+    gRuntime->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0);
 }
 /// What extensions are to call instead of the framework's caster of tensors, which is at
 /// `original`.

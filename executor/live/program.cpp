@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 
 namespace hw::executor::live {
 namespace {
@@ -51,7 +53,7 @@ private:
     bool good_ = true;
 };
 
-std::vector<Action> readActions(Reader& from, const Program& program, std::size_t ops) {
+Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
     std::vector<Action> actions(from.count(5));
     for (Action& action : actions) {
         action.kind = static_cast<wire::LiveAction>(from.number<std::uint8_t>());
@@ -63,65 +65,113 @@ std::vector<Action> readActions(Reader& from, const Program& program, std::size_
             action.encoding.bytes = from.number<std::int64_t>();
         }
         if (!recompute) continue;
-        action.outputs.resize(from.count(4));
-        for (std::uint32_t& output : action.outputs) output = from.number<std::uint32_t>();
+        std::vector<std::uint32_t> outputs(from.count(4));
+        for (std::uint32_t& output : outputs) output = from.number<std::uint32_t>();
+        action.outputs = program.items.keep(outputs);
     }
-    return actions;
+    return program.items.keep(actions);
 }
 
-void readOp(Reader& from, const Program& program, std::size_t ops, ProgramOp& op) {
-    op.name = from.text();
-    op.overload = from.text();
-    const auto flags = from.number<std::uint8_t>();
-    op.keep = (flags & wire::kLiveKeep) != 0;
-    op.random = (flags & wire::kLiveRandom) != 0;
-    op.inputs.resize(from.count(12));
-    for (Input& input : op.inputs) {
-        input.storage = from.index(program.storages.size());
-        input.form = from.number<std::uint64_t>();
-    }
-    op.outputs.resize(from.count(13));
-    for (Output& output : op.outputs) {
-        output.storage = from.index(program.storages.size());
-        output.form = from.number<std::uint64_t>();
-        output.makes = from.number<std::uint8_t>() != 0;
-    }
-    op.writes.resize(from.count(4));
-    for (std::uint32_t& storage : op.writes) storage = from.index(program.storages.size());
-    op.before = readActions(from, program, ops);
-    op.after = readActions(from, program, ops);
-}
+/// Reads ops in their order, and notes what follows from it.
+class Ops {
+public:
+    Ops(Reader& from, Program& program)
+        : from_(from), program_(program), versions_(program.storages.size(), 0) {}
 
-void derive(Program& program) {
-    std::vector<std::int32_t> version(program.storages.size(), 0);
-    for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-        ProgramOp& op = program.ops[i];
-        op.onlyViews = op.writes.empty() && !op.outputs.empty() &&
-                       std::none_of(op.outputs.begin(), op.outputs.end(),
-                                    [](const Output& output) { return output.makes; });
-        op.comparesWithZero = op.name == "aten::threshold_backward";
-        for (Input& input : op.inputs) input.version = version[input.storage];
-        for (const Output& output : op.outputs)
-            if (output.makes) program.storages[output.storage].chain.push_back(i);
-        for (const std::uint32_t storage : op.writes) {
-            program.storages[storage].chain.push_back(i);
-            ++version[storage];
+    void read(std::uint32_t index) {
+        ProgramOp& op = program_.ops[index];
+        op.name = readName();
+        const auto flags = from_.number<std::uint8_t>();
+        op.keep = (flags & wire::kLiveKeep) != 0;
+        op.random = (flags & wire::kLiveRandom) != 0;
+        op.comparesWithZero = program_.names[op.name].name == "aten::threshold_backward";
+        const std::vector<Input> inputs = readInputs();
+        const std::vector<Output> outputs = readOutputs(index);
+        std::vector<std::uint32_t> writes(from_.count(4));
+        for (std::uint32_t& storage : writes) {
+            storage = from_.index(program_.storages.size());
+            if (!from_.good()) return;
+            program_.storages[storage].chain.push_back(index);
+            ++versions_[storage];
         }
+        op.onlyViews =
+            writes.empty() && !outputs.empty() &&
+            std::none_of(outputs.begin(), outputs.end(), [](const Output& o) { return o.makes; });
+        op.inputs = program_.items.keep(inputs);
+        op.outputs = program_.items.keep(outputs);
+        op.writes = program_.items.keep(writes);
+        op.before = readActions(from_, program_, program_.ops.size());
+        op.after = readActions(from_, program_, program_.ops.size());
     }
-}
+
+private:
+    std::uint32_t readName() {
+        OpName op;
+        op.name = from_.text();
+        op.overload = from_.text();
+        const auto [at, fresh] = numbers_.try_emplace(
+            {op.name, op.overload}, static_cast<std::uint32_t>(program_.names.size()));
+        if (fresh) program_.names.push_back(std::move(op));
+        return at->second;
+    }
+    std::vector<Input> readInputs() {
+        std::vector<Input> inputs(from_.count(12));
+        for (Input& input : inputs) {
+            input.storage = from_.index(program_.storages.size());
+            input.form = from_.number<std::uint64_t>();
+            if (from_.good()) input.version = versions_[input.storage];
+        }
+        return inputs;
+    }
+    std::vector<Output> readOutputs(std::uint32_t op) {
+        std::vector<Output> outputs(from_.count(13));
+        for (Output& output : outputs) {
+            output.storage = from_.index(program_.storages.size());
+            output.form = from_.number<std::uint64_t>();
+            output.makes = from_.number<std::uint8_t>() != 0;
+            if (!from_.good()) break;
+            output.bytes = program_.storages[output.storage].bytes;
+            if (output.makes) program_.storages[output.storage].chain.push_back(op);
+        }
+        return outputs;
+    }
+
+    Reader& from_;
+    Program& program_;
+    std::vector<std::int32_t> versions_;  // of the storages, before the op
+    std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // of names
+};
 
 }  // namespace
 
 bool findSchemas(Program& program) {
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
     bool all = true;
-    for (ProgramOp& op : program.ops) {
+    for (OpName& op : program.names) {
         if (op.schema != nullptr) continue;
         const auto handle = dispatcher.findSchema({op.name, op.overload});
         if (handle) op.schema = &handle->schema();
         all = all && handle;
     }
+    for (ProgramOp& op : program.ops) op.schema = program.names[op.name].schema;
     return all;
+}
+
+std::string Program::fullName(const ProgramOp& op) const {
+    const OpName& of = names[op.name];
+    return of.overload.empty() ? of.name : of.name + "." + of.overload;
+}
+
+char* ItemStore::take(std::size_t bytes) {
+    constexpr std::size_t kChunk = 1 << 16;
+    bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (bytes > left_) {
+        left_ = std::max(kChunk, bytes);
+        chunks_.push_back(std::make_unique<char[]>(left_));
+        next_ = chunks_.back().get();
+    }
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
 }
 
 std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
@@ -141,13 +191,12 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         storage.lasting = (flags & wire::kLiveLasting) != 0;
     }
     program.ops.resize(ops);
-    for (ProgramOp& op : program.ops)
-        if (from.good()) readOp(from, program, ops, op);
+    Ops reading(from, program);
+    for (std::uint32_t i = 0; i < ops && from.good(); ++i) reading.read(i);
     if (!from.good() || !from.done()) {
         why = "the plan arrived damaged";
         return std::nullopt;
     }
-    derive(program);
     program.complete = findSchemas(program);
     return program;
 }

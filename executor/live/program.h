@@ -8,6 +8,7 @@
 #include <c10/core/ScalarType.h>
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,11 +29,14 @@ struct Encoding {
     bool exact() const { return codec != wire::LiveCodec::Sign; }
 };
 
+template <typename Item>
+using Items = c10::ArrayRef<Item>;
+
 struct Action {
     wire::LiveAction kind = wire::LiveAction::Drop;
-    std::uint32_t target = 0;            // op for Recompute, storage otherwise
-    std::vector<std::uint32_t> outputs;  // of Recompute
-    Encoding encoding;                   // of Encode
+    std::uint32_t target = 0;      // op for Recompute, storage otherwise
+    Items<std::uint32_t> outputs;  // of Recompute
+    Encoding encoding;             // of Encode
 };
 
 struct Input {
@@ -42,22 +46,27 @@ struct Input {
 };
 struct Output {
     std::uint32_t storage = 0;
-    std::uint64_t form = 0;
     bool makes = false;
+    std::uint64_t form = 0;
+    std::int64_t bytes = 0;  // of the storage
+};
+
+/// One of the framework's ops, as the plan names it.
+struct OpName {
+    std::string name, overload;
+    const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
 };
 
 struct ProgramOp {
-    std::string name, overload;
     const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
+    std::uint32_t name = 0;                       // of the program's
     bool keep = false, random = false;
     bool onlyViews = false;         // looks at no bytes
     bool comparesWithZero = false;  // may read signs for elements
-    std::vector<Input> inputs;
-    std::vector<Output> outputs;
-    std::vector<std::uint32_t> writes;
-    std::vector<Action> before, after;
-
-    std::string fullName() const { return overload.empty() ? name : name + "." + overload; }
+    Items<Input> inputs;
+    Items<Output> outputs;
+    Items<std::uint32_t> writes;
+    Items<Action> before, after;
 };
 
 struct ProgramStorage {
@@ -68,12 +77,36 @@ struct ProgramStorage {
     bool pinned = false;               // somebody read it past the dispatcher: it stays
 };
 
+/// Where the items of ops lie, in the order of the ops: a step reads them one after the other.
+class ItemStore {
+public:
+    template <typename Item>
+    Items<Item> keep(const std::vector<Item>& items) {
+        static_assert(std::is_trivially_destructible<Item>::value && alignof(Item) <= kAlignment);
+        char* const place = take(items.size() * sizeof(Item));
+        std::uninitialized_copy(items.begin(), items.end(), reinterpret_cast<Item*>(place));
+        return {reinterpret_cast<const Item*>(place), items.size()};
+    }
+
+private:
+    static constexpr std::size_t kAlignment = 8;
+    char* take(std::size_t bytes);
+
+    std::vector<std::unique_ptr<char[]>> chunks_;
+    std::size_t left_ = 0;  // bytes of the last one
+    char* next_ = nullptr;
+};
+
 struct Program {
     std::vector<ProgramStorage> storages;
     std::vector<ProgramOp> ops;
+    std::vector<OpName> names;
+    ItemStore items;
     /// Ops before the forward pass, where a step has shown it.
     std::size_t forwardAt = std::numeric_limits<std::size_t>::max();
     bool complete = false;  // each op is known to the framework
+
+    std::string fullName(const ProgramOp& op) const;
 };
 
 /// Looks up the ops that are not known yet: extensions register theirs when they are imported.

@@ -23,6 +23,7 @@ void Rebuild::restore(std::size_t storage) {
 
 /// What a goal needs are goals of their own, on a stack of ours: chains may be as long as a step.
 StoragePointer Rebuild::at(std::size_t storage, std::int32_t version) {
+    if (StoragePointer found = find(storage, version)) return found;
     std::deque<Goal> goals{{storage, version}};
     while (true) {
         Goal& goal = goals.back();
@@ -70,7 +71,7 @@ std::uint32_t Rebuild::nextOp(const Goal& goal) {
     if (fresh) copies_.erase(goal.storage);
     const std::uint32_t op = planned.chain[next];
     if (!calls_[op].kept())
-        throw Unrestorable(program_.ops[op].fullName() +
+        throw Unrestorable(program_.fullName(program_.ops[op]) +
                            " was not kept, so it cannot be run again");
     return op;
 }
@@ -84,7 +85,7 @@ void Rebuild::runAgain(std::uint32_t op, const std::vector<StoragePointer>& inpu
             if (planned.inputs[k].storage != storage) continue;
             // What is written must be a copy: the storage itself belongs to the program.
             if (slots_[storage].present() && slots_[storage].lock() == inputs[k])
-                throw Unrestorable(planned.fullName() + " would write what the program holds");
+                throw Unrestorable(program_.fullName(planned) + " would write what the program holds");
             written.emplace_back(storage, Copy{inputs[k], planned.inputs[k].version + 1});
             break;
         }

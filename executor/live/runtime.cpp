@@ -7,23 +7,14 @@
 namespace hw::executor::live {
 namespace {
 
-/// The tensors with plain memory, in the order in which a recording notes them.
-std::vector<at::Tensor> plainTensors(Values values) {
-    std::vector<at::Tensor> tensors;
-    eachTensor(values, [&](const at::Tensor& tensor) {
-        if (plainStorage(tensor) != nullptr) tensors.push_back(tensor);
-    });
-    return tensors;
-}
-
-std::string describe(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors) {
+std::string describe(const c10::FunctionSchema& schema, const Tensors& tensors) {
     std::string text = schema.name();
     if (!schema.overload_name().empty()) text += "." + schema.overload_name();
     text += "(";
     for (std::size_t i = 0; i < tensors.size() && i < 4; ++i) {
         text += i == 0 ? "[" : ", [";
-        for (std::int64_t d = 0; d < tensors[i].dim(); ++d)
-            text += (d == 0 ? "" : ", ") + std::to_string(tensors[i].size(d));
+        for (std::int64_t d = 0; d < tensors[i]->dim(); ++d)
+            text += (d == 0 ? "" : ", ") + std::to_string(tensors[i]->size(d));
         text += "]";
     }
     return text + ")";
@@ -45,8 +36,9 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
         return false;
     }
     for (const ProgramOp& op : program->ops)
-        if (op.schema == nullptr && op.name.rfind("aten::", 0) == 0) {
-            why = "this framework has no op " + op.fullName();
+        if (const std::string name = program->fullName(op);
+            op.schema == nullptr && name.rfind("aten::", 0) == 0) {
+            why = "this framework has no op " + name;
             return false;
         }
     for (Program& other : programs_) {
@@ -150,10 +142,23 @@ Runtime::Boundary Runtime::boundary() {
     return result;
 }
 
+/// Whether the op is the planned one, on storages that are known.
+bool Runtime::matches(const c10::FunctionSchema& schema, const Tensors& tensors) const {
+    const Program& program = programs_[static_cast<std::size_t>(current_)];
+    if (position_ == program.ops.size() || (early_ && position_ >= program.forwardAt)) return false;
+    const ProgramOp& op = program.ops[position_];
+    if (op.schema != &schema || tensors.size() != op.inputs.size()) return false;
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+        if (slots_[op.inputs[k].storage].key() != plainStorage(*tensors[k]) ||
+            formOf(*tensors[k]) != op.inputs[k].form)
+            return false;
+    return true;
+}
+
 /// Why the op is not the planned one; empty: it is, and the constants that it is the first to read
 /// are known from now on.
-std::string Runtime::mismatch(const c10::FunctionSchema& schema,
-                              const std::vector<at::Tensor>& tensors) {
+std::string Runtime::mismatch(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    if (matches(schema, tensors)) return {};
     if (position_ == program().ops.size()) return "the step has no more ops";
     if (early_ && position_ >= program().forwardAt) return "the forward pass has not begun";
     const ProgramOp& op = program().ops[position_];
@@ -163,7 +168,7 @@ std::string Runtime::mismatch(const c10::FunctionSchema& schema,
                std::to_string(op.inputs.size());
     std::vector<std::size_t> bound;
     for (std::size_t k = 0; k < tensors.size(); ++k) {
-        std::string why = mismatch(op.inputs[k], tensors[k], bound);
+        std::string why = mismatch(op.inputs[k], *tensors[k], bound);
         if (why.empty()) continue;
         for (const std::size_t storage : bound) slots_.unbind(storage);
         return "tensor " + std::to_string(k) + why;
@@ -171,18 +176,18 @@ std::string Runtime::mismatch(const c10::FunctionSchema& schema,
     return {};
 }
 
-std::string Runtime::mismatch(const Input& input, const at::Tensor& tensor,
+std::string Runtime::mismatch(const Input& input, const c10::TensorImpl& tensor,
                               std::vector<std::size_t>& bound) {
     c10::StorageImpl* const impl = plainStorage(tensor);
     const ProgramStorage& storage = program().storages[input.storage];
     if (formOf(tensor) != input.form) return " of another form";
     if (slots_[input.storage].key() == impl) return {};
-    if (slots_[input.storage].key() != nullptr || !storage.constant || slots_.find(impl) >= 0)
+    if (slots_[input.storage].key() != nullptr || !storage.constant)
         return " on another storage";
     if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
         return " on a storage of " + std::to_string(impl->nbytes()) + " bytes, planned " +
                std::to_string(storage.bytes);
-    slots_.bind(input.storage, impl);
+    if (!slots_.bindNew(input.storage, impl)) return " on another storage";
     bound.push_back(input.storage);
     return {};
 }
@@ -203,27 +208,22 @@ std::int64_t Runtime::uncountedBytes() {
 }
 
 bool Runtime::bindOutputs(const ProgramOp& op, Values results) {
-    const std::vector<at::Tensor> tensors = plainTensors(results);
+    const Tensors tensors = plainTensors(results);
     if (tensors.size() != op.outputs.size()) return false;
     for (std::size_t j = 0; j < tensors.size(); ++j) {
         const Output& output = op.outputs[j];
-        c10::StorageImpl* const impl = plainStorage(tensors[j]);
-        Slot& slot = slots_[output.storage];
-        if (output.makes) {
-            if (static_cast<std::int64_t>(impl->nbytes()) !=
-                program().storages[output.storage].bytes)
-                return false;
-            if (slots_.find(impl) >= 0) return false;
-            slots_.unbind(output.storage);
-            slots_.bind(output.storage, impl);
-        } else if (slot.key() != impl) {
+        c10::StorageImpl* const impl = plainStorage(*tensors[j]);
+        if (!output.makes) {
+            if (slots_[output.storage].key() != impl) return false;
+        } else if (static_cast<std::int64_t>(impl->nbytes()) != output.bytes ||
+                   !slots_.bindNew(output.storage, impl)) {
             return false;
         }
     }
     return true;
 }
 
-void Runtime::perform(const std::vector<Action>& actions) {
+void Runtime::perform(Items<Action> actions) {
     for (const Action& action : actions) perform(action);
 }
 
@@ -313,9 +313,10 @@ void Runtime::restoreAll() {
 }
 
 /// The next op runs on a GPU.
-void Runtime::follow(c10::Device device, const std::vector<at::Tensor>& tensors) {
-    const bool reads = std::any_of(tensors.begin(), tensors.end(),
-                                   [](const at::Tensor& tensor) { return tensor.is_cuda(); });
+void Runtime::follow(c10::Device device, const Tensors& tensors) {
+    const bool reads =
+        std::any_of(tensors.begin(), tensors.end(),
+                    [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
     for (const std::size_t op : streams_.follow(device, reads, position_)) pin(program().ops[op]);
     if (streams_.elsewhere()) pin(program().ops[position_]);
 }
@@ -337,8 +338,19 @@ void Runtime::ensureInputs(const ProgramOp& op) {
     }
 }
 
+/// An op leaves little of ours in the processor's caches. What the next one needs is on its way
+/// while the program gets there: it lies right behind what this one needed.
+void Runtime::fetchAhead(const ProgramOp& now) {
+    const auto* const op = reinterpret_cast<const char*>(&now + 1);
+    const auto* const items = reinterpret_cast<const char*>(now.after.end());
+    for (int line = 0; line < 128; line += 64) {
+        __builtin_prefetch(op + line);
+        __builtin_prefetch(items + line);
+    }
+}
+
 /// Another plan goes on where this one does not: the step so far is the same in both.
-bool Runtime::switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors) {
+bool Runtime::switchTo(const c10::FunctionSchema& schema, const Tensors& tensors) {
     for (std::size_t q = 0; q < programs_.size(); ++q) {
         if (static_cast<std::int64_t>(q) == current_ || programs_[q].ops.size() <= position_ ||
             programs_[q].ops[position_].schema != &schema)
@@ -367,8 +379,8 @@ std::optional<std::vector<Action>> Runtime::doneBefore(std::size_t position) {
     for (std::size_t s = 0; s < last.size(); ++s)
         last[s] = {wire::LiveAction::Release, static_cast<std::uint32_t>(s), {}, {}};
     for (std::size_t i = 0; i < position; ++i)
-        for (const auto* actions : {&program().ops[i].before, &program().ops[i].after})
-            for (const Action& action : *actions) {
+        for (const Items<Action> actions : {program().ops[i].before, program().ops[i].after})
+            for (const Action& action : actions) {
                 if (action.kind == wire::LiveAction::Recompute ||
                     action.kind == wire::LiveAction::Decode)
                     return std::nullopt;
@@ -396,19 +408,19 @@ bool Runtime::adopt() {
 }
 
 /// An op of nobody's plan, between two ops of this one: it may not write what the plan knows.
-bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) const {
+bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) {
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
         const c10::AliasInfo* const alias = schema.arguments()[i].alias_info();
         if (alias == nullptr || !alias->isWrite()) continue;
-        for (const at::Tensor& tensor : plainTensors(values.slice(i, 1)))
-            if (slots_.find(plainStorage(tensor)) >= 0) return false;
+        for (const c10::TensorImpl* const tensor : plainTensors(values.slice(i, 1)))
+            if (slots_.find(plainStorage(*tensor)) >= 0) return false;
     }
     return true;
 }
 
-void Runtime::passBy(const std::vector<at::Tensor>& tensors) {
-    for (const at::Tensor& tensor : tensors)
-        if (const std::int64_t s = slots_.awayAt(plainStorage(tensor)); s >= 0)
+void Runtime::passBy(const Tensors& tensors) {
+    for (const c10::TensorImpl* const tensor : tensors)
+        if (const std::int64_t s = slots_.awayAt(plainStorage(*tensor)); s >= 0)
             restore(static_cast<std::size_t>(s));
     passed_ = true;
 }
@@ -454,12 +466,13 @@ void Runtime::otherResults(const ProgramOp& op) {
     if (early_ && op.writes.empty())
         passed_ = true;
     else
-        diverge("other results of " + op.fullName());
+        diverge("other results of " + program().fullName(op));
 }
 
 void Runtime::diverge(const std::string& found) {
     const std::string expected =
-        position_ < program().ops.size() ? program().ops[position_].fullName() : "the step's end";
+        position_ < program().ops.size() ? program().fullName(program().ops[position_])
+                                         : "the step's end";
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
     forgetStep();
@@ -488,14 +501,15 @@ void Runtime::release() {
     restoreForGood("released");
 }
 
-void Runtime::touch(const at::Tensor& tensor, bool stays) {
+void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
     Guard guard(lock_);
     if (!planned() || plainStorage(tensor) == nullptr) return;
-    startClock();
     if (slots_.awayAt(plainStorage(tensor)) >= 0) awaitOp(guard);
     if (!planned()) return;
     if (const std::int64_t away = slots_.awayAt(plainStorage(tensor)); away >= 0) {
+        const bool timed = std::exchange(timed_, false);
         restore(static_cast<std::size_t>(away));
+        timed_ = timed;
         stays = true;
     }
     if (!stays) return;
@@ -504,83 +518,83 @@ void Runtime::touch(const at::Tensor& tensor, bool stays) {
 }
 
 /// What it reads is there, and stays; before it writes what the plan knows, the plan is left.
-void Runtime::opBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-                       torch::jit::Stack* stack) {
+void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     Guard guard(lock_);
     if (planned()) {
-        const c10::FunctionSchema& schema = handle.schema();
-        const Values values = torch::jit::last(*stack, schema.arguments().size());
-        const std::vector<at::Tensor> tensors = plainTensors(values);
-        const bool writes = !mayPass(schema, values);
+        const Values values = torch::jit::last(*stack, op.schema.arguments().size());
+        const Tensors tensors = plainTensors(values);
+        const bool writes = !mayPass(op.schema, values);
         const bool gone = std::any_of(
-            tensors.begin(), tensors.end(),
-            [&](const at::Tensor& tensor) { return slots_.awayAt(plainStorage(tensor)) >= 0; });
+            tensors.begin(), tensors.end(), [&](const c10::TensorImpl* tensor) {
+                return slots_.awayAt(plainStorage(*tensor)) >= 0;
+            });
         if (writes || gone) awaitOp(guard);
-        if (writes && planned()) diverge("another thread's " + describe(schema, tensors));
-        for (const at::Tensor& tensor : tensors) touch(tensor, true);
+        if (writes && planned()) diverge("another thread's " + describe(op.schema, tensors));
+        for (const c10::TensorImpl* const tensor : tensors) touch(*tensor, true);
         static_cast<void>(streams_.elsewhere());  // waits for what has been made again
     }
     guard.unlock();
-    handle.redispatchBoxed(below, stack);
+    op.handle.redispatchBoxed(op.below, stack);
 }
 
-void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-                 torch::jit::Stack* stack) {
+void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     Guard guard(lock_);
     ++figures_.ops;
     if (!planned()) {
         guard.unlock();
-        handle.redispatchBoxed(below, stack);
+        op.handle.redispatchBoxed(op.below, stack);
         return;
     }
+    timed_ = ++seen_ % kOpsPerTimed == 0;
     startClock();
-    const c10::FunctionSchema& schema = handle.schema();
-    const Values values = torch::jit::last(*stack, schema.arguments().size());
-    const std::vector<at::Tensor> tensors = plainTensors(values);
+    const Values values = torch::jit::last(*stack, op.schema.arguments().size());
+    const Tensors tensors = plainTensors(values);
     if (forward_) early_ = false;
-    std::string why = mismatch(schema, tensors);
-    if (!why.empty() && switchTo(schema, tensors)) why.clear();
+    std::string why = mismatch(op.schema, tensors);
+    if (!why.empty() && switchTo(op.schema, tensors)) why.clear();
     if (!why.empty()) {
-        if (early_ && mayPass(schema, values))
+        if (early_ && mayPass(op.schema, values))
             passBy(tensors);
         else
-            diverge(describe(schema, tensors) + ": " + why);
+            diverge(describe(op.schema, tensors) + ": " + why);
         guard.unlock();
-        handle.redispatchBoxed(below, stack);
+        op.handle.redispatchBoxed(op.below, stack);
         return;
     }
     if (std::exchange(begins_, false)) program().forwardAt = position_;
     if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
-    if (const c10::Device device = deviceOf(values); device.is_cuda()) follow(device, tensors);
+    if (const c10::Device device = deviceOf(values, tensors); device.is_cuda())
+        follow(device, tensors);
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {
         pauseCounting(1);
         kept_.push_back(position_);
-        const bool kept = calls_[position_].keep(handle, values, planned);
+        const bool kept = calls_[position_].keep(op.handle, values, tensors, planned);
         pauseCounting(0);
         if (!kept) {
-            diverge(describe(schema, tensors));
-            restoreForGood(planned.fullName() + " works on tensors without memory of their own");
+            const std::string name = program().fullName(planned);
+            diverge(describe(op.schema, tensors));
+            restoreForGood(name + " works on tensors without memory of their own");
             guard.unlock();
-            handle.redispatchBoxed(below, stack);
+            op.handle.redispatchBoxed(op.below, stack);
             return;
         }
     }
     stopClock();
     begins(guard);
     try {
-        handle.redispatchBoxed(below, stack);
+        op.handle.redispatchBoxed(op.below, stack);
     } catch (...) {
         ended(guard);
-        if (this->planned()) diverge("an exception in " + planned.fullName());
+        if (this->planned()) diverge("an exception in " + program().fullName(planned));
         throw;
     }
     ended(guard);
     if (!this->planned()) return;
     startClock();
-    const Values results = torch::jit::last(*stack, schema.returns().size());
+    const Values results = torch::jit::last(*stack, op.schema.returns().size());
     if (!bindOutputs(planned, results)) return otherResults(planned);
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
@@ -589,6 +603,7 @@ void Runtime::op(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
     ++position_;
     if (traced_) noteLiveBytes();
     perform(planned.after);
+    fetchAhead(planned);
     stopClock();
 }
 

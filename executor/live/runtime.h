@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agent_api.h"
+#include "observer.h"
 #include "rebuild.h"
 #include "streams.h"
 
@@ -26,7 +27,7 @@ struct StepFigures {
     std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
     std::int64_t ops = 0;             // seen
     std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
-    std::int64_t runtimeNs = 0;       // of our own, recomputations apart
+    std::int64_t runtimeNs = 0;       // of our own, recomputations apart; from a part of the ops
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
 };
 
@@ -55,13 +56,12 @@ public:
     void release();
 
     /// One op; runs it. Whatever it throws goes on to the program.
-    void op(const c10::OperatorHandle& handle, c10::DispatchKeySet below, torch::jit::Stack* stack);
+    void op(const profiler::native::Passing& op, torch::jit::Stack* stack);
     /// One op of a thread beside the one that trains.
-    void opBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-                  torch::jit::Stack* stack);
+    void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack);
     /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
     /// looking; it is not dropped any more.
-    void touch(const at::Tensor& tensor, bool stays);
+    void touch(const c10::TensorImpl& tensor, bool stays);
 
     void pauseCounting(int paused) { agent_.pause(paused); }
     /// From the next step on, curve() is kept.
@@ -85,26 +85,32 @@ private:
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();
-    std::string mismatch(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
+    bool matches(const c10::FunctionSchema& schema, const Tensors& tensors) const;
+    std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::int64_t uncountedBytes();
-    std::string mismatch(const Input& input, const at::Tensor& tensor,
+    std::string mismatch(const Input& input, const c10::TensorImpl& tensor,
                          std::vector<std::size_t>& bound);
     bool bindOutputs(const ProgramOp& op, Values results);
-    void perform(const std::vector<Action>& actions);
+    void perform(Items<Action> actions);
     void perform(const Action& action);
     void recompute(const Action& action);
-    void startClock() { began_ = agent_.now(); }
-    void stopClock() { figures_.runtimeNs += agent_.now() - began_; }
+    void startClock() {
+        if (timed_) began_ = agent_.now();
+    }
+    void stopClock() {
+        if (timed_) figures_.runtimeNs += kOpsPerTimed * (agent_.now() - began_);
+    }
     void ensureInputs(const ProgramOp& op);
+    static void fetchAhead(const ProgramOp& now);
     void restore(std::size_t storage);
     void restoreAll();
-    void follow(c10::Device device, const std::vector<at::Tensor>& tensors);
+    void follow(c10::Device device, const Tensors& tensors);
     void pin(const ProgramOp& op);
-    bool switchTo(const c10::FunctionSchema& schema, const std::vector<at::Tensor>& tensors);
+    bool switchTo(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::optional<std::vector<Action>> doneBefore(std::size_t position);
     bool adopt();
-    bool mayPass(const c10::FunctionSchema& schema, Values values) const;
-    void passBy(const std::vector<at::Tensor>& tensors);
+    bool mayPass(const c10::FunctionSchema& schema, Values values);
+    void passBy(const Tensors& tensors);
     void restartFigures();
     void noteLiveBytes();
     using Guard = std::unique_lock<std::recursive_mutex>;
@@ -132,6 +138,10 @@ private:
     bool forward_ = false;    // the step's forward pass has begun
     bool begins_ = false;     // with the next op
     bool passed_ = false;     // other ops came since the last planned one
+    /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
+    static constexpr std::int64_t kOpsPerTimed = 16;
+    bool timed_ = false;      // the op that goes on
+    std::int64_t seen_ = 0;   // ops, of all steps
     std::int64_t began_ = 0;  // the runtime's own work that goes on
     bool traced_ = false;
     std::vector<std::int64_t> curve_;

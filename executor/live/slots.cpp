@@ -11,19 +11,33 @@ void Slots::reset(std::size_t storages) {
     slots_.clear();
     slots_.resize(storages);
     bound_.clear();
+    indexed_ = false;
     away_.clear();
 }
 
 void Slots::bind(std::size_t storage, c10::StorageImpl* impl) {
-    if (slots_[storage].key() != nullptr) bound_.erase(slots_[storage].key());
+    if (indexed_ && slots_[storage].key() != nullptr) bound_.erase(slots_[storage].key());
     c10::raw::weak_intrusive_ptr::incref(impl);
     slots_[storage].weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl);
-    bound_.set(impl, storage);
+    if (indexed_) bound_.set(impl, storage);
+}
+
+/// Nobody but the storage itself has a weak reference to one that no slot has bound.
+bool Slots::bindNew(std::size_t storage, c10::StorageImpl* impl) {
+    if (slots_[storage].key() == impl) return false;
+    c10::raw::weak_intrusive_ptr::incref(impl);
+    auto weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl);
+    constexpr std::uint32_t kAlone = 2;  // the storage's own, and this one
+    if (weak.weak_use_count() > kAlone && find(impl) >= 0) return false;
+    if (slots_[storage].key() != nullptr) unbind(storage);
+    slots_[storage].weak = std::move(weak);
+    if (indexed_) bound_.set(impl, storage);
+    return true;
 }
 
 void Slots::unbind(std::size_t storage) {
     if (c10::StorageImpl* const impl = slots_[storage].key(); impl != nullptr) {
-        bound_.erase(impl);
+        if (indexed_) bound_.erase(impl);
         away_.erase(impl);
     }
     slots_[storage] = Slot();
@@ -125,7 +139,8 @@ void Slots::note(std::size_t storage) {
         away_.erase(slot.key());
 }
 
-std::int64_t Slots::find(c10::StorageImpl* impl) const {
+std::int64_t Slots::find(c10::StorageImpl* impl) {
+    if (!indexed_) index();
     const std::size_t* const found = bound_.find(impl);
     return found == nullptr ? -1 : static_cast<std::int64_t>(*found);
 }
@@ -150,12 +165,16 @@ void Slots::rename(const std::vector<std::int64_t>& to, std::size_t storages) {
         if (to[i] >= 0) renamed[static_cast<std::size_t>(to[i])] = std::move(slots_[i]);
     slots_ = std::move(renamed);
     bound_.clear();
+    indexed_ = false;
     away_.clear();
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-        if (slots_[s].key() == nullptr) continue;
-        bound_.set(slots_[s].key(), s);
-        note(s);
-    }
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+        if (slots_[s].key() != nullptr) note(s);
+}
+
+void Slots::index() {
+    for (std::size_t s = 0; s < slots_.size(); ++s)
+        if (slots_[s].key() != nullptr) bound_.set(slots_[s].key(), s);
+    indexed_ = true;
 }
 
 }  // namespace hw::executor::live

@@ -46,10 +46,13 @@ class Slots {
 public:
     void reset(std::size_t storages);
     Slot& operator[](std::size_t storage) { return slots_[storage]; }
+    const Slot& operator[](std::size_t storage) const { return slots_[storage]; }
     std::size_t size() const { return slots_.size(); }
 
     /// The storage is this one from now on.
     void bind(std::size_t storage, c10::StorageImpl* impl);
+    /// The same of one that has just been made. False: it is a storage of the plan already.
+    bool bindNew(std::size_t storage, c10::StorageImpl* impl);
     void unbind(std::size_t storage);
     /// Its bytes go; false where they are not the framework's to give back.
     bool drop(std::size_t storage);
@@ -67,7 +70,7 @@ public:
     /// A recomputation has written it.
     void advance(std::size_t storage);
     /// Which storage of the plan it is; -1: none.
-    std::int64_t find(c10::StorageImpl* impl) const;
+    std::int64_t find(c10::StorageImpl* impl);
     /// Which storage of the plan one that is away is; -1: none.
     std::int64_t awayAt(c10::StorageImpl* impl) const;
     std::vector<std::size_t> away() const;
@@ -78,9 +81,13 @@ private:
     bool replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded);
     static StoragePointer decode(const Encoded& encoded);
     void note(std::size_t storage);  // whether it is away
+    void index();
 
     std::vector<Slot> slots_;
-    profiler::native::FlatMap<c10::StorageImpl, std::size_t> bound_, away_;
+    // Where storages are bound, from the first time on that somebody asks: most steps pass without.
+    profiler::native::FlatMap<c10::StorageImpl, std::size_t> bound_;
+    bool indexed_ = false;
+    profiler::native::FlatMap<c10::StorageImpl, std::size_t> away_;
 };
 
 }  // namespace hw::executor::live

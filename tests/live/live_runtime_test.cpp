@@ -42,18 +42,15 @@ const native::AgentApi& silentAgent() {
 OpTrace* gTrace = nullptr;
 Runtime* gRuntime = nullptr;
 
-void traceOp(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-             torch::jit::Stack* stack) {
-    gTrace->op(handle, below, stack);
+void traceOp(const native::Passing& op, torch::jit::Stack* stack) {
+    gTrace->op(op.handle, op.below, stack);
 }
-void carryOut(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-              torch::jit::Stack* stack) {
-    gRuntime->op(handle, below, stack);
+void carryOut(const native::Passing& op, torch::jit::Stack* stack) {
+    gRuntime->op(op, stack);
 }
 
-void carryOutBeside(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-                    torch::jit::Stack* stack) {
-    gRuntime->opBeside(handle, below, stack);
+void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
+    gRuntime->opBeside(op, stack);
 }
 
 /// What it calls is seen by `hook`.
@@ -117,7 +114,7 @@ struct Figures {
 std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runtime& runtime,
                     Figures& figures) {
     gRuntime = &runtime;
-    Machine machine(seed, {[&](const at::Tensor& t, bool stays) { runtime.touch(t, stays); },
+    Machine machine(seed, {[&](const at::Tensor& t, bool stays) { runtime.touch(*t.unsafeGetTensorImpl(), stays); },
                            [&] { runtime.forward(); }, native::observeBeside});
     std::string state;
     runtime.begin();
@@ -168,8 +165,9 @@ void runCase(unsigned number, Figures& figures) {
     ASSERT_TRUE(runtime.add(liveProgramOf(recorded, random, figures), why)) << why;
     if (random() % 3 == 0) {
         const Recorded second = record(other, number);
-        if (!second.graph.ops.empty())
+        if (!second.graph.ops.empty()) {
             ASSERT_TRUE(runtime.add(liveProgramOf(second, random, figures), why)) << why;
+        }
     }
     std::vector<Program> steps{usual, usual};
     for (int i = 0; i < 3; ++i)

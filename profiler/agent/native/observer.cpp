@@ -289,15 +289,14 @@ private:
 };
 
 /// An op of a thread that was told of by observeBeside().
-void besideOp(Thread& thread, const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-              torch::jit::Stack* stack) {
+void besideOp(Thread& thread, const Passing& op, torch::jit::Stack* stack) {
     if (thread.beside <= gLeft) {
         thread.beside = 0;
         c10::impl::tls_set_dispatch_key_included(kKey, false);
     } else if (const OpHook hook = gBeside; hook != nullptr && gWatch != 0) {
-        return hook(handle, below, stack);
+        return hook(op, stack);
     }
-    handle.redispatchBoxed(below, stack);
+    op.handle.redispatchBoxed(op.below, stack);
 }
 
 /// Every op that a watched thread dispatches comes by here, after autograd and before the device.
@@ -321,9 +320,9 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     Running& running = thread.running;
     const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
     if (outlived) unwatch(thread);
-    if (thread.beside != 0) return besideOp(thread, handle, below, stack);
+    if (thread.beside != 0) return besideOp(thread, {handle, *op.schema, below}, stack);
     if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !thread.paused)
-        return hook(handle, below, stack);
+        return hook({handle, *op.schema, below}, stack);
     if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
         running.busy) {
         handle.redispatchBoxed(below, stack);

@@ -15,10 +15,14 @@ namespace hw::profiler::native {
 bool prepare();
 /// On the thread that is to be recorded, outside of any op.
 void observe();
-/// Instead of recording: the op's handle, the keys that are left to it, its stack. What is called
-/// runs the op.
-using OpHook = void (*)(const c10::OperatorHandle& handle, c10::DispatchKeySet below,
-                        torch::jit::Stack* stack);
+/// An op that comes by: what it is, and the keys that are left to it.
+struct Passing {
+    const c10::OperatorHandle& handle;
+    const c10::FunctionSchema& schema;
+    c10::DispatchKeySet below;
+};
+/// Instead of recording: what is called runs the op.
+using OpHook = void (*)(const Passing& op, torch::jit::Stack* stack);
 /// As observe(), for a hook of its own; `beside` gets the ops of threads of observeBeside().
 void observeWith(OpHook hook, OpHook beside = nullptr);
 /// On a thread that is not watched, but whose ops concern the hook: until the next leave().

@@ -57,10 +57,9 @@ std::string quoted(const std::string& text) {
     return result + '"';
 }
 
-Operator::Operator(const c10::OperatorHandle& op) {
-    const c10::FunctionSchema& schema = op.schema();
-    name = schema.name();
-    overload = schema.overload_name();
+Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
+    name = schema->name();
+    overload = schema->overload_name();
     for (const std::string* text : {&name, &overload}) {
         const auto size = static_cast<std::uint32_t>(text->size());
         encoded.append(reinterpret_cast<const char*>(&size), sizeof(size)) += *text;
@@ -68,8 +67,8 @@ Operator::Operator(const c10::OperatorHandle& op) {
     const std::string plain = name.substr(name.rfind(':') + 1);
     const bool metadata = kMetadataOps.count(plain) != 0 || op.hasTag(at::Tag::inplace_view);
     random = kRandomOps.count(plain) != 0 || op.hasTag(at::Tag::nondeterministic_seeded);
-    for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
-        const c10::Argument& argument = schema.arguments()[i];
+    for (std::size_t i = 0; i < schema->arguments().size(); ++i) {
+        const c10::Argument& argument = schema->arguments()[i];
         const auto& standard = argument.default_value();
         arguments.push_back({quoted(argument.name()) + ':', kindOf(*argument.real_type()),
                              argument.kwarg_only(), standard ? &*standard : nullptr});
@@ -83,7 +82,7 @@ Operator::Operator(const c10::OperatorHandle& op) {
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);
     onCuda = has(c10::DispatchKey::CUDA);
-    results = schema.returns().size();
+    results = schema->returns().size();
 }
 
 namespace {

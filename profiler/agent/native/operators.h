@@ -19,17 +19,18 @@ struct OperatorArgument {
 };
 
 struct Operator {
+    const c10::FunctionSchema* schema = nullptr;
     std::vector<OperatorArgument> arguments;
-    std::string name;
-    std::string overload;
-    std::string encoded;              // both, as in a frame
-    std::vector<std::size_t> writes;  // arguments whose bytes it changes
+    std::size_t results = 0;
     bool random = false;
     bool profiler = false;   // part of a profiler, not of the step
     bool adopts = false;     // sets a tensor upon a storage, which no argument names
     bool composite = false;  // only calls other ops, unless a device has a kernel of its own
     bool onCpu = false, onCuda = false;
-    std::size_t results = 0;
+    std::vector<std::size_t> writes;  // arguments whose bytes it changes
+    std::string name;
+    std::string overload;
+    std::string encoded;  // both, as in a frame
 
     explicit Operator(const c10::OperatorHandle& op);
 

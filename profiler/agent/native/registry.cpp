@@ -34,22 +34,23 @@ c10::weak_intrusive_ptr<Target> weakTo(Target* target) {
     return c10::weak_intrusive_ptr<Target>::reclaim(target);
 }
 
-wire::LiveForm liveForm(const at::Tensor& tensor) {
-    wire::LiveForm form(static_cast<std::uint64_t>(tensor.scalar_type()),
-                        static_cast<std::uint64_t>(tensor.dim()));
-    for (const std::int64_t size : tensor.sizes()) form.mix(size);
-    for (const std::int64_t stride : tensor.strides()) form.mix(stride);
+wire::LiveForm liveForm(const c10::TensorImpl& tensor) {
+    const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
+    wire::LiveForm form(
+        static_cast<std::uint64_t>(c10::typeMetaToScalarType(tensor.dtype())), sizes.size());
+    for (const std::int64_t size : sizes) form.mix(size);
+    for (const std::int64_t stride : strides) form.mix(stride);
     return form;
 }
 
 }  // namespace
 
-std::uint64_t formOf(const at::Tensor& tensor) {
+std::uint64_t formOf(const c10::TensorImpl& tensor) {
     return liveForm(tensor).value();
 }
 
 std::uint64_t viewOf(const at::Tensor& tensor) {
-    return liveForm(tensor).mix(tensor.storage_offset()).value();
+    return liveForm(*tensor.unsafeGetTensorImpl()).mix(tensor.storage_offset()).value();
 }
 
 const char* dtypeName(at::ScalarType type) {

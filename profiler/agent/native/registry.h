@@ -24,7 +24,7 @@ using wire::Phase;
 
 /// Type, sizes and strides of a tensor as one number: two that differ in any of them have the same
 /// one in 1 of 2^64 cases.
-std::uint64_t formOf(const at::Tensor& tensor);
+std::uint64_t formOf(const c10::TensorImpl& tensor);
 /// The same of how it looks at its storage, the offset included.
 std::uint64_t viewOf(const at::Tensor& tensor);
 

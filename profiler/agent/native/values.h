@@ -14,9 +14,6 @@ template <typename Visit>
 void eachTensor(const c10::IValue& value, const Visit& visit) {
     if (value.isTensor()) {
         if (value.toTensor().defined()) visit(value.toTensor());
-    } else if (value.isTensorList()) {
-        for (const at::Tensor& tensor : value.toTensorVector())
-            if (tensor.defined()) visit(tensor);
     } else if (value.isList()) {
         for (const c10::IValue& item : value.toListRef()) eachTensor(item, visit);
     } else if (value.isTuple()) {
