@@ -69,13 +69,17 @@ private:
 
 }  // namespace
 
-at::Device deviceOf(Values arguments, const Tensors& tensors) {
-    at::Device device(at::kCPU);
+at::Device deviceOf(const Tensors& tensors, at::Device told) {
+    if (!told.is_cpu()) return told;
     for (const c10::TensorImpl* const tensor : tensors)
-        if (!tensor->device().is_cpu()) device = tensor->device();
+        if (!tensor->device().is_cpu()) return tensor->device();
+    return told;
+}
+
+at::Device toldDevice(Values arguments) {
     for (const c10::IValue& value : arguments)
-        if (value.isDevice() && !value.toDevice().is_cpu()) device = value.toDevice();
-    return device;
+        if (value.isDevice()) return value.toDevice();
+    return at::kCPU;
 }
 
 c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor) {
@@ -93,6 +97,13 @@ Tensors plainTensors(Values values) {
         if (plainStorage(*impl) != nullptr) tensors.push_back(impl);
     });
     return tensors;
+}
+
+Tensors plainTensors(const Tensors& tensors) {
+    Tensors plain;
+    for (const c10::TensorImpl* const tensor : tensors)
+        if (plainStorage(*tensor) != nullptr) plain.push_back(tensor);
+    return plain;
 }
 
 void Call::clear() {
@@ -153,7 +164,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
     }
     if (!planned.random) generator_ = at::Generator();
     if (planned.random && !generator_.defined())
-        generator_ = at::globalContext().defaultGenerator(deviceOf(arguments, tensors));
+        generator_ = at::globalContext().defaultGenerator(deviceOf(tensors, toldDevice(arguments)));
     if (generator_.defined()) {
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();

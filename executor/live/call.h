@@ -21,6 +21,7 @@ namespace hw::executor::live {
 using StoragePointer = c10::intrusive_ptr<c10::StorageImpl>;
 using profiler::native::eachTensor;
 using profiler::native::formOf;
+using profiler::native::Tensors;
 using profiler::native::Values;
 /// The storage that holds that version of a storage of the plan.
 using FindStorage = std::function<StoragePointer(const Input&)>;
@@ -32,13 +33,14 @@ inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     return plainStorage(*tensor.unsafeGetTensorImpl());
 }
 
-/// Alive as long as the values that they are in.
-using Tensors = c10::SmallVector<const c10::TensorImpl*, 8>;
 /// Those with plain memory, in the order in which a recording notes them.
 Tensors plainTensors(Values values);
+Tensors plainTensors(const Tensors& tensors);
 
-/// The device that an op works on, by its arguments: a GPU if there is one among them.
-at::Device deviceOf(Values arguments, const Tensors& tensors);
+/// The device that an op works on: a GPU if a tensor is there, else the one that it is told.
+at::Device deviceOf(const Tensors& tensors, at::Device told);
+/// The device that is among the arguments of an op, or the CPU.
+at::Device toldDevice(Values arguments);
 
 class Call {
 public:

@@ -21,6 +21,13 @@ void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     gRuntime->opBeside(op, stack);
 }
 
+const profiler::native::TypedHook kTyped{
+    [](const profiler::native::Passing& op, const profiler::native::Arguments& arguments,
+       const std::function<torch::jit::Stack()>& box) {
+        return gRuntime->beginTyped(op, arguments, box);
+    },
+    [](const Tensors& results) { gRuntime->endTyped(results); }, [] { gRuntime->failTyped(); }};
+
 /// pybind11::detail::type_caster<at::Tensor>::load(handle, bool), whose caster has the tensor as
 /// its first member.
 using Caster = bool (*)(void* caster, void* object, bool convert);
@@ -68,14 +75,9 @@ HW_EXPORT const char* hwl_add(const char* path) {
     std::string why;
     return gRuntime->add(bytes, why) ? "" : keep(std::move(why));
 }
-/// What this thread does until it is told otherwise is no part of the step.
-HW_EXPORT void hwl_pause(int paused) {
-    hw::profiler::native::pause(paused != 0);
-    gRuntime->pauseCounting(paused);
-}
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {
-    hw::profiler::native::observeWith(&carryOut, &letBy);
+    hw::profiler::native::observeWith(&carryOut, &letBy, &kTyped);
 }
 /// On any other thread that begins.
 HW_EXPORT void hwl_enter_beside() {

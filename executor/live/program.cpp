@@ -191,6 +191,8 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         storage.lasting = (flags & wire::kLiveLasting) != 0;
     }
     program.ops.resize(ops);
+    for (std::uint32_t s = 0; s < program.storages.size(); ++s)
+        if (program.storages[s].constant) program.constants.push_back(s);
     Ops reading(from, program);
     for (std::uint32_t i = 0; i < ops && from.good(); ++i) reading.read(i);
     if (!from.good() || !from.done()) {

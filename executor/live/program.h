@@ -99,6 +99,7 @@ private:
 
 struct Program {
     std::vector<ProgramStorage> storages;
+    std::vector<std::uint32_t> constants;  // of the storages
     std::vector<ProgramOp> ops;
     std::vector<OpName> names;
     ItemStore items;

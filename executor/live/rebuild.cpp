@@ -85,7 +85,8 @@ void Rebuild::runAgain(std::uint32_t op, const std::vector<StoragePointer>& inpu
             if (planned.inputs[k].storage != storage) continue;
             // What is written must be a copy: the storage itself belongs to the program.
             if (slots_[storage].present() && slots_[storage].lock() == inputs[k])
-                throw Unrestorable(program_.fullName(planned) + " would write what the program holds");
+                throw Unrestorable(program_.fullName(planned) +
+                                   " would write what the program holds");
             written.emplace_back(storage, Copy{inputs[k], planned.inputs[k].version + 1});
             break;
         }

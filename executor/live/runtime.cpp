@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "typed_ops.h"
+
 namespace hw::executor::live {
 namespace {
 
@@ -46,6 +48,9 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
         for (std::size_t i = 0; i < common; ++i)
             other.ops[i].keep = program->ops[i].keep = other.ops[i].keep || program->ops[i].keep;
     }
+    for (const OpName& name : program->names)
+        if (const auto op = c10::Dispatcher::singleton().findSchema({name.name, name.overload}))
+            profiler::native::takeTyped(*op);
     programs_.push_back(std::move(*program));
     return true;
 }
@@ -182,8 +187,7 @@ std::string Runtime::mismatch(const Input& input, const c10::TensorImpl& tensor,
     const ProgramStorage& storage = program().storages[input.storage];
     if (formOf(tensor) != input.form) return " of another form";
     if (slots_[input.storage].key() == impl) return {};
-    if (slots_[input.storage].key() != nullptr || !storage.constant)
-        return " on another storage";
+    if (slots_[input.storage].key() != nullptr || !storage.constant) return " on another storage";
     if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
         return " on a storage of " + std::to_string(impl->nbytes()) + " bytes, planned " +
                std::to_string(storage.bytes);
@@ -196,8 +200,7 @@ std::string Runtime::mismatch(const Input& input, const c10::TensorImpl& tensor,
 /// be older than the counting.
 std::int64_t Runtime::uncountedBytes() {
     std::int64_t bytes = 0;
-    for (std::size_t s = 0; s < slots_.size(); ++s) {
-        if (!program().storages[s].constant) continue;
+    for (const std::uint32_t s : program().constants) {
         const StoragePointer storage = slots_[s].lock();
         const bool unread = slots_[s].key() == nullptr && program().storages[s].lasting;
         if (unread ||
@@ -207,8 +210,7 @@ std::int64_t Runtime::uncountedBytes() {
     return bytes;
 }
 
-bool Runtime::bindOutputs(const ProgramOp& op, Values results) {
-    const Tensors tensors = plainTensors(results);
+bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
     if (tensors.size() != op.outputs.size()) return false;
     for (std::size_t j = 0; j < tensors.size(); ++j) {
         const Output& output = op.outputs[j];
@@ -314,9 +316,8 @@ void Runtime::restoreAll() {
 
 /// The next op runs on a GPU.
 void Runtime::follow(c10::Device device, const Tensors& tensors) {
-    const bool reads =
-        std::any_of(tensors.begin(), tensors.end(),
-                    [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
+    const bool reads = std::any_of(tensors.begin(), tensors.end(),
+                                   [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
     for (const std::size_t op : streams_.follow(device, reads, position_)) pin(program().ops[op]);
     if (streams_.elsewhere()) pin(program().ops[position_]);
 }
@@ -470,9 +471,9 @@ void Runtime::otherResults(const ProgramOp& op) {
 }
 
 void Runtime::diverge(const std::string& found) {
-    const std::string expected =
-        position_ < program().ops.size() ? program().fullName(program().ops[position_])
-                                         : "the step's end";
+    const std::string expected = position_ < program().ops.size()
+                                     ? program().fullName(program().ops[position_])
+                                     : "the step's end";
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
     forgetStep();
@@ -521,15 +522,15 @@ void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
 void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     Guard guard(lock_);
     if (planned()) {
-        const Values values = torch::jit::last(*stack, op.schema.arguments().size());
+        const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
         const Tensors tensors = plainTensors(values);
-        const bool writes = !mayPass(op.schema, values);
-        const bool gone = std::any_of(
-            tensors.begin(), tensors.end(), [&](const c10::TensorImpl* tensor) {
+        const bool writes = !mayPass(*op.known.schema, values);
+        const bool gone =
+            std::any_of(tensors.begin(), tensors.end(), [&](const c10::TensorImpl* tensor) {
                 return slots_.awayAt(plainStorage(*tensor)) >= 0;
             });
         if (writes || gone) awaitOp(guard);
-        if (writes && planned()) diverge("another thread's " + describe(op.schema, tensors));
+        if (writes && planned()) diverge("another thread's " + describe(*op.known.schema, tensors));
         for (const c10::TensorImpl* const tensor : tensors) touch(*tensor, true);
         static_cast<void>(streams_.elsewhere());  // waits for what has been made again
     }
@@ -537,64 +538,41 @@ void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* s
     op.handle.redispatchBoxed(op.below, stack);
 }
 
-void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-    Guard guard(lock_);
-    ++figures_.ops;
-    if (!planned()) {
-        guard.unlock();
-        op.handle.redispatchBoxed(op.below, stack);
-        return;
-    }
+void Runtime::timeSome() {
     timed_ = ++seen_ % kOpsPerTimed == 0;
     startClock();
-    const Values values = torch::jit::last(*stack, op.schema.arguments().size());
-    const Tensors tensors = plainTensors(values);
-    if (forward_) early_ = false;
-    std::string why = mismatch(op.schema, tensors);
-    if (!why.empty() && switchTo(op.schema, tensors)) why.clear();
-    if (!why.empty()) {
-        if (early_ && mayPass(op.schema, values))
-            passBy(tensors);
-        else
-            diverge(describe(op.schema, tensors) + ": " + why);
-        guard.unlock();
-        op.handle.redispatchBoxed(op.below, stack);
-        return;
-    }
+}
+
+/// Everything is ready for the planned op. False: it is not to be planned, and the plan is left.
+bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
+                     const std::function<Values()>& values) {
     if (std::exchange(begins_, false)) program().forwardAt = position_;
     if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
-    if (const c10::Device device = deviceOf(values, tensors); device.is_cuda())
+    if (const c10::Device device = deviceOf(tensors, told); device.is_cuda())
         follow(device, tensors);
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {
         pauseCounting(1);
         kept_.push_back(position_);
-        const bool kept = calls_[position_].keep(op.handle, values, tensors, planned);
+        const bool kept = calls_[position_].keep(op.handle, values(), tensors, planned);
         pauseCounting(0);
         if (!kept) {
             const std::string name = program().fullName(planned);
-            diverge(describe(op.schema, tensors));
+            diverge(describe(*op.known.schema, tensors));
             restoreForGood(name + " works on tensors without memory of their own");
-            guard.unlock();
-            op.handle.redispatchBoxed(op.below, stack);
-            return;
+            return false;
         }
     }
     stopClock();
-    begins(guard);
-    try {
-        op.handle.redispatchBoxed(op.below, stack);
-    } catch (...) {
-        ended(guard);
-        if (this->planned()) diverge("an exception in " + program().fullName(planned));
-        throw;
-    }
-    ended(guard);
-    if (!this->planned()) return;
+    return true;
+}
+
+/// The planned op has run.
+void Runtime::after(const Tensors& results) {
     startClock();
-    const Values results = torch::jit::last(*stack, op.schema.returns().size());
+    const ProgramOp& planned = program().ops[position_];
     if (!bindOutputs(planned, results)) return otherResults(planned);
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
@@ -605,6 +583,96 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     perform(planned.after);
     fetchAhead(planned);
     stopClock();
+}
+
+void Runtime::failed() {
+    if (planned()) diverge("an exception in " + program().fullName(program().ops[position_]));
+}
+
+/// A profiler's own op is no part of the step.
+void Runtime::letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
+    pauseCounting(1);
+    try {
+        op.handle.redispatchBoxed(op.below, stack);
+    } catch (...) {
+        pauseCounting(0);
+        throw;
+    }
+    pauseCounting(0);
+}
+
+void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
+    if (op.known.profiler) return letProfilerBy(op, stack);
+    Guard guard(lock_);
+    ++figures_.ops;
+    if (!planned()) {
+        guard.unlock();
+        op.handle.redispatchBoxed(op.below, stack);
+        return;
+    }
+    timeSome();
+    const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
+    const Tensors tensors = plainTensors(values);
+    if (forward_) early_ = false;
+    std::string why = mismatch(*op.known.schema, tensors);
+    if (!why.empty() && switchTo(*op.known.schema, tensors)) why.clear();
+    if (!why.empty()) {
+        if (early_ && mayPass(*op.known.schema, values))
+            passBy(tensors);
+        else
+            diverge(describe(*op.known.schema, tensors) + ": " + why);
+    }
+    if (!why.empty() || !before(op, tensors, toldDevice(values), [&] { return values; })) {
+        guard.unlock();
+        op.handle.redispatchBoxed(op.below, stack);
+        return;
+    }
+    begins(guard);
+    try {
+        op.handle.redispatchBoxed(op.below, stack);
+    } catch (...) {
+        ended(guard);
+        failed();
+        throw;
+    }
+    ended(guard);
+    if (planned()) after(plainTensors(torch::jit::last(*stack, op.known.schema->returns().size())));
+}
+
+profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
+                                           const profiler::native::Arguments& arguments,
+                                           const std::function<torch::jit::Stack()>& box) {
+    using profiler::native::Turn;
+    Guard guard(lock_);
+    if (!planned()) {
+        ++figures_.ops;
+        return Turn::Unseen;
+    }
+    timeSome();
+    const Tensors tensors = plainTensors(arguments.tensors);
+    if (forward_) early_ = false;
+    if (!matches(*op.known.schema, tensors)) return Turn::Boxed;
+    ++figures_.ops;
+    torch::jit::Stack stack;
+    const auto values = [&] {
+        stack = box();
+        return Values(stack.data(), stack.size());
+    };
+    if (!before(op, tensors, arguments.device, values)) return Turn::Unseen;
+    begins(guard);
+    return Turn::Seen;
+}
+
+void Runtime::endTyped(const Tensors& results) {
+    Guard guard(lock_, std::defer_lock);
+    ended(guard);
+    if (planned()) after(plainTensors(results));
+}
+
+void Runtime::failTyped() {
+    Guard guard(lock_, std::defer_lock);
+    ended(guard);
+    failed();
 }
 
 }  // namespace hw::executor::live

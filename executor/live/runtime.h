@@ -57,6 +57,12 @@ public:
 
     /// One op; runs it. Whatever it throws goes on to the program.
     void op(const profiler::native::Passing& op, torch::jit::Stack* stack);
+    /// The same of a typed op, see TypedHook; the caller runs it.
+    profiler::native::Turn beginTyped(const profiler::native::Passing& op,
+                                      const profiler::native::Arguments& arguments,
+                                      const std::function<torch::jit::Stack()>& box);
+    void endTyped(const Tensors& results);
+    void failTyped();
     /// One op of a thread beside the one that trains.
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack);
     /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
@@ -90,7 +96,11 @@ private:
     std::int64_t uncountedBytes();
     std::string mismatch(const Input& input, const c10::TensorImpl& tensor,
                          std::vector<std::size_t>& bound);
-    bool bindOutputs(const ProgramOp& op, Values results);
+    bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
+    bool before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
+                const std::function<Values()>& values);
+    void after(const Tensors& results);
+    void failed();
     void perform(Items<Action> actions);
     void perform(const Action& action);
     void recompute(const Action& action);
@@ -117,6 +127,8 @@ private:
     void awaitOp(Guard& guard);
     void begins(Guard& guard);
     void ended(Guard& guard);
+    void timeSome();
+    void letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack);
     void otherResults(const ProgramOp& op);
     void diverge(const std::string& found);
     void restoreForGood(const std::string& why);
@@ -134,10 +146,10 @@ private:
     Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
-    bool early_ = false;      // other ops may come between the planned ones
-    bool forward_ = false;    // the step's forward pass has begun
-    bool begins_ = false;     // with the next op
-    bool passed_ = false;     // other ops came since the last planned one
+    bool early_ = false;    // other ops may come between the planned ones
+    bool forward_ = false;  // the step's forward pass has begun
+    bool begins_ = false;   // with the next op
+    bool passed_ = false;   // other ops came since the last planned one
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on

@@ -53,10 +53,17 @@ void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
     gRuntime->opBeside(op, stack);
 }
 
+const native::TypedHook kTyped{[](const native::Passing& op, const native::Arguments& arguments,
+                                  const std::function<torch::jit::Stack()>& box) {
+                                   return gRuntime->beginTyped(op, arguments, box);
+                               },
+                               [](const native::Tensors& results) { gRuntime->endTyped(results); },
+                               [] { gRuntime->failTyped(); }};
+
 /// What it calls is seen by `hook`.
 template <class Work>
 void watched(native::OpHook hook, const Work& work) {
-    native::observeWith(hook, carryOutBeside);
+    native::observeWith(hook, carryOutBeside, hook == carryOut ? &kTyped : nullptr);
     work();
     native::leave();
 }
@@ -114,7 +121,9 @@ struct Figures {
 std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runtime& runtime,
                     Figures& figures) {
     gRuntime = &runtime;
-    Machine machine(seed, {[&](const at::Tensor& t, bool stays) { runtime.touch(*t.unsafeGetTensorImpl(), stays); },
+    Machine machine(seed, {[&](const at::Tensor& t, bool stays) {
+                               runtime.touch(*t.unsafeGetTensorImpl(), stays);
+                           },
                            [&] { runtime.forward(); }, native::observeBeside});
     std::string state;
     runtime.begin();

@@ -20,9 +20,6 @@ namespace {
 
 using Use = std::pair<std::int64_t, std::int32_t>;
 
-/// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
-constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
-
 /// An op in progress.
 struct Running {
     const Operator* op = nullptr;
@@ -68,7 +65,8 @@ thread_local Thread tThread;
 std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
 std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
 std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
-std::atomic<std::int64_t> gLeft{0};    // how often a watch has been left, and one more
+std::atomic<const TypedHook*> gTyped{nullptr};
+std::atomic<std::int64_t> gLeft{0};  // how often a watch has been left, and one more
 
 /// What observe() has done to the thread is undone.
 void unwatch(Thread& thread) {
@@ -124,9 +122,9 @@ std::int64_t touch(Session& session, Running& running, const at::Tensor& tensor)
     return id;
 }
 
-class Arguments : public ArgumentVisitor {
+class Noting : public ArgumentVisitor {
 public:
-    Arguments(Session& session, Running& running) : session_(session), running_(running) {}
+    Noting(Session& session, Running& running) : session_(session), running_(running) {}
     std::int64_t tensor(const at::Tensor& tensor) override {
         return touch(session_, running_, tensor);
     }
@@ -164,7 +162,7 @@ void before(Session& session, Thread& thread, Values values) {
     Running& running = thread.running;
     session.registry.poll();
     running.place = {-1, static_cast<Phase>(gContext.phase), session.layerNow()};
-    Arguments arguments(session, running);
+    Noting arguments(session, running);
     encodeArguments(*running.op, values, arguments, running.arguments);
     if (running.op->random && !running.explicitGenerator)
         useGenerator(session, running, at::detail::getDefaultCPUGenerator());
@@ -265,12 +263,12 @@ void after(Session& session, Thread& thread, Values results) {
 }
 
 /// Lends the thread's Running to an op.
-class Turn {
+class Busy {
 public:
-    explicit Turn(Running& running) : running_(running) { running_.busy = true; }
-    ~Turn() { running_.busy = false; }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit Busy(Running& running) : running_(running) { running_.busy = true; }
+    ~Busy() { running_.busy = false; }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
 
 private:
     Running& running_;
@@ -299,6 +297,8 @@ void besideOp(Thread& thread, const Passing& op, torch::jit::Stack* stack) {
     op.handle.redispatchBoxed(op.below, stack);
 }
 
+}  // namespace
+
 /// Every op that a watched thread dispatches comes by here, after autograd and before the device.
 /// What is called within it is its work, and goes unseen.
 void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
@@ -320,9 +320,9 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     Running& running = thread.running;
     const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
     if (outlived) unwatch(thread);
-    if (thread.beside != 0) return besideOp(thread, {handle, *op.schema, below}, stack);
+    if (thread.beside != 0) return besideOp(thread, {handle, op, below}, stack);
     if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !thread.paused)
-        return hook({handle, *op.schema, below}, stack);
+        return hook({handle, op, below}, stack);
     if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
         running.busy) {
         handle.redispatchBoxed(below, stack);
@@ -333,7 +333,7 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
         handle.redispatchBoxed(below, stack);
         return;
     }
-    const Turn turn(running);
+    const Busy busy(running);
     running.restart(op);
     running.underMode = underMode;
     const bool known = guarded(*session, [&] {
@@ -346,6 +346,19 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     session->agent.end(running.figures);
     guarded(*session, [&] { after(*session, thread, torch::jit::last(*stack, op.results)); });
 }
+
+const TypedHook* typedHook(const Operator& op, c10::DispatchKeySet keys) {
+    const TypedHook* const hook = gTyped.load(std::memory_order_relaxed);
+    if (hook == nullptr || gWatch == 0 || keys.has(c10::DispatchKey::Python)) return nullptr;
+    const Thread& thread = tThread;
+    if (thread.paused || thread.beside != 0 || (thread.watch != 0 && thread.watch != gWatch))
+        return nullptr;
+    const bool onCuda = keys.has(c10::DispatchKey::CUDA);
+    if (onCuda) countCudaBlocks();
+    return op.worksOn(onCuda) ? hook : nullptr;
+}
+
+namespace {
 
 /// Ops on names of dimensions take what cannot be put on a stack: they go by, and what they call
 /// is seen.
@@ -403,9 +416,10 @@ void observe() {
     tThread.nextNode = at::sequence_number::peek();
 }
 
-void observeWith(OpHook hook, OpHook beside) {
+void observeWith(OpHook hook, OpHook beside, const TypedHook* typed) {
     gHook = hook;
     gBeside = beside;
+    gTyped = typed;
     tThread.beside = 0;
     watchHere();
 }
@@ -420,6 +434,7 @@ void leave() {
     ++gLeft;
     gWatch = 0;
     gHook = gBeside = nullptr;
+    gTyped = nullptr;
     if (tThread.watch != 0) unwatch(tThread);
 }
 

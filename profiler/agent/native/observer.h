@@ -7,7 +7,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
+#include <functional>
+
+#include "operators.h"
 #include "session.h"
+#include "values.h"
 
 namespace hw::profiler::native {
 
@@ -18,18 +22,42 @@ void observe();
 /// An op that comes by: what it is, and the keys that are left to it.
 struct Passing {
     const c10::OperatorHandle& handle;
-    const c10::FunctionSchema& schema;
+    const Operator& known;
     c10::DispatchKeySet below;
 };
 /// Instead of recording: what is called runs the op.
 using OpHook = void (*)(const Passing& op, torch::jit::Stack* stack);
+/// What a typed op is called with.
+struct Arguments {
+    Tensors tensors;  // all that are defined, in order
+    at::Device device{at::kCPU};
+};
+/// What is to happen with a typed op: it comes by boxed, it runs unseen, or its end is told.
+enum class Turn { Boxed, Unseen, Seen };
+/// For ops of takeTyped(), before the other hook.
+struct TypedHook {
+    /// `box` gives the arguments as they would lie on a stack.
+    Turn (*begin)(const Passing& op, const Arguments& arguments,
+                  const std::function<torch::jit::Stack()>& box);
+    void (*end)(const Tensors& results);
+    void (*failed)();  // the op has thrown
+};
 /// As observe(), for a hook of its own; `beside` gets the ops of threads of observeBeside().
-void observeWith(OpHook hook, OpHook beside = nullptr);
+void observeWith(OpHook hook, OpHook beside = nullptr, const TypedHook* typed = nullptr);
 /// On a thread that is not watched, but whose ops concern the hook: until the next leave().
 void observeBeside();
 /// On any thread; the one that is recorded is rid of us at the latest with its next op.
 void leave();
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
+
+// What lies behind, for typed_ops.cpp.
+
+/// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
+inline constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
+/// The way of every boxed op.
+void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack);
+/// What is to be asked about this op of this thread; null: nothing is, it comes by boxed.
+const TypedHook* typedHook(const Operator& op, c10::DispatchKeySet keys);
 
 }  // namespace hw::profiler::native

@@ -85,10 +85,8 @@ Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
     results = schema->returns().size();
 }
 
-namespace {
-
 /// Ops are known by their schema, which stays where it is.
-const Operator& lookUp(const c10::OperatorHandle& handle) {
+const Operator& operatorOf(const c10::OperatorHandle& handle) {
     static std::mutex lock;
     static std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<Operator>> known;
     const std::lock_guard<std::mutex> guard(lock);
@@ -97,12 +95,10 @@ const Operator& lookUp(const c10::OperatorHandle& handle) {
     return *op;
 }
 
-}  // namespace
-
 const Operator& Operators::of(const c10::OperatorHandle& handle) {
     const c10::FunctionSchema* const key = &handle.schema();
     auto& slot = recent_[(reinterpret_cast<std::uintptr_t>(key) >> 4) % recent_.size()];
-    if (slot.first != key) slot = {key, &lookUp(handle)};
+    if (slot.first != key) slot = {key, &operatorOf(handle)};
     return *slot.second;
 }
 

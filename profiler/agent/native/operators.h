@@ -41,6 +41,9 @@ struct Operator {
 /// Text as a JSON string.
 std::string quoted(const std::string& text);
 
+/// Of any op; it stays where it is.
+const Operator& operatorOf(const c10::OperatorHandle& handle);
+
 /// The ops that a thread has met.
 class Operators {
 public:

@@ -36,8 +36,8 @@ c10::weak_intrusive_ptr<Target> weakTo(Target* target) {
 
 wire::LiveForm liveForm(const c10::TensorImpl& tensor) {
     const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
-    wire::LiveForm form(
-        static_cast<std::uint64_t>(c10::typeMetaToScalarType(tensor.dtype())), sizes.size());
+    wire::LiveForm form(static_cast<std::uint64_t>(c10::typeMetaToScalarType(tensor.dtype())),
+                        sizes.size());
     for (const std::int64_t size : sizes) form.mix(size);
     for (const std::int64_t stride : strides) form.mix(stride);
     return form;

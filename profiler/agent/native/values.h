@@ -4,10 +4,13 @@
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
 
 namespace hw::profiler::native {
 
 using Values = c10::ArrayRef<const c10::IValue>;
+/// Alive as long as what they are in.
+using Tensors = c10::SmallVector<const c10::TensorImpl*, 8>;
 
 /// Calls `visit` with every defined tensor of the value, in order.
 template <typename Visit>

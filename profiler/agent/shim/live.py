@@ -25,7 +25,6 @@ def load():
     for name, result, *arguments in (
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
-            ("pause", None, ctypes.c_int),
             ("enter", None),
             ("enter_beside", None),
             ("trace", None),
@@ -85,13 +84,13 @@ class Live:
         live = self
 
         def enter(scope):
-            result = live.unseen(enter_record, scope)
+            result = enter_record(scope)
             if scope.name.startswith("Optimizer.step#") and live.is_trainer():
                 live.depth += 1
             return result
 
         def leave(scope, *exception):
-            result = live.unseen(exit_record, scope, *exception)
+            result = exit_record(scope, *exception)
             if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
                 live.depth -= 1
                 if live.depth == 0:
@@ -125,16 +124,6 @@ class Live:
         gpu.unlimit()
         library.hw_unpatch()
         library.hw_close()
-
-    def unseen(self, function, *arguments):
-        """What the framework does for its own profiler is no part of a step."""
-        if self.trainer != _thread.get_ident():
-            return function(*arguments)
-        self.native.hwl_pause(1)
-        try:
-            return function(*arguments)
-        finally:
-            self.native.hwl_pause(0)
 
     # Steps.
 
