@@ -311,7 +311,7 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const bool underMode = keys.has(c10::DispatchKey::Python);
     const bool onCuda = keys.has(c10::DispatchKey::CUDA);
     if (onCuda) countCudaBlocks();
-    if (underMode ? anyOfPython(values) : !op.worksOn(onCuda)) {
+    if (!op.profiler && (underMode ? anyOfPython(values) : !op.worksOn(onCuda))) {
         handle.redispatchBoxed(below, stack);
         return;
     }
