@@ -53,9 +53,14 @@ void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
     gRuntime->opBeside(op, stack);
 }
 
+std::map<native::Turn, std::int64_t> gTurns;  // of typed ops
+
 const native::TypedHook kTyped{[](const native::Passing& op, const native::Arguments& arguments,
                                   const std::function<torch::jit::Stack()>& box) {
-                                   return gRuntime->beginTyped(op, arguments, box);
+                                   const native::Turn turn =
+                                       gRuntime->beginTyped(op, arguments, box);
+                                   ++gTurns[turn];
+                                   return turn;
                                },
                                [](const native::Tensors& results) { gRuntime->endTyped(results); },
                                [] { gRuntime->failTyped(); }};
@@ -232,6 +237,10 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     EXPECT_GT(figures.planned, figures.steps / 3);
     EXPECT_GT(figures.recomputed, figures.planned);
     EXPECT_GT(figures.restored, 0);
+    // Ops come by typed, planned or not, and boxed where they are not the planned ones.
+    EXPECT_GT(gTurns[native::Turn::Seen], 10 * figures.planned);
+    EXPECT_GT(gTurns[native::Turn::Unseen], 0);
+    EXPECT_GT(gTurns[native::Turn::Boxed], 0);
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
         EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(cases / 200)) << codec;
     RecordProperty("planned", std::to_string(figures.planned));
