@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/live_progress.h"
 
+#include "app/live_report.h"
+
 namespace hw::app {
 
 core::Status LiveProgress::open(const std::string& path) {
@@ -21,12 +23,13 @@ void LiveProgress::step(const profiler::LiveStep& step) {
     Json event{{"event", "step"},
                {"rank", step.rank},
                {"step", figures.step},
-               {"mode", figures.planned ? "plan" : "none"},
+               {"mode", liveModeName(figures.mode)},
                {"begin_ns", figures.beginNs},
                {"end_ns", figures.endNs},
                {"peak_bytes", figures.peak},
                {"recomputed_ops", figures.recomputed},
                {"restored_bytes", figures.restored},
+               {"evictions", figures.evictions},
                {"divergence", nullptr}};
     if (step.divergence != nullptr)
         event["divergence"] = {{"op", step.divergence->op},

@@ -14,6 +14,7 @@ namespace hw::app {
 namespace {
 
 using namespace hw::core;
+namespace wire = profiler::wire;
 
 std::optional<double> median(std::vector<std::int64_t> values) {
     if (values.empty()) return std::nullopt;
@@ -26,22 +27,32 @@ Json orNull(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
-/// `prepared`: null where the process has no plan.
+/// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one.
 Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
-              const std::optional<Bytes>& cap) {
-    std::vector<std::int64_t> planned, unplanned;
-    std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0;
-    std::int64_t ops = 0, runtime = 0;  // of planned steps
+              const std::optional<Bytes>& limit) {
+    std::vector<std::int64_t> planned, unplanned, within, withinAlone;
+    std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
+    std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
     for (const auto& step : process.steps) {
-        (step.planned ? planned : unplanned).push_back(step.endNs - step.beginNs);
+        const std::int64_t time = step.endNs - step.beginNs;
+        const bool budget = step.mode == wire::LiveMode::Dtr;
+        if (budget) {
+            within.push_back(time);
+            withinAlone.push_back(time - step.recomputedNs - step.runtimeNs);
+        } else {
+            (step.mode == wire::LiveMode::Plan ? planned : unplanned).push_back(time);
+        }
         anyPeak = std::max(anyPeak, step.peak);
-        if (step.planned) peak = std::max(peak, step.peak);
-        if (step.planned) ops += step.ops, runtime += step.runtimeNs;
+        if (step.mode == wire::LiveMode::Plan) peak = std::max(peak, step.peak);
+        if (step.mode != wire::LiveMode::None) ops += step.ops, runtime += step.runtimeNs;
         recomputed += step.recomputed;
         restored += step.restored;
+        evictions += step.evictions;
         pinned = std::max(pinned, step.pinned);
     }
-    const auto with = median(planned), without = median(unplanned);
+    // Under a budget no step goes without: what DTR has taken is measured within the steps.
+    const auto with = planned.empty() ? median(within) : median(planned);
+    const auto without = unplanned.empty() ? median(withinAlone) : median(unplanned);
     Json divergences = Json::array(), peaks = Json::array();
     for (const auto& step : process.steps) peaks.push_back(step.peak);
     for (const auto& each : process.divergences)
@@ -55,12 +66,13 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"steps_planned", planned.size()},
             {"steps_diverged", process.divergences.size()},
             {"divergences", divergences},
-            {"modes", {{"plan", planned.size()}, {"none", unplanned.size()}}},
-            {"budget_bytes", plan  ? Json(plan->budget.count())
-                             : cap ? Json(cap->count())
-                                   : Json(nullptr)},
+            {"modes",
+             {{"plan", planned.size()}, {"dtr", within.size()}, {"none", unplanned.size()}}},
+            {"budget_bytes", plan    ? Json(plan->budget.count())
+                             : limit ? Json(limit->count())
+                                     : Json(nullptr)},
             {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
-            {"measured_peak_bytes", planned.empty() ? anyPeak : peak},
+            {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
             {"step_peaks_bytes", peaks},
             {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
             {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
@@ -69,6 +81,7 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
             {"recomputed_ops", recomputed},
             {"restored_bytes", restored},
+            {"evictions", evictions},
             {"pinned_bytes", pinned + kept.count()}};
 }
 
@@ -82,8 +95,18 @@ void tell(const Json& report, const std::string& whose) {
     const auto overhead = [&](const char* key) {
         return report[key].is_null() ? std::string("-") : percent(report[key]);
     };
-    std::cerr << "highwater: " << whose << report["steps"] << " steps, " << report["steps_planned"]
-              << " under the plan, " << report["steps_diverged"] << " left it\n";
+    const Json& modes = report["modes"];
+    std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
+    if (modes["dtr"] > 0) {
+        std::cerr << modes["dtr"] << " within the budget under DTR\n";
+        row("peak", bytes("measured_peak_bytes") + " (budget " + bytes("budget_bytes") + ")");
+        row("step time", overhead("measured_overhead"));
+        row("evicted", report["evictions"].dump() + " times, " + report["recomputed_ops"].dump() +
+                           " ops run again");
+        return;
+    }
+    std::cerr << report["steps_planned"] << " under the plan, " << report["steps_diverged"]
+              << " left it\n";
     row("peak",
         bytes("measured_peak_bytes") + " (predicted " + bytes("predicted_peak_bytes") + ")");
     row("step time",
@@ -130,6 +153,18 @@ Status store(SessionWriter& to, const LivePlan& plan, const Json& report) {
 
 }  // namespace
 
+const char* liveModeName(wire::LiveMode mode) {
+    switch (mode) {
+        case wire::LiveMode::Plan:
+            return "plan";
+        case wire::LiveMode::Dtr:
+            return "dtr";
+        case wire::LiveMode::None:
+            break;
+    }
+    return "none";
+}
+
 void storeLive(const std::string& session, const profiler::LiveSummary& summary,
                const std::vector<LivePlan>& plans) {
     Status done;
@@ -147,11 +182,12 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
 }
 
 Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
-                const std::optional<Bytes>& cap, const std::string& file, const Common& common) {
+                const std::optional<Bytes>& limit, const std::string& file,
+                const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     Json ranks = Json::array();
     for (const auto& process : summary.processes) {
-        ranks.push_back(reportOf(process, planOf(plans, process.rank), cap));
+        ranks.push_back(reportOf(process, planOf(plans, process.rank), limit));
         ranks.back()["rank"] = process.rank;
     }
     Json report = ranks.front();

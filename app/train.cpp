@@ -8,6 +8,7 @@
 #include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
+#include "planners/dtr/dtr.h"
 
 namespace hw::app {
 namespace {
@@ -16,7 +17,7 @@ using namespace hw::core;
 
 struct Arguments {
     std::vector<std::string> words, command;
-    std::string cap, report, progress;
+    std::string cap, budget, planner = "dtr:eqclass", report, progress;
     LivePlanFrom from;
 };
 
@@ -55,6 +56,19 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         cap = *parsed;
     }
+    std::optional<planners::DtrHeuristic> heuristic;
+    if (!arguments.budget.empty()) {
+        if (!arguments.words.empty())
+            return fail({ErrorCode::Usage, "a budget and a plan at once",
+                         "give either a session with its plan, or --budget"});
+        const auto parsed = parseBytes(arguments.budget);
+        if (!parsed) return fail(parsed.error());
+        heuristic = planners::Dtr::find(arguments.planner);
+        if (!heuristic)
+            return fail({ErrorCode::Usage, "'" + arguments.planner + "' does not plan while a program runs",
+                         "choose one of DTR's with --planner, such as dtr:eqclass"});
+        cap = cap ? std::min(*cap, *parsed) : *parsed;
+    }
     std::vector<LivePlan> plans;
     if (!arguments.words.empty()) {
         auto from = plansOf(arguments);
@@ -67,6 +81,7 @@ int run(const Arguments& arguments, const Common& common) {
     options.command = arguments.command;
     for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.cap = cap;
+    if (heuristic) options.heuristic = static_cast<std::int64_t>(*heuristic);
     options.childStdoutToStderr = common.json;
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
@@ -88,6 +103,11 @@ void addTrain(CLI::App& app, Common& common) {
         app, common, "train",
         "Start a training program and carry a plan out in it: less memory, the same bits");
     auto arguments = std::make_shared<Arguments>();
+    command->add_option("--budget", arguments->budget,
+                        "Keep live bytes within this (\"20GB\") from the first op on, without a "
+                        "session or a plan: DTR evicts and makes again while the program trains");
+    command->add_option("--planner", arguments->planner,
+                        "Which of DTR's heuristics, with --budget (default: dtr:eqclass)");
     command->add_option("--cap", arguments->cap,
                         "Most live bytes that the framework's allocator gives out (\"4GiB\"): a "
                         "small card on a large machine");

@@ -14,14 +14,9 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "core/graph/indices.h"
 
 namespace hw::core {
-
-using OpIndex = std::int32_t;       // captured ops from 0 in captured order; constants are not ops
-using StorageIndex = std::int32_t;  // storages from 0 in the order in which they come into being
-using TensorIndex = std::int32_t;
-using LayerIndex = std::int32_t;
-inline constexpr std::int32_t kNone = -1;
 
 enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };
 enum class Category : std::uint8_t {

@@ -24,15 +24,6 @@ const std::unordered_set<std::string> kUpdating{
     "aten::miopen_batch_norm",       "aten::batch_norm_update_stats",
     "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts"};
 
-/// In evaluation it reads them.
-bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
-    if (kUpdating.count(schema.name()) == 0) return false;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        if (schema.arguments()[i].name() == "training" && arguments[i].isBool())
-            return arguments[i].toBool();
-    return true;
-}
-
 bool hasTensors(const c10::IValue& value) {
     bool any = false;
     eachTensor(value, [&](const at::Tensor&) { any = true; });
@@ -68,6 +59,15 @@ private:
 };
 
 }  // namespace
+
+/// In evaluation it reads them.
+bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
+    if (kUpdating.count(schema.name()) == 0) return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (schema.arguments()[i].name() == "training" && arguments[i].isBool())
+            return arguments[i].toBool();
+    return true;
+}
 
 at::Device deviceOf(const Tensors& tensors, at::Device told) {
     if (!told.is_cpu()) return told;

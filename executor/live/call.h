@@ -42,6 +42,9 @@ at::Device deviceOf(const Tensors& tensors, at::Device told);
 /// The device that is among the arguments of an op, or the CPU.
 at::Device toldDevice(Values arguments);
 
+/// Whether the op updates running statistics, which it leaves alone when it runs again.
+bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
+
 class Call {
 public:
     /// False: an argument has no plain memory, so the op cannot be run again.

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "budget_runtime.h"
 #include "cuda_allocations.h"
 #include "observer.h"
 #include "runtime.h"
@@ -11,14 +12,17 @@
 namespace hw::executor::live {
 namespace {
 
-Runtime* gRuntime = nullptr;  // outlives the program: its last ops may still come by
+// They outlive the program: its last ops may still come by.
+Runtime* gRuntime = nullptr;       // for plans
+BudgetRuntime* gBudget = nullptr;  // where there is a budget
+Engine* gEngine = nullptr;         // which of them acts
 
 void carryOut(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-    gRuntime->op(op, stack);
+    gEngine->op(op, stack);
 }
 
 void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-    gRuntime->opBeside(op, stack);
+    gEngine->opBeside(op, stack);
 }
 
 const profiler::native::TypedHook kTyped{
@@ -36,7 +40,7 @@ Caster gCaster = nullptr;
 bool castAndTouch(void* caster, void* object, bool convert) {
     if (!gCaster(caster, object, convert)) return false;
     const auto& tensor = *static_cast<const at::Tensor*>(caster);
-    if (tensor.defined()) gRuntime->touch(*tensor.unsafeGetTensorImpl(), true);
+    if (tensor.defined()) gEngine->touch(*tensor.unsafeGetTensorImpl(), true);
     return true;
 }
 
@@ -59,6 +63,7 @@ HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
     if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
     if (gRuntime == nullptr) gRuntime = new Runtime(*api);
     gRuntime->forgetPrograms();
+    gEngine = gRuntime;
     hw::profiler::native::tellCudaBlocks(api);
     return "";
 }
@@ -75,36 +80,44 @@ HW_EXPORT const char* hwl_add(const char* path) {
     std::string why;
     return gRuntime->add(bytes, why) ? "" : keep(std::move(why));
 }
+/// From now on DTR keeps live bytes within the agent's limit; which of its heuristics.
+HW_EXPORT void hwl_keep_within(std::int64_t heuristic) {
+    const auto& agent = gRuntime->agent();
+    gEngine = gBudget =
+        new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic));
+    agent.onShortage([](std::int64_t bytes) { return gBudget->makeRoom(bytes) ? 1 : 0; });
+}
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {
-    hw::profiler::native::observeWith(&carryOut, &letBy, &kTyped);
+    const bool typed = gEngine == gRuntime;
+    hw::profiler::native::observeWith(&carryOut, &letBy, typed ? &kTyped : nullptr);
 }
 /// On any other thread that begins.
 HW_EXPORT void hwl_enter_beside() {
     hw::profiler::native::observeBeside();
 }
 HW_EXPORT void hwl_leave() {
-    gRuntime->release();
+    gEngine->release();
     hw::profiler::native::leave();
 }
 HW_EXPORT void hwl_begin() {
-    gRuntime->begin();
+    gEngine->begin();
 }
 /// A forward pass with gradients begins.
 HW_EXPORT void hwl_forward() {
-    gRuntime->forward();
+    gEngine->forward();
 }
 /// What comes next, no op shows; why.
 HW_EXPORT void hwl_interrupt(const char* why) {
-    gRuntime->interrupt(why);
+    gEngine->interrupt(why);
 }
-/// 0: within a step, 1: at the end of one under the plan, 2: of one without.
+/// 0: within a step, 1: at the end of one under the plan, 2: of one without, 3: of one under DTR.
 HW_EXPORT int hwl_boundary() {
-    return static_cast<int>(gRuntime->boundary());
+    return static_cast<int>(gEngine->boundary());
 }
 /// Somebody looks at a tensor past the dispatcher; stays: and may go on looking.
 HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
-    gRuntime->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0);
+    gEngine->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0);
 }
 /// What extensions are to call instead of the framework's caster of tensors, which is at
 /// `original`.
@@ -112,19 +125,22 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
     gCaster = reinterpret_cast<Caster>(original);
     return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
-/// out[8]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
+/// out[10]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
 /// bytes of constants that the agent does not count, when the planned ops began where other ones
-/// came before them (else 0), nanoseconds of the runtime's own work.
+/// came before them (else 0), nanoseconds of the runtime's own work; under a budget, nanoseconds of
+/// recomputations and how many storages were evicted.
 HW_EXPORT void hwl_figures(std::int64_t* out) {
-    const StepFigures& figures = gRuntime->figures();
+    const StepFigures& figures = gEngine->figures();
     out[0] = figures.recomputedOps;
     out[1] = figures.restoredBytes;
     out[2] = figures.pinnedBytes;
     out[3] = figures.ops;
-    out[4] = gRuntime->divergence() ? gRuntime->divergence()->op : -1;
+    out[4] = gEngine->divergence() ? gEngine->divergence()->op : -1;
     out[5] = figures.uncountedBytes;
     out[6] = figures.begunNs;
     out[7] = figures.runtimeNs;
+    out[8] = figures.recomputedNs;
+    out[9] = figures.evictions;
 }
 /// From the next step on live bytes are noted op by op.
 HW_EXPORT void hwl_trace() {
@@ -137,10 +153,10 @@ HW_EXPORT const std::int64_t* hwl_curve(std::int64_t* count) {
 }
 /// Of the divergence: what was expected and what came, a line each.
 HW_EXPORT const char* hwl_divergence() {
-    const auto& divergence = gRuntime->divergence();
+    const auto& divergence = gEngine->divergence();
     return divergence ? keep(divergence->expected + "\n" + divergence->found) : "";
 }
 /// Why no plan is carried out any more; empty: there is no reason.
 HW_EXPORT const char* hwl_fault() {
-    return gRuntime->fault().c_str();
+    return gEngine->fault().c_str();
 }

@@ -133,7 +133,7 @@ void Runtime::forward() {
     forward_ = begins_ = true;
 }
 
-Runtime::Boundary Runtime::boundary() {
+Boundary Runtime::boundary() {
     const std::lock_guard<std::recursive_mutex> guard(lock_);
     Boundary result = Boundary::Unplanned;
     if (planned()) {
@@ -554,10 +554,10 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {
-        pauseCounting(1);
+        agent_.pause(1);
         kept_.push_back(position_);
         const bool kept = calls_[position_].keep(op.handle, values(), tensors, planned);
-        pauseCounting(0);
+        agent_.pause(0);
         if (!kept) {
             const std::string name = program().fullName(planned);
             diverge(describe(*op.known.schema, tensors));
@@ -587,18 +587,6 @@ void Runtime::after(const Tensors& results) {
 
 void Runtime::failed() {
     if (planned()) diverge("an exception in " + program().fullName(program().ops[position_]));
-}
-
-/// A profiler's own op is no part of the step.
-void Runtime::letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-    pauseCounting(1);
-    try {
-        op.handle.redispatchBoxed(op.below, stack);
-    } catch (...) {
-        pauseCounting(0);
-        throw;
-    }
-    pauseCounting(0);
 }
 
 void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {

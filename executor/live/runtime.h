@@ -8,33 +8,16 @@
 #include <mutex>
 #include <thread>
 
-#include "agent_api.h"
-#include "observer.h"
+#include "engine.h"
 #include "rebuild.h"
 #include "streams.h"
 
 namespace hw::executor::live {
 
-struct Divergence {
-    std::int64_t op = -1;
-    std::string expected, found;
-};
-
-/// Of one step.
-struct StepFigures {
-    std::int64_t recomputedOps = 0;   // as the plan says
-    std::int64_t restoredBytes = 0;   // brought back besides
-    std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
-    std::int64_t ops = 0;             // seen
-    std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
-    std::int64_t runtimeNs = 0;       // of our own, recomputations apart; from a part of the ops
-    std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
-};
-
-class Runtime {
+class Runtime final : public Engine {
 public:
     /// `agent` outlives the runtime.
-    explicit Runtime(const profiler::native::AgentApi& agent) : agent_(agent) {}
+    explicit Runtime(const profiler::native::AgentApi& agent) : Engine(agent) {}
 
     /// Ready for other plans, after release() too.
     void forgetPrograms();
@@ -43,42 +26,27 @@ public:
     bool add(const std::string& bytes, std::string& why);
     bool empty() const { return programs_.empty(); }
 
-    enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2 };
-    /// A step may begin here: the program has made an optimizer's step. Middle: it has not ended.
-    Boundary boundary();
-    /// A step begins. Until forward() other ops may come between those of a plan: an evaluation.
-    void begin();
-    /// A forward pass with gradients begins.
-    void forward();
-    /// The rest of the step goes unplanned: what comes next reads and writes without any op.
-    void interrupt(const std::string& why);
-    /// Restores everything and leaves the rest of the program alone.
-    void release();
+    Boundary boundary() override;
+    void begin() override;
+    void forward() override;
+    void interrupt(const std::string& why) override;
+    void release() override;
 
-    /// One op; runs it. Whatever it throws goes on to the program.
-    void op(const profiler::native::Passing& op, torch::jit::Stack* stack);
+    void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     /// The same of a typed op, see TypedHook; the caller runs it.
     profiler::native::Turn beginTyped(const profiler::native::Passing& op,
                                       const profiler::native::Arguments& arguments,
                                       const std::function<torch::jit::Stack()>& box);
     void endTyped(const Tensors& results);
     void failTyped();
-    /// One op of a thread beside the one that trains.
-    void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack);
-    /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
-    /// looking; it is not dropped any more.
-    void touch(const c10::TensorImpl& tensor, bool stays);
+    void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
+    void touch(const c10::TensorImpl& tensor, bool stays) override;
 
-    void pauseCounting(int paused) { agent_.pause(paused); }
     /// From the next step on, curve() is kept.
     void trace() { traced_ = true; }
     /// For each op of the plan that has run, the highest live bytes since the end of the one
     /// before.
     const std::vector<std::int64_t>& curve() const { return curve_; }
-    const StepFigures& figures() const { return figures_; }
-    const std::optional<Divergence>& divergence() const { return divergence_; }
-    /// Why it has stopped for good; empty as long as it has not.
-    const std::string& fault() const { return fault_; }
 
 private:
     struct Shared {  // by two programs
@@ -128,13 +96,11 @@ private:
     void begins(Guard& guard);
     void ended(Guard& guard);
     void timeSome();
-    void letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack);
     void otherResults(const ProgramOp& op);
     void diverge(const std::string& found);
     void restoreForGood(const std::string& why);
     Shared shared(const Program& one, const Program& other) const;
 
-    const profiler::native::AgentApi& agent_;
     std::recursive_mutex lock_;
     std::condition_variable_any ended_;
     std::thread::id running_;  // in which an op of the plan runs, without the lock
@@ -157,9 +123,6 @@ private:
     std::int64_t began_ = 0;  // the runtime's own work that goes on
     bool traced_ = false;
     std::vector<std::int64_t> curve_;
-    StepFigures figures_;
-    std::optional<Divergence> divergence_;
-    std::string fault_;
 };
 
 }  // namespace hw::executor::live

@@ -45,6 +45,8 @@ struct Slot {
 class Slots {
 public:
     void reset(std::size_t storages);
+    /// There are more of them.
+    void grow(std::size_t storages) { slots_.resize(storages); }
     Slot& operator[](std::size_t storage) { return slots_[storage]; }
     const Slot& operator[](std::size_t storage) const { return slots_[storage]; }
     std::size_t size() const { return slots_.size(); }

@@ -24,10 +24,8 @@ void DtrRuntime::planConstantFrees() {
 
 void DtrRuntime::freeForGood(StorageIndex s) {
     if (at(s).gone) return;
-    at(s).gone = true;
-    unpin(s);
-    if (at(s).material) vacate(s);
-    heuristic_->banished(s);
+    if (at(s).material) noteFreed(s);
+    evictor_.banished(s);
 }
 
 void DtrRuntime::tryBanish(StorageIndex s) {
@@ -67,11 +65,11 @@ void DtrRuntime::banish(StorageIndex s) {
         if (index > now_) break;
         const Op& op = graph_.ops[index];
         for (const OpOutput& output : op.outputs)
-            if (!at(graph_.storageOf(output.tensor)).gone) pin(graph_.storageOf(output.tensor));
+            if (!at(graph_.storageOf(output.tensor)).gone) evictor_.pin(graph_.storageOf(output.tensor));
         for (const Write& write : op.writes)
-            if (!at(write.storage).gone) pin(write.storage);
+            if (!at(write.storage).gone) evictor_.pin(write.storage);
     }
-    state_.parents.forEach(s, [&](StorageIndex parent) { toBanish_.push_back(parent); });
+    evictor_.state().parents.forEach(s, [&](StorageIndex parent) { toBanish_.push_back(parent); });
 }
 
 }  // namespace hw::planners

@@ -41,7 +41,7 @@ PlannerInfo Dtr::info(Heuristic heuristic) {
     if (variant == kVariants.end()) return {};
     return {.name = variant->name,
             .description = std::string("DTR (ICLR 2021): ") + variant->description,
-            .options = {"dealloc=eager|banish", "frees=early|late"},
+            .options = {"dealloc=eager|banish", "frees=early|late", "search=all|some"},
             .family = PlannerFamily::Dtr,
             .colour = variant->colour,
             .quick = true,
@@ -49,11 +49,18 @@ PlannerInfo Dtr::info(Heuristic heuristic) {
             .make = [heuristic] { return std::make_unique<Dtr>(heuristic); }};
 }
 
+std::optional<Dtr::Heuristic> Dtr::find(std::string_view name) {
+    for (const Variant& variant : kVariants)
+        if (variant.name == name) return variant.heuristic;
+    return std::nullopt;
+}
+
 Proposal Dtr::plan(const core::TrainingGraph& graph, const PlanRequest& request,
                    const Progress& progress) const {
     DtrSettings settings;
     settings.heuristic = heuristic_;
     settings.banish = has(request, "dealloc", "banish");
+    settings.some = has(request, "search", "some");
     DtrRuntime runtime(graph, request, progress, settings);
     Proposal proposal = runtime.run();
     if (proposal.status == PlanStatus::Ok && !has(request, "frees", "late"))

@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "planners/dtr/dtr_heuristic.h"
 #include "planners/planner.h"
 
 namespace hw::planners {
-
-/// What DTR evicts next: the storage with the lowest score, among equals the one that became
-/// evictable last. Names and formulas of Kirisame et al. (ICLR 2021), section 4.1 and appendix;
-/// c is the compute of a storage (ns), m its size (bytes), s its staleness (ns since its last use).
-enum class DtrHeuristic : std::uint8_t {
-    Full,           ///< (c + c of the evicted neighbourhood) / (m s)
-    EqClass,        ///< the same by union-find over the evicted storages, cheap and approximate
-    Local,          ///< c / (m s)
-    Lru,            ///< 1 / s: least recently used first
-    Largest,        ///< 1 / m: largest first
-    Msps,           ///< (c + c of the evicted ancestors) / m
-    Random,         ///< uniform, from the seed
-    Neighbourhood,  ///< (c + c of the evicted neighbourhood) / m: h_e* of Theorem 3.1; no planner
-};
 
 /// Dynamic Tensor Rematerialization (Kirisame et al., ICLR 2021), run over the captured order: ops
 /// are computed as they come, the storage with the lowest score is evicted when memory runs out,
@@ -49,6 +36,10 @@ enum class DtrHeuristic : std::uint8_t {
 /// cannot know the last use, a plan does, and memory that is not full all the time can be laid out
 /// with little fragmentation.
 ///
+/// `search`, among which storages the lowest score is looked for: `all` (default), or `some` that are
+/// drawn, as many as the square root of all, as in the paper's prototype (section 5) and in programs
+/// that train under a budget: the same ones for the same step.
+///
 /// Figures: clock (ns, starts at 1), evals (scores computed), accesses (storages looked at for
 /// them and for the metadata), peak (bytes, of the runtime).
 class Dtr : public Planner {
@@ -57,6 +48,8 @@ public:
     explicit Dtr(Heuristic heuristic) : heuristic_(heuristic) {}
     /// Of a heuristic that is a planner of its own.
     static PlannerInfo info(Heuristic heuristic);
+    /// Of that name ("dtr:lru"); none: no planner of DTR is called so.
+    static std::optional<Heuristic> find(std::string_view name);
 
     Proposal plan(const core::TrainingGraph& graph, const PlanRequest& request,
                   const Progress& progress) const override;

@@ -14,6 +14,7 @@ class EqClassHeuristic final : public EvictionHeuristic {
 public:
     EqClassHeuristic(DtrState& state, bool simulated);
 
+    void resize(std::size_t storages) override { classOf_.resize(storages, -1); }
     void announced(core::StorageIndex s) override;
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;

@@ -2,7 +2,6 @@
 #include "planners/dtr/evicted_neighborhood.h"
 
 #include <array>
-#include <bit>
 #include <utility>
 
 namespace hw::planners {
@@ -15,7 +14,7 @@ constexpr std::size_t kTogether = 64;  // walks, one bit each
 
 template <typename Visit>
 void forEachBit(std::uint64_t bits, Visit visit) {
-    for (; bits != 0; bits &= bits - 1) visit(std::countr_zero(bits));
+    for (; bits != 0; bits &= bits - 1) visit(lowestBit(bits));
 }
 
 }  // namespace
@@ -32,10 +31,18 @@ EvictedNeighborhood::EvictedNeighborhood(DtrState& state)
       spread_(state.storages.size(), 0),
       border_(state.storages.size(), 0) {}
 
-void EvictedNeighborhood::rebuild(std::span<const StorageIndex> bases, Direction direction,
+void EvictedNeighborhood::resize(std::size_t storages) {
+    evicted_.resize(storages, true);
+    for (StorageBitmap* bitmap : {&resident_, &interior_, &frontier_, &pending_})
+        bitmap->resize(storages);
+    queue_.resize(storages + 1);
+    for (auto* walks : {&inside_, &spread_, &border_}) walks->resize(storages, 0);
+}
+
+void EvictedNeighborhood::rebuild(Items<StorageIndex> bases, Direction direction,
                                   std::vector<Region>& regions) {
     constexpr std::size_t kWorthwhile = 3;
-    for (; bases.size() >= kWorthwhile; bases = bases.subspan(std::min(bases.size(), kTogether)))
+    for (; bases.size() >= kWorthwhile; bases = bases.from(std::min(bases.size(), kTogether)))
         rebuildTogether(bases.first(std::min(bases.size(), kTogether)), direction, regions);
     for (const StorageIndex base : bases) rebuildOne(base, direction, regions[base]);
 }
@@ -68,7 +75,7 @@ void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Reg
 
 // All walks at once: a storage passes on the set of walks that reached it. Taken in captured order,
 // nearly every storage is passed once.
-void EvictedNeighborhood::rebuildTogether(std::span<const StorageIndex> bases, Direction direction,
+void EvictedNeighborhood::rebuildTogether(Items<StorageIndex> bases, Direction direction,
                                           std::vector<Region>& regions) {
     const LinkTable& joinedBy = links(direction);
     for (std::size_t k = 0; k < bases.size(); ++k) {
@@ -110,7 +117,7 @@ void EvictedNeighborhood::rebuildTogether(std::span<const StorageIndex> bases, D
     }
 }
 
-void EvictedNeighborhood::spread(std::span<const StorageSet::Word> joined, std::uint64_t walks) {
+void EvictedNeighborhood::spread(Items<StorageSet::Word> joined, std::uint64_t walks) {
     for (const StorageSet::Word& word : joined) {
         const std::int32_t index = word.index;
         const std::uint64_t border = word.bits & resident_[index];
@@ -144,8 +151,8 @@ void EvictedNeighborhood::settle(Direction direction) {
 
 void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
     while (pending_[index] != 0) {
-        const int bit = direction == Descendants ? std::countr_zero(pending_[index])
-                                                 : 63 - std::countl_zero(pending_[index]);
+        const int bit = direction == Descendants ? lowestBit(pending_[index])
+                                                 : highestBit(pending_[index]);
         const StorageIndex s = index * 64 + bit;
         pending_.clear(s);
         const std::uint64_t fresh = inside_[s] & ~spread_[s];

@@ -3,7 +3,6 @@
 // resident storage between.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "planners/dtr/state.h"
@@ -25,6 +24,7 @@ public:
     /// Storages start as evicted: those that are not computed yet count so.
     explicit EvictedNeighborhood(DtrState& state);
 
+    void resize(std::size_t storages);
     void nowResident(core::StorageIndex s) { evicted_.clear(s), resident_.set(s); }
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
     void nowGone(core::StorageIndex s) { evicted_.clear(s), resident_.clear(s); }
@@ -37,7 +37,7 @@ public:
     /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to
     /// another counts as an access, for each base again. Many bases cost little more than one: up
     /// to 64 walk together.
-    void rebuild(std::span<const core::StorageIndex> bases, Direction direction,
+    void rebuild(Items<core::StorageIndex> bases, Direction direction,
                  std::vector<Region>& regions);
 
 private:
@@ -47,9 +47,9 @@ private:
     };
 
     void rebuildOne(core::StorageIndex base, Direction direction, Region& region);
-    void rebuildTogether(std::span<const core::StorageIndex> bases, Direction direction,
+    void rebuildTogether(Items<core::StorageIndex> bases, Direction direction,
                          std::vector<Region>& regions);
-    void spread(std::span<const StorageSet::Word> joined, std::uint64_t walks);
+    void spread(Items<StorageSet::Word> joined, std::uint64_t walks);
     void settle(Direction direction);
     void settleWord(std::int32_t index, Direction direction);
     template <typename Add, typename Ended>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "planners/dtr/heuristics.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -41,7 +43,7 @@ public:
     Random(DtrState& state, std::uint64_t seed) : EvictionHeuristic(state), generator_(seed) {}
 
     StorageIndex choose(const EvictionPool& pool) override {
-        if (pool.size() == 0) return pool.end();
+        if (pool.size() == 0) return EvictionPool::end();
         ++state_.evals;
         ++state_.accesses;
         // A scaled draw instead of a standard distribution: the same on every platform.
@@ -60,13 +62,29 @@ private:
 
 StorageIndex EvictionHeuristic::choose(const EvictionPool& pool) {
     double best = std::numeric_limits<double>::infinity();
-    StorageIndex chosen = pool.end();
-    for (StorageIndex s = pool.first(); s != pool.end(); s = pool.next(s)) {
+    StorageIndex chosen = EvictionPool::end();
+    for (StorageIndex s = pool.first(); s != EvictionPool::end(); s = pool.next(s)) {
         ++state_.evals;
         ++state_.accesses;
         const double cost = score(s);
         if (cost <= best) best = cost, chosen = s;
         if (cost == 0) break;
+    }
+    return chosen;
+}
+
+StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool) {
+    constexpr std::size_t kAtLeast = 32;
+    if (pool.size() <= kAtLeast) return choose(pool);
+    const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool.size())));
+    double best = std::numeric_limits<double>::infinity();
+    StorageIndex chosen = EvictionPool::end();
+    for (std::size_t left = std::max(kAtLeast, root); left > 0; --left) {
+        const StorageIndex s = pool[((draw_() >> 32) * pool.size()) >> 32];
+        ++state_.evals;
+        ++state_.accesses;
+        const double cost = score(s);
+        if (cost <= best) best = cost, chosen = s;
     }
     return chosen;
 }

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <random>
 #include <vector>
 
-#include "planners/dtr/dtr.h"
+#include "planners/dtr/dtr_heuristic.h"
 #include "planners/dtr/state.h"
 
 namespace hw::planners {
@@ -17,6 +18,8 @@ public:
     EvictionHeuristic(const EvictionHeuristic&) = delete;
     EvictionHeuristic& operator=(const EvictionHeuristic&) = delete;
 
+    /// There are more storages, as in the state.
+    virtual void resize(std::size_t /*storages*/) {}
     /// The program's next op makes or writes `s`, or views it: its compute has grown.
     virtual void announced(core::StorageIndex /*s*/) {}
     /// state.link(input, output) has just been called for that op.
@@ -30,11 +33,17 @@ public:
     /// The storage to evict next, `pool.end()` when the pool is empty: the lowest score, the last
     /// among equals; the search ends at a score of 0. Counts evaluations and accesses.
     virtual core::StorageIndex choose(const EvictionPool& pool);
+    /// The same among some that are drawn, as many as the square root of the pool's size, 32 at
+    /// least, as in the paper's prototype (section 5): all where there are no more. Deterministic.
+    core::StorageIndex chooseAmongSome(const EvictionPool& pool);
 
 protected:
     virtual double score(core::StorageIndex s) = 0;
 
     DtrState& state_;
+
+private:
+    std::mt19937_64 draw_;
 };
 
 struct HeuristicOptions {
@@ -44,6 +53,7 @@ struct HeuristicOptions {
     bool simulated = false;
     bool cacheRegions = true;  // full, msps: keep neighbourhoods between scores
     std::uint64_t seed = 0;    // random
+    bool some = false;         // look at some storages only, see chooseAmongSome()
 };
 
 /// `state` must outlive the heuristic and already hold its storages.

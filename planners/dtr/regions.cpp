@@ -9,8 +9,13 @@ using namespace hw::core;
 
 RegionHeuristic::RegionHeuristic(DtrState& state, DtrHeuristic kind, bool cache)
     : EvictionHeuristic(state), kind_(kind), cache_(cache), neighborhood_(state) {
-    for (auto& regions : regions_) regions.resize(state.storages.size());
-    for (auto& exact : exact_) exact.resize(state.storages.size(), 0);
+    resize(state.storages.size());
+}
+
+void RegionHeuristic::resize(std::size_t storages) {
+    neighborhood_.resize(storages);
+    for (auto& regions : regions_) regions.resize(storages);
+    for (auto& exact : exact_) exact.resize(storages, 0);
 }
 
 double RegionHeuristic::score(StorageIndex s) {
@@ -23,7 +28,7 @@ double RegionHeuristic::score(StorageIndex s) {
 }
 
 std::int64_t RegionHeuristic::computeOf(StorageIndex s, Direction direction) {
-    if (!cache_) neighborhood_.rebuild({&s, 1}, direction, regions_[direction]);
+    if (!cache_) neighborhood_.rebuild(Items<StorageIndex>(&s, 1), direction, regions_[direction]);
     return regions_[direction][s].compute;
 }
 
@@ -78,7 +83,7 @@ void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
     }
 }
 
-void RegionHeuristic::rebuild(std::span<const StorageIndex> bases, Direction direction) {
+void RegionHeuristic::rebuild(Items<StorageIndex> bases, Direction direction) {
     neighborhood_.rebuild(bases, direction, regions_[direction]);
     for (const StorageIndex base : bases) exact_[direction][base] = epoch_[direction];
 }

@@ -25,6 +25,7 @@ public:
     /// @param cache false: find the neighbourhood again for every score
     RegionHeuristic(DtrState& state, DtrHeuristic kind, bool cache);
 
+    void resize(std::size_t storages) override;
     void linked(core::StorageIndex input, core::StorageIndex output) override;
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;
@@ -33,7 +34,7 @@ public:
 private:
     double score(core::StorageIndex s) override;
     std::int64_t computeOf(core::StorageIndex s, Direction direction);
-    void rebuild(std::span<const core::StorageIndex> bases, Direction direction);
+    void rebuild(Items<core::StorageIndex> bases, Direction direction);
     void absorb(core::StorageIndex base, Direction direction, core::StorageIndex s);
 
     bool exact(core::StorageIndex s, Direction direction) const {

@@ -8,17 +8,6 @@ namespace hw::planners {
 
 using namespace hw::core;
 
-namespace {
-
-DtrState initialState(const TrainingGraph& graph) {
-    DtrState state(graph.storages.size());
-    for (std::size_t s = 0; s < graph.storages.size(); ++s)
-        state.storages[s].size = graph.storages[s].bytes.count();
-    return state;
-}
-
-}  // namespace
-
 DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
                        const Progress& progress, const DtrSettings& settings)
     : graph_(graph),
@@ -27,12 +16,12 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
       settings_(settings),
       simulated_(graph.framework == "simrd"),
       info_(simulated_ ? RebuildInfo{} : rebuildInfo(graph)),
-      state_(initialState(graph)),
-      heuristic_(
-          makeHeuristic(settings.heuristic, state_, {simulated_, !settings.banish, request.seed})),
-      pool_(graph.storages.size()),
+      evictor_(graph.storages.size(), settings.heuristic,
+               {simulated_, !settings.banish, request.seed, settings.some}),
       defined_(graph.tensors.size(), false),
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
+        at(s).size = graph.storages[s].bytes.count();
     if (!simulated_) planConstantFrees();
 }
 
@@ -46,9 +35,10 @@ Proposal DtrRuntime::run() {
         proposal.status = stop.status;
         proposal.reason = std::move(stop.reason);
     }
-    proposal.figures = {{"clock", state_.clock},
-                        {"evals", state_.evals},
-                        {"accesses", state_.accesses},
+    const DtrState& state = evictor_.state();
+    proposal.figures = {{"clock", state.clock},
+                        {"evals", state.evals},
+                        {"accesses", state.accesses},
                         {"peak", peak_}};
     if (proposal.status == PlanStatus::Ok) proposal.schedule = std::move(schedule_);
     return proposal;
@@ -79,9 +69,8 @@ void DtrRuntime::addConstant(StorageIndex s) {
     for (const TensorIndex tensor : graph_.storages[s].tensors)
         if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
     at(s).material = at(s).everMaterial = true;
-    pool_.add(s);
-    heuristic_->materialized({s});
-    pin(s);
+    evictor_.materialized({s});
+    evictor_.pin(s);
 }
 
 void DtrRuntime::computeFirst(OpIndex index) {
@@ -94,7 +83,7 @@ void DtrRuntime::computeFirst(OpIndex index) {
     connect(index);
     materialize(index, kNone, false);
     for (const OpOutput& output : graph_.ops[index].outputs)
-        at(graph_.storageOf(output.tensor)).lastAccess = state_.clock;
+        at(graph_.storageOf(output.tensor)).lastAccess = evictor_.state().clock;
     if (!constantFrees_.empty())
         for (const StorageIndex s : constantFrees_[index]) freeForGood(s);
 }
@@ -110,18 +99,11 @@ void DtrRuntime::connect(OpIndex index) {
     for (const OpOutput& output : op.outputs) touch(graph_.storageOf(output.tensor));
     const auto outputStorages = static_cast<std::ptrdiff_t>(touched_.size());
     for (const Write& write : op.writes) touch(write.storage);
-    for (const StorageIndex s : touched_) {
-        at(s).compute += op.time.count();
-        heuristic_->announced(s);
-    }
-    const auto link = [&](StorageIndex input, StorageIndex output) {
-        state_.link(input, output);
-        heuristic_->linked(input, output);
-    };
+    for (const StorageIndex s : touched_) evictor_.announce(s, op.time.count());
     for (const Use& use : op.inputs) {
         const StorageIndex input = graph_.storageOf(use.tensor);
-        for (const OpOutput& output : op.outputs) link(input, graph_.storageOf(output.tensor));
-        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) link(input, *s);
+        for (const OpOutput& output : op.outputs) evictor_.link(input, graph_.storageOf(output.tensor));
+        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) evictor_.link(input, *s);
     }
 }
 
@@ -137,7 +119,7 @@ void DtrRuntime::release(StorageIndex s) {
     else if (settings_.banish)
         tryBanish(s);
     else if (!graph_.storages[s].isConstant()) {
-        unpin(s);
+        evictor_.unpin(s);
         if (storage.material) evict(s);
     }
 }
@@ -149,7 +131,7 @@ void DtrRuntime::requireFinals() {
         std::size_t cursor = 0;
         while (const auto step = nextRebuild(use, cursor))
             materialize(step->op, step->wanted, true);
-        pin(s);
+        evictor_.pin(s);
     }
 }
 
@@ -171,11 +153,11 @@ void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
     for (const Use& use : op.inputs) {
         DtrStorage& storage = at(graph_.storageOf(use.tensor));
         // With banishing, only what the program still holds counts as used.
-        if (!settings_.banish || !storage.dead) storage.lastAccess = state_.clock;
+        if (!settings_.banish || !storage.dead) storage.lastAccess = evictor_.state().clock;
     }
     for (const Use& use : op.inputs) {
         if (satisfied(use))
-            lock(graph_.storageOf(use.tensor));
+            evictor_.lock(graph_.storageOf(use.tensor));
         else
             frame.missing.push_back(use);
     }
@@ -190,7 +172,7 @@ void DtrRuntime::advance() {
             begin(step->op, step->wanted, true);  // may move the frames
             return;
         }
-        lock(graph_.storageOf(use.tensor));
+        evictor_.lock(graph_.storageOf(use.tensor));
     }
     finish(frame);
     --depth_;
@@ -203,7 +185,7 @@ void DtrRuntime::finish(const Frame& frame) {
         if (output.makesStorage) outputs += at(graph_.storageOf(output.tensor)).size;
     makeRoom(outputs + op.workspace.count(), frame.op);
     execute(frame, outputs);
-    for (const Use& use : op.inputs) unlock(graph_.storageOf(use.tensor));
+    for (const Use& use : op.inputs) evictor_.unlock(graph_.storageOf(use.tensor));
     if (settings_.banish)
         for (const Use& use : op.inputs) tryBanish(graph_.storageOf(use.tensor));
     if (frame.again) rematTime_ += op.time.count();
@@ -221,7 +203,7 @@ void DtrRuntime::notePeak(std::int64_t memory) {
 
 void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
     const Op& op = graph_.ops[frame.op];
-    state_.clock += op.time.count();
+    evictor_.state().clock += op.time.count();
     memory_ += outputBytes;
     notePeak(memory_ + op.workspace.count());
     const TensorIndex wanted =
@@ -249,11 +231,10 @@ void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
     }
     if (wantedMade != kNone) made_.push_back(wantedMade);
     for (const Write& write : op.writes) ++at(write.storage).version;
-    for (const StorageIndex s : made_) {
-        pool_.add(s);
-        if (!simulated_ && !info_.rematerializable[s] && !at(s).dead) pin(s);
-    }
-    heuristic_->materialized(made_);
+    evictor_.materialized(made_);
+    if (!simulated_)
+        for (const StorageIndex s : made_)
+            if (!info_.rematerializable[s] && !at(s).dead) evictor_.pin(s);
     if (!settings_.recordSchedule) return;
     schedule_.push_back(frame.again ? Action::recompute(frame.op, std::move(kept))
                                     : Action::compute(frame.op));
@@ -322,8 +303,8 @@ std::optional<OpIndex> DtrRuntime::nextVersion(const Use& use, std::size_t& curs
 
 void DtrRuntime::makeRoom(std::int64_t size, OpIndex forOp) {
     while (memory_ + size > request_.budget.count()) {
-        const StorageIndex victim = heuristic_->choose(pool_);
-        if (victim == pool_.end())
+        const StorageIndex victim = evictor_.choose();
+        if (victim == kNone)
             throw Stop{PlanStatus::Infeasible,
                        (forOp == kNone
                             ? std::string("a constant")
@@ -335,36 +316,14 @@ void DtrRuntime::makeRoom(std::int64_t size, OpIndex forOp) {
 }
 
 void DtrRuntime::evict(StorageIndex s) {
-    vacate(s);
-    heuristic_->evicted(s);
+    noteFreed(s);
+    evictor_.evicted(s);
 }
 
-void DtrRuntime::vacate(StorageIndex s) {
-    at(s).material = false;
+void DtrRuntime::noteFreed(StorageIndex s) {
     memory_ -= at(s).size;
-    pool_.remove(s);
     for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
     if (settings_.recordSchedule) schedule_.push_back(Action::free(s));
-}
-
-void DtrRuntime::lock(StorageIndex s) {
-    if (at(s).locks++ == 0) pool_.remove(s);
-}
-
-void DtrRuntime::unlock(StorageIndex s) {
-    if (--at(s).locks == 0) pool_.add(s);
-}
-
-void DtrRuntime::pin(StorageIndex s) {
-    if (at(s).pinned) return;
-    lock(s);
-    at(s).pinned = true;
-}
-
-void DtrRuntime::unpin(StorageIndex s) {
-    if (!at(s).pinned) return;
-    at(s).pinned = false;
-    unlock(s);
 }
 
 }  // namespace hw::planners

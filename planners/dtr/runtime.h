@@ -7,13 +7,15 @@
 #include <vector>
 
 #include "core/memory/rebuild.h"
-#include "planners/dtr/heuristics.h"
+#include "planners/dtr/evictor.h"
+#include "planners/planner.h"
 
 namespace hw::planners {
 
 struct DtrSettings {
     DtrHeuristic heuristic = DtrHeuristic::EqClass;
     bool banish = false;         // instead of eager eviction
+    bool some = false;            // choose among some storages only, see EvictionHeuristic
     bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
 };
 
@@ -75,11 +77,7 @@ private:
     // memory
     void makeRoom(std::int64_t size, core::OpIndex forOp);
     void evict(core::StorageIndex s);
-    void vacate(core::StorageIndex s);
-    void lock(core::StorageIndex s);
-    void unlock(core::StorageIndex s);
-    void pin(core::StorageIndex s);
-    void unpin(core::StorageIndex s);
+    void noteFreed(core::StorageIndex s);
 
     // freeing for good (dtr_banish.cpp)
     void planConstantFrees();
@@ -89,8 +87,8 @@ private:
     void banish(core::StorageIndex s);
 
     void checkCancelled();
-    DtrStorage& at(core::StorageIndex s) { return state_.storages[s]; }
-    const DtrStorage& at(core::StorageIndex s) const { return state_.storages[s]; }
+    DtrStorage& at(core::StorageIndex s) { return evictor_[s]; }
+    const DtrStorage& at(core::StorageIndex s) const { return evictor_[s]; }
 
     const core::TrainingGraph& graph_;
     const PlanRequest& request_;
@@ -98,9 +96,7 @@ private:
     const DtrSettings settings_;
     const bool simulated_;          // a log of the simulator: follow it to the letter
     const core::RebuildInfo info_;  // of a recorded session
-    DtrState state_;
-    std::unique_ptr<EvictionHeuristic> heuristic_;
-    EvictionPool pool_;
+    Evictor evictor_;
     std::vector<bool> defined_;  // per tensor
     std::vector<Frame> frames_;  // the first depth_ are in use
     std::size_t depth_ = 0;

@@ -2,11 +2,12 @@
 #include "planners/dtr/score.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+
+#include "planners/dtr/storage_set.h"
 
 namespace hw::planners {
 namespace {
@@ -15,10 +16,10 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 __extension__ using Wide = unsigned __int128;
 
+/// Of a value that is not 0.
 int bitLength(Wide value) {
     const auto high = static_cast<std::uint64_t>(value >> 64);
-    return high != 0 ? 128 - std::countl_zero(high)
-                     : 64 - std::countl_zero(static_cast<std::uint64_t>(value));
+    return high != 0 ? 65 + highestBit(high) : 1 + highestBit(static_cast<std::uint64_t>(value));
 }
 
 // numerator / denominator rounded once to the nearest double, ties to even, for any magnitude below
@@ -44,7 +45,7 @@ double divideExactly(std::uint64_t numerator, Wide denominator) {
         exponent += surplus;
     }
     auto bits = static_cast<std::uint64_t>(quotient);  // 64 significant bits or fewer, then exact
-    if (std::countl_zero(bits) > 0) return std::ldexp(static_cast<double>(bits), exponent);
+    if (highestBit(bits) < 63) return std::ldexp(static_cast<double>(bits), exponent);
     const std::uint64_t low = bits & 0x7ff;
     bits >>= 11;
     if (low > 0x400 || (low == 0x400 && (rest != 0 || (bits & 1) != 0))) ++bits;

@@ -4,12 +4,10 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "core/graph/training_graph.h"
+#include "core/graph/indices.h"
 #include "planners/dtr/storage_set.h"
 
 namespace hw::planners {
@@ -20,6 +18,7 @@ namespace hw::planners {
 class LinkTable {
 public:
     explicit LinkTable(std::size_t storages) : entries_(storages) {}
+    void resize(std::size_t storages) { entries_.resize(storages); }
 
     void add(core::StorageIndex from, core::StorageIndex to) {
         Entry& entry = entries_[from];
@@ -37,14 +36,14 @@ public:
 
     std::int64_t tensors(core::StorageIndex s) const { return entries_[s].tensors; }
     /// In no particular order, no index twice; valid until the next add().
-    std::span<const StorageSet::Word> words(core::StorageIndex s) const {
+    Items<StorageSet::Word> words(core::StorageIndex s) const {
         return {words_.data() + entries_[s].first, entries_[s].count};
     }
     template <typename Visit>
     void forEach(core::StorageIndex s, Visit visit) const {
         for (const StorageSet::Word& word : words(s))
             for (std::uint64_t bits = word.bits; bits != 0; bits &= bits - 1)
-                visit(word.index * 64 + std::countr_zero(bits));
+                visit(word.index * 64 + lowestBit(bits));
     }
 
 private:
@@ -80,6 +79,11 @@ struct DtrStorage {
 
 struct DtrState {
     explicit DtrState(std::size_t count) : storages(count), children(count), parents(count) {}
+    void resize(std::size_t count) {
+        storages.resize(count);
+        children.resize(count);
+        parents.resize(count);
+    }
 
     /// An op makes or writes a tensor of `output` from one of `input`.
     void link(core::StorageIndex input, core::StorageIndex output) {
@@ -93,34 +97,42 @@ struct DtrState {
     std::int64_t evals = 0, accesses = 0;
 };
 
-/// The evictable storages in the order in which they became so: a list inside two arrays.
+/// The evictable storages in the order in which they became so: a list inside two arrays, the ends
+/// of which meet at 0. Beside it they lie in no order, so that some can be drawn.
 class EvictionPool {
 public:
-    explicit EvictionPool(std::size_t storages)
-        : next_(storages + 1), previous_(storages + 1), end_(static_cast<int>(storages)) {
-        next_[end_] = previous_[end_] = end_;
+    explicit EvictionPool(std::size_t storages) : next_{0}, previous_{0} { resize(storages); }
+    void resize(std::size_t storages) {
+        next_.resize(storages + 1);
+        previous_.resize(storages + 1);
+        place_.resize(storages);
     }
     void add(core::StorageIndex s) {
-        const core::StorageIndex last = previous_[end_];
-        next_[last] = s, previous_[s] = last;
-        next_[s] = end_, previous_[end_] = s;
-        ++size_;
+        const core::StorageIndex last = previous_[0];
+        next_[last] = s + 1, previous_[s + 1] = last;
+        next_[s + 1] = 0, previous_[0] = s + 1;
+        place_[s] = drawn_.size();
+        drawn_.push_back(s);
     }
     /// `s` must be in the pool.
     void remove(core::StorageIndex s) {
-        next_[previous_[s]] = next_[s];
-        previous_[next_[s]] = previous_[s];
-        --size_;
+        next_[previous_[s + 1]] = next_[s + 1];
+        previous_[next_[s + 1]] = previous_[s + 1];
+        place_[drawn_.back()] = place_[s];
+        drawn_[place_[s]] = drawn_.back();
+        drawn_.pop_back();
     }
-    core::StorageIndex first() const { return next_[end_]; }
-    core::StorageIndex next(core::StorageIndex s) const { return next_[s]; }
-    core::StorageIndex end() const { return end_; }
-    std::size_t size() const { return size_; }
+    core::StorageIndex first() const { return next_[0] - 1; }
+    core::StorageIndex next(core::StorageIndex s) const { return next_[s + 1] - 1; }
+    static constexpr core::StorageIndex end() { return core::kNone; }
+    std::size_t size() const { return drawn_.size(); }
+    /// In no order.
+    core::StorageIndex operator[](std::size_t i) const { return drawn_[i]; }
 
 private:
-    std::vector<core::StorageIndex> next_, previous_;
-    core::StorageIndex end_;
-    std::size_t size_ = 0;
+    std::vector<core::StorageIndex> next_, previous_;  // one further
+    std::vector<core::StorageIndex> drawn_;
+    std::vector<std::size_t> place_;  // in drawn_
 };
 
 }  // namespace hw::planners

@@ -3,14 +3,40 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "core/graph/training_graph.h"
+#include "core/graph/indices.h"
 
 namespace hw::planners {
+
+/// The first `count` of what lies there; valid as long as that stays.
+template <typename Item>
+class Items {
+public:
+    Items(const Item* first, std::size_t count) : first_(first), count_(count) {}
+    Items(const std::vector<Item>& all) : Items(all.data(), all.size()) {}
+
+    const Item* begin() const { return first_; }
+    const Item* end() const { return first_ + count_; }
+    std::size_t size() const { return count_; }
+    const Item& operator[](std::size_t i) const { return first_[i]; }
+    Items first(std::size_t count) const { return {first_, count}; }
+    Items from(std::size_t start) const { return {first_ + start, count_ - start}; }
+
+private:
+    const Item* first_;
+    std::size_t count_;
+};
+
+/// Of bits that are not all 0.
+inline int lowestBit(std::uint64_t bits) {
+    return __builtin_ctzll(bits);
+}
+inline int highestBit(std::uint64_t bits) {
+    return 63 - __builtin_clzll(bits);
+}
 
 /// Words of 64 storages in increasing order, empty ones left out: storages that belong together
 /// come into being at about the same time, so a set of thousands is a few dozen words.
@@ -89,7 +115,7 @@ private:
     template <typename Visit>
     static void forEachBit(const Word& word, Visit& visit) {
         for (std::uint64_t bits = word.bits; bits != 0; bits &= bits - 1)
-            visit(word.index * 64 + std::countr_zero(bits));
+            visit(word.index * 64 + lowestBit(bits));
     }
     std::vector<Word>::const_iterator find(std::int32_t index) const {
         return std::lower_bound(words_.begin(), words_.end(), index,
@@ -113,6 +139,12 @@ public:
     explicit StorageBitmap(std::size_t storages, bool value = false)
         : words_((storages + 63) / 64, value ? ~std::uint64_t{0} : 0) {
         reset();
+    }
+
+    /// For more storages; `value` as at first.
+    void resize(std::size_t storages, bool value = false) {
+        words_.resize((storages + 63) / 64, value ? ~std::uint64_t{0} : 0);
+        if (untouched()) reset();
     }
 
     std::uint64_t operator[](std::int32_t index) const { return words_[index]; }

@@ -43,6 +43,7 @@ std::atomic<std::size_t> gFreedCount{0};  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
 std::atomic<std::int64_t> gCap{0};  // 0: none
+std::atomic<int (*)(std::int64_t)> gMakeRoom{nullptr};
 std::atomic<std::int64_t> gLive{0};
 std::atomic<std::int64_t> gOpPeak{0};
 std::atomic<std::int64_t> gStepPeak{0};
@@ -167,9 +168,17 @@ bool beyondCap(std::size_t size) {
            gLive.load(std::memory_order_relaxed) + static_cast<std::int64_t>(size) > cap;
 }
 
+/// Whether somebody has given up memory for so many bytes.
+bool madeRoom(std::size_t size) {
+    const auto makeRoom = gMakeRoom.load(std::memory_order_relaxed);
+    return makeRoom != nullptr && !tPaused && makeRoom(static_cast<std::int64_t>(size)) != 0;
+}
+
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
-    if (beyondCap(size)) return ENOMEM;  // as where there is no more: the framework says the rest
-    const int status = gMemalign(result, alignment, size);
+    while (beyondCap(size))
+        if (!madeRoom(size)) return ENOMEM;  // as where there is no more: the framework says so
+    int status = gMemalign(result, alignment, size);
+    while (status == ENOMEM && madeRoom(size)) status = gMemalign(result, alignment, size);
     if (status != 0) return status;
     const int saved = errno;
     countAllocated(reinterpret_cast<std::uintptr_t>(*result), static_cast<std::int64_t>(size));
@@ -220,6 +229,11 @@ void forgetBlocks() {
 
 void capLiveBytes(std::int64_t bytes) {
     gCap.store(bytes);
+}
+
+void onShortage(int (*makeRoom)(std::int64_t bytes)) {
+    gMakeRoom.store(makeRoom);
+    if (makeRoom == nullptr) gCap.store(0);
 }
 
 void countAllocated(std::uintptr_t address, std::int64_t bytes) {

@@ -13,7 +13,7 @@ namespace hw::profiler::agent {
 struct Config {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
-    std::int64_t cap = 0;
+    std::int64_t cap = 0, heuristic = -1;
     char nativeCapture[wire::kPathBytes] = "";
     char livePrograms[wire::kPathBytes] = "";
 };

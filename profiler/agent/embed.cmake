@@ -2,7 +2,12 @@
 set(text "#include \"profiler/agent/embedded.h\"\n\nnamespace hw::profiler {\n")
 string(APPEND text "const EmbeddedFile ${LIST}[] = {\n")
 foreach(file IN LISTS FILES)
-    get_filename_component(name ${file} NAME)
+    # What others include by its folder keeps it.
+    if(file MATCHES "/(planners/dtr/|core/graph/)")
+        string(REGEX REPLACE ".*/(planners/dtr/|core/graph/)" "\\1" name ${file})
+    else()
+        get_filename_component(name ${file} NAME)
+    endif()
     file(READ ${file} source)
     string(APPEND text "    {\"${name}\", R\"EMBEDDED(${source})EMBEDDED\"},\n")
 endforeach()

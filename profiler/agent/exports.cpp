@@ -204,6 +204,11 @@ HW_EXPORT void hw_gpu_stop() {
     stopGpu();
 }
 
+/// Of planners/dtr/dtr_heuristic.h, where DTR is to keep live bytes within hw_cap(); else -1.
+HW_EXPORT std::int64_t hw_heuristic() {
+    return gConfig.heuristic;
+}
+
 /// What the native capture library calls of us.
 HW_EXPORT const void* hw_api() {
     static const native::AgentApi api{sizeof(native::AgentApi),
@@ -219,6 +224,7 @@ HW_EXPORT const void* hw_api() {
                                       &hw_window,
                                       &hw_now,
                                       &allocated,
-                                      &released};
+                                      &released,
+                                      &onShortage};
     return &api;
 }

@@ -139,6 +139,7 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
     std::ofstream all(folder / "capture.cpp");
     for (const EmbeddedFile* source = kNativeFiles; source->name != nullptr; ++source) {
         const fs::path file = folder / source->name;
+        fs::create_directories(file.parent_path());
         std::ofstream(file) << source->text;
         if (file.extension() == ".cpp") all << "#include \"" << source->name << "\"\n";
     }
@@ -155,6 +156,7 @@ core::Status compile(const FrameworkFiles& files, const fs::path& folder) {
         "-fvisibility=hidden",
         "-fno-plt",
         std::string("-D_GLIBCXX_USE_CXX11_ABI=") + (hasNewAbi(files.libc10) ? "1" : "0"),
+        "-I" + folder.string(),
         "-I" + files.headers,
         "-I" + files.headers + "/torch/csrc/api/include",
         (folder / "capture.cpp").string(),

@@ -32,6 +32,7 @@ core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const st
         std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
     }
     record.cap = options.cap ? options.cap->count() : 0;
+    record.heuristic = options.heuristic;
     if (options.onStep) record.flags |= wire::kConfigCurves;
     return record;
 }

@@ -34,11 +34,11 @@
 //   Refusal        u32 code; str what, hint: CUPTI cannot be used
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
 //   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
-//                  runtime_ns; u8 planned: a step of a live run, whole
+//                  runtime_ns, recomputed_ns, evictions; u8 LiveMode: a step of a live run, whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
-//   Config         i32 steps, warmup, every; u32 flags; i64 cap; char nativeCapture[kPathBytes],
+//   Config         i32 steps, warmup, every; u32 flags; i64 cap, heuristic; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]
 //                  (from the recorder to the agent)
 //   Native         char nativeCapture[kPathBytes]: found once the process has said what it is
@@ -96,6 +96,9 @@ enum class Type : std::uint16_t {
     Config = 64,
     Native = 65,
 };
+
+/// What has acted in a step of a live run.
+enum class LiveMode : std::uint8_t { None, Plan, Dtr };
 
 /// Of an op, as core/graph/training_graph.h has it; the recorder asserts that.
 enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };

@@ -46,7 +46,7 @@ public:
 
 private:
     template <class Value>
-    requires std::is_arithmetic_v<Value>
+    requires(std::is_arithmetic_v<Value> || std::is_enum_v<Value>)
     bool one(Value& value) {
         if (rest_.size() < sizeof(Value)) return false;
         std::memcpy(&value, rest_.data(), sizeof(Value));
@@ -227,8 +227,8 @@ bool decode(Payload payload, LiveStepRecord& record) {
     Fields fields(payload);
     return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
                        record.restored, record.pinned, record.ops, record.runtimeNs,
-                       record.planned) &&
-           fields.done();
+                       record.recomputedNs, record.evictions, record.mode) &&
+           record.mode <= LiveMode::Dtr && fields.done();
 }
 
 bool decode(Payload payload, LiveDivergenceRecord& record) {
@@ -245,7 +245,7 @@ bool decode(Payload payload, LiveCurveRecord& record) {
 
 std::vector<std::byte> encode(const ConfigRecord& record) {
     std::vector<std::byte> bytes(sizeof(record));
-    static_assert(sizeof(ConfigRecord) == 24 + 2 * kPathBytes);
+    static_assert(sizeof(ConfigRecord) == 32 + 2 * kPathBytes);
     std::memcpy(bytes.data(), &record, sizeof(record));
     return bytes;
 }

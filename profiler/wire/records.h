@@ -120,8 +120,9 @@ struct FootprintRecord {
 /// A step of a live run. Times in ns, peak in live bytes of the framework's allocator.
 struct LiveStepRecord {
     std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
-                 pinned = 0, ops = 0, runtimeNs = 0;  // of the runtime's own work
-    std::uint8_t planned = 0;
+                 pinned = 0, ops = 0, runtimeNs = 0,   // of the runtime's own work
+                 recomputedNs = 0, evictions = 0;  // under a budget
+    LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {
     std::int64_t step = 0, op = 0;
@@ -135,6 +136,7 @@ struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
     std::int64_t cap = 0;                 // most live bytes of the framework's allocator; 0: any
+    std::int64_t heuristic = -1;          // of DTR, which keeps within the cap; -1: nobody does
     char nativeCapture[kPathBytes] = "";  // library for the framework; empty: capture in Python
     char livePrograms[kPathBytes] =
         "";  // of each plan a file of this name with ".0", or ".rank1.0", …

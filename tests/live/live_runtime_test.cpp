@@ -135,10 +135,10 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runti
     for (const Program& step : steps) {
         watched(carryOut, [&] { machine.step(step); });
         state += machine.state();
-        const Runtime::Boundary boundary = runtime.boundary();
+        const Boundary boundary = runtime.boundary();
         ++figures.steps;
-        figures.planned += boundary == Runtime::Boundary::Planned ? 1 : 0;
-        if (boundary == Runtime::Boundary::Middle) continue;
+        figures.planned += boundary == Boundary::Planned ? 1 : 0;
+        if (boundary == Boundary::Middle) continue;
         figures.recomputed += runtime.figures().recomputedOps;
         figures.restored += runtime.figures().restoredBytes;
         runtime.begin();

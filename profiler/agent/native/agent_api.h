@@ -32,6 +32,9 @@ struct AgentApi {
     /// Of an allocator that the agent does not see by itself; see countAllocated().
     void (*allocated)(std::uint64_t address, std::int64_t bytes);
     void (*released)(std::uint64_t address);
+    /// Who is asked before an allocation passes the limit on live bytes, again and again as long as
+    /// it answers 1; at its 0 the framework's allocator is refused. Null: there is no limit.
+    void (*onShortage)(int (*makeRoom)(std::int64_t bytes));
 };
 
 }  // namespace hw::profiler::native

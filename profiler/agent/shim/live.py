@@ -12,7 +12,8 @@ from _highwater import doors, encode, gpu, library, wire
 from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
-MIDDLE, PLANNED, UNPLANNED = range(3)
+MIDDLE, PLANNED, UNPLANNED, BUDGET = range(4)
+MODES = {PLANNED: wire.LIVE_MODE_PLAN, BUDGET: wire.LIVE_MODE_DTR}
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
 
 def load():
@@ -25,6 +26,7 @@ def load():
     for name, result, *arguments in (
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
+            ("keep_within", None, ctypes.c_int64),
             ("enter", None),
             ("enter_beside", None),
             ("trace", None),
@@ -52,20 +54,22 @@ class Step:
 
     def __init__(self, begin):
         self.begin, self.end, self.peak = begin, begin, 0
-        self.planned = False
+        self.mode = None
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
+        self.recomputing = self.evictions = 0
         self.divergence = self.curve = None
 
 
 class Live:
-    def __init__(self, native, running):
+    def __init__(self, native, running, budget):
         self.native = native
         self.running = running    # the program was under way already
+        self.budget = budget      # is kept from the first op on, whether planned or not
         self.trainer = 0          # the thread that trains
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 8)()
+        self.figures = (ctypes.c_int64 * 10)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -108,6 +112,8 @@ class Live:
         self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
         gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
+        if self.budget:
+            self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
 
@@ -150,8 +156,12 @@ class Live:
                 pass
 
     def forward(self):
-        if self.active or not torch.is_grad_enabled() or not self.is_trainer():
+        if self.active or not torch.is_grad_enabled():
             return
+        if not self.is_trainer():
+            if not self.budget or self.number or self.pending is not None:
+                return
+            self.trainer = 0  # another thread trains than the one that began
         self.active = True
         if not self.trainer:
             self.enter()
@@ -190,12 +200,15 @@ class Live:
         if self.running and boundary == PLANNED:
             self.unseen_bytes = self.figures[5]
         step.peak = max(step.peak, self.window[1] + self.unseen_bytes)
-        step.planned = boundary == PLANNED and (self.pending is None or step.planned)
+        mode = MODES.get(boundary, wire.LIVE_MODE_NONE)
+        step.mode = mode if step.mode in (None, mode) else wire.LIVE_MODE_NONE
         step.recomputed += self.figures[0]
         step.restored += self.figures[1]
         step.pinned = max(step.pinned, self.figures[2])
         step.ops += self.figures[3]
         step.runtime += self.figures[7]
+        step.recomputing += self.figures[8]
+        step.evictions += self.figures[9]
         if self.figures[4] > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
             step.divergence = self.figures[4], expected, found
@@ -214,7 +227,7 @@ class Live:
     def note_curve(self, step):
         if step is self.pending:
             step.curve = None  # the plan's ops are those of a part of it
-        elif self.next_curve is None or not step.planned or step.end < self.next_curve:
+        elif self.next_curve is None or step.mode != wire.LIVE_MODE_PLAN or step.end < self.next_curve:
             step.curve = None
         else:
             count = ctypes.c_int64()
@@ -230,8 +243,8 @@ class Live:
         if step.curve is not None:
             encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
-            "<9qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
-            step.pinned, step.ops, step.runtime, step.planned))
+            "<11qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.mode))
         self.number += 1
 
     def finish(self):
@@ -241,7 +254,7 @@ class Live:
             self.pending = None
         fault = self.native.hwl_fault().decode("utf-8", "replace")
         if fault:
-            encode.send_gap("the plan", fault)
+            encode.send_gap("the budget" if self.budget else "the plan", fault)
 
 
 _current = None
@@ -272,7 +285,10 @@ def start(running, rank, curves):
         if why:
             return why
     gpu.count_blocks(native.hwl_count_cuda)
-    _current = Live(native, running)
+    heuristic = library.hw_heuristic()
+    if heuristic >= 0:
+        native.hwl_keep_within(heuristic)
+    _current = Live(native, running, heuristic >= 0)
     if curves:
         native.hwl_trace()
         _current.next_curve = 0

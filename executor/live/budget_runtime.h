@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// DTR in the program that trains (Kirisame et al., ICLR 2021): ops run as they come; where an
+// allocation would pass the budget, the storage with the lowest score is evicted, and what an op
+// reads and is not there is made again first. What is evicted next is decided by the code that
+// decides in the simulation of a step (planners/dtr/evictor.h).
+//
+// Only what ops have made since the last step is evicted, and only as long as it can be made again
+// (tape.h); what they read besides is held until then. Nothing is evicted that a running op reads.
+#pragma once
+
+#include <mutex>
+#include <thread>
+
+#include "engine.h"
+#include "planners/dtr/evictor.h"
+#include "slots.h"
+#include "tape.h"
+
+namespace hw::executor::live {
+
+class BudgetRuntime final : public Engine {
+public:
+    /// `agent`, whose allocator knows the budget, outlives the runtime.
+    BudgetRuntime(const profiler::native::AgentApi& agent, planners::DtrHeuristic heuristic);
+
+    Boundary boundary() override;
+    void begin() override;
+    void forward() override;
+    void interrupt(const std::string& why) override;
+    void release() override;
+    void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
+    void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
+    void touch(const c10::TensorImpl& tensor, bool stays) override;
+
+    /// An allocation of so many bytes would pass the budget. False: nothing more can be evicted.
+    bool makeRoom(std::int64_t bytes);
+
+private:
+    using Storage = std::uint32_t;
+    using Guard = std::unique_lock<std::recursive_mutex>;
+    /// An op between its arguments and its results.
+    struct Running {
+        const profiler::native::Operator* op = nullptr;
+        std::vector<Storage> inputs;   // a storage for each tensor
+        std::vector<Storage> locked;   // of these
+        std::vector<Storage> written;  // each once
+        std::vector<Storage> unread;   // running statistics, which are left out when it runs again
+        bool onTape = false;
+    };
+    /// A storage on the way to be there: the next link of its chain, and what that op has locked.
+    struct Goal {
+        Storage storage = 0;
+        std::size_t link = 0;
+        std::size_t next = 0;  // input of the op that is looked at
+        std::vector<Storage> locked = {};
+    };
+
+    void prepare(const profiler::native::Passing& op, Values values, Running& running);
+    void finish(Values results, std::int64_t cost, Running& running);
+    void failed(Running& running);
+    void unlock(Running& running);
+    bool mayRunAgain(const profiler::native::Passing& op, Values values, const Tensors& tensors,
+                     Running& running);
+    void aboutToChange(const std::vector<Storage>& changed);
+
+    Storage known(c10::StorageImpl* impl);
+    Storage add(c10::StorageImpl* impl);
+    void watch(Storage storage);
+    void keepAsItIs(Storage storage);
+    bool present(Storage storage) const;
+    bool wanted(Storage storage) const;
+    void takeReleased();
+    void released(Storage storage);
+    void evict(Storage storage);
+
+    void materialize(Storage storage);
+    bool nextInput(Goal& goal, std::vector<Goal>& goals);
+    void runAgain(const TapeOp& op, Storage wanted);
+    void settle();
+    void reset(std::size_t storages);
+    void noteThrashing();
+
+    const planners::DtrHeuristic heuristic_;
+    std::recursive_mutex lock_;
+    bool acting_ = true;
+    const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
+    bool keepsAll_ = false;     // until the step ends
+    planners::Evictor evictor_;
+    Slots slots_;
+    Tape tape_;
+    std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
+    std::size_t room_ = 0;      // storages that the evictor and the slots have room for
+    std::int64_t evictingNs_ = 0;  // within the op that runs
+    std::int64_t opsNs_ = 0;       // of the step, recomputations apart
+    bool saidThrashing_ = false;
+    std::vector<std::int64_t> tags_;
+};
+
+}  // namespace hw::executor::live

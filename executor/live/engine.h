@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What acts on the ops of a program that trains: a plan (Runtime), or DTR within a budget
+// (BudgetRuntime).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent_api.h"
+#include "observer.h"
+
+namespace hw::executor::live {
+
+/// Where a step left its plan.
+struct Divergence {
+    std::int64_t op = -1;
+    std::string expected, found;
+};
+
+/// Of one step.
+struct StepFigures {
+    std::int64_t recomputedOps = 0;   // as the plan says, or as DTR needs them
+    std::int64_t restoredBytes = 0;   // brought back besides
+    std::int64_t pinnedBytes = 0;     // what the plan would drop and somebody looked at
+    std::int64_t ops = 0;             // seen
+    std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
+    std::int64_t runtimeNs = 0;       // of our own, recomputations apart
+    std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
+    std::int64_t recomputedNs = 0;    // by recomputations under a budget
+    std::int64_t evictions = 0;       // under a budget
+};
+
+/// How a step has ended. Middle: it has not.
+enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2, Budget = 3 };
+
+class Engine {
+public:
+    /// `agent` outlives the engine.
+    explicit Engine(const profiler::native::AgentApi& agent) : agent_(agent) {}
+    virtual ~Engine() = default;
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    /// A step may begin here: the program has made an optimizer's step.
+    virtual Boundary boundary() = 0;
+    /// A step begins. Until forward() other ops may come between those of a plan: an evaluation.
+    virtual void begin() = 0;
+    /// A forward pass with gradients begins.
+    virtual void forward() = 0;
+    /// The rest of the step keeps everything: what comes next reads and writes without any op.
+    virtual void interrupt(const std::string& why) = 0;
+    /// Restores everything and leaves the rest of the program alone.
+    virtual void release() = 0;
+
+    /// One op; runs it. Whatever it throws goes on to the program.
+    virtual void op(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
+    /// One op of a thread beside the one that trains.
+    virtual void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
+    /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
+    /// looking; it is not dropped any more.
+    virtual void touch(const c10::TensorImpl& tensor, bool stays) = 0;
+
+    const profiler::native::AgentApi& agent() const { return agent_; }
+    const StepFigures& figures() const { return figures_; }
+    const std::optional<Divergence>& divergence() const { return divergence_; }
+    /// Why it has stopped for good, or what it could not do; empty: there is nothing to say.
+    const std::string& fault() const { return fault_; }
+
+protected:
+    /// A profiler's own op is no part of the step.
+    void letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
+        agent_.pause(1);
+        try {
+            op.handle.redispatchBoxed(op.below, stack);
+        } catch (...) {
+            agent_.pause(0);
+            throw;
+        }
+        agent_.pause(0);
+    }
+
+    const profiler::native::AgentApi& agent_;
+    StepFigures figures_;
+    std::optional<Divergence> divergence_;
+    std::string fault_;
+};
+
+}  // namespace hw::executor::live

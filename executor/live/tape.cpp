@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "tape.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hw::executor::live {
+
+TapeOp& Tape::next() {
+    if (ops_.size() == used_) ops_.emplace_back();
+    return ops_[used_];
+}
+
+std::uint32_t Tape::add(const std::vector<Input>& inputs, const std::vector<Output>& outputs,
+                        const std::vector<std::uint32_t>& writes) {
+    const auto index = static_cast<std::uint32_t>(used_);
+    ProgramOp& op = ops_[used_++].op;
+    op.inputs = items_.keep(inputs);
+    op.outputs = items_.keep(outputs);
+    op.writes = items_.keep(writes);
+    for (const Output& output : outputs)
+        if (output.makes) origins_[output.storage].chain.push_back(index);
+    for (const std::uint32_t storage : writes) {
+        origins_[storage].chain.push_back(index);
+        origins_[storage].readers.clear();
+    }
+    for (const Input& input : inputs) {
+        if (input.version == kUnread) continue;
+        auto& readers = origins_[input.storage].readers;
+        const bool own = std::find(writes.begin(), writes.end(), input.storage) != writes.end();
+        if (!own && (readers.empty() || readers.back() != index)) readers.push_back(index);
+    }
+    return index;
+}
+
+std::vector<std::uint32_t> Tape::lostWith(
+    const std::vector<std::uint32_t>& changed,
+    const std::function<bool(std::uint32_t)>& alive) {
+    std::vector<std::uint32_t> lost, ahead;
+    ++searches_;
+    const auto lose = [&](std::uint32_t storage) {
+        if (!canMake(storage) || std::exchange(origins_[storage].found, searches_) == searches_)
+            return;
+        lost.push_back(storage);
+        if (!alive(storage)) ahead.push_back(storage);
+    };
+    const auto loseFrom = [&](std::uint32_t storage) {
+        for (const std::uint32_t reader : readers(storage)) {
+            for (const Output& output : ops_[reader].op.outputs)
+                if (output.makes) lose(output.storage);
+            for (const std::uint32_t written : ops_[reader].op.writes) lose(written);
+        }
+    };
+    for (const std::uint32_t storage : changed) loseFrom(storage);
+    while (!ahead.empty()) {
+        const std::uint32_t storage = ahead.back();
+        ahead.pop_back();
+        loseFrom(storage);
+    }
+    std::sort(lost.begin(), lost.end());
+    return lost;
+}
+
+void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
+                   const std::vector<bool>& makes) {
+    std::vector<bool> needed(used_, false);
+    for (std::size_t s = 0; s < origins_.size(); ++s)
+        if (makes[s])
+            for (const std::uint32_t op : origins_[s].chain) needed[op] = true;
+    Tape smaller;
+    for (std::size_t s = 0; s < storages; ++s) smaller.addStorage();
+    // What goes has no number; an op that makes it among others makes it for nobody.
+    const std::uint32_t nobody = smaller.addStorage();
+    const auto renamed = [&](std::uint32_t s) {
+        return to[s] < 0 ? nobody : static_cast<std::uint32_t>(to[s]);
+    };
+    for (std::size_t i = 0; i < used_; ++i) {
+        if (!needed[i]) continue;
+        TapeOp& op = ops_[i];
+        std::vector<Input> inputs(op.op.inputs.begin(), op.op.inputs.end());
+        std::vector<Output> outputs(op.op.outputs.begin(), op.op.outputs.end());
+        std::vector<std::uint32_t> writes(op.op.writes.begin(), op.op.writes.end());
+        for (Input& input : inputs) input.storage = renamed(input.storage);
+        for (Output& output : outputs) {
+            output.makes = output.makes && makes[output.storage];
+            output.storage = renamed(output.storage);
+        }
+        for (std::uint32_t& storage : writes) storage = renamed(storage);
+        std::swap(smaller.next(), op);
+        smaller.add(inputs, outputs, writes);
+    }
+    for (std::size_t i = 0; i < used_; ++i)
+        if (!needed[i]) ops_[i].call.clear();
+    if (smaller.used_ == 0)  // the usual case: the room of the calls stays
+        std::swap(smaller.ops_, ops_);
+    *this = std::move(smaller);
+}
+
+}  // namespace hw::executor::live

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// The ops of a program as they come, as far as storages can be made again by them.
+//
+// A storage is made again by its creator and then its writers, in their order. Each of them reads
+// its inputs as they were: once a later op writes one of these, what was made from it can never be
+// made again (the rule of core/memory/rebuild.h, for a program whose future is not known).
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "call.h"
+
+namespace hw::executor::live {
+
+/// The version of an input that is left out when its op runs again.
+inline constexpr std::int32_t kUnread = -2;
+
+/// An op that can be run again.
+struct TapeOp {
+    ProgramOp op;
+    Call call;
+    std::int64_t cost = 0;  // ns, of its first run
+};
+
+class Tape {
+public:
+    std::size_t storages() const { return origins_.size(); }
+    std::uint32_t addStorage() {
+        origins_.emplace_back();
+        return static_cast<std::uint32_t>(origins_.size() - 1);
+    }
+    /// Its creator and writers; empty: nothing makes it.
+    const std::vector<std::uint32_t>& chain(std::size_t storage) const {
+        return origins_[storage].chain;
+    }
+    bool canMake(std::size_t storage) const { return !origins_[storage].chain.empty(); }
+    /// Ops that read it as it is now, itself apart.
+    const std::vector<std::uint32_t>& readers(std::size_t storage) const {
+        return origins_[storage].readers;
+    }
+
+    /// The op that is about to run, to be kept by add(), or else forgotten.
+    TapeOp& next();
+    /// It has made and written these; `outputs`: all of its results.
+    std::uint32_t add(const std::vector<Input>& inputs, const std::vector<Output>& outputs,
+                      const std::vector<std::uint32_t>& writes);
+    const TapeOp& operator[](std::size_t op) const { return ops_[op]; }
+    std::size_t size() const { return used_; }
+
+    /// What cannot be made again any more once the bytes of these change, in the order in which it
+    /// came into being. What is not alive takes along what was made from it.
+    std::vector<std::uint32_t> lostWith(const std::vector<std::uint32_t>& changed,
+                                        const std::function<bool(std::uint32_t)>& alive);
+    /// Nothing makes it from here on.
+    void forget(std::uint32_t storage) { origins_[storage].chain.clear(); }
+    /// No op on the tape has read it as it is now.
+    void forgetReaders(std::uint32_t storage) { origins_[storage].readers.clear(); }
+
+    /// Keeps these storages only, with the ops that make those which `makes`; -1 in `to`: it goes.
+    void compact(const std::vector<std::int64_t>& to, std::size_t storages,
+                 const std::vector<bool>& makes);
+
+private:
+    struct Origin {
+        std::vector<std::uint32_t> chain, readers;
+        std::uint64_t found = 0;  // by which search
+    };
+
+    ItemStore items_;
+    std::vector<Origin> origins_;
+    std::deque<TapeOp> ops_;  // the first used_ are on the tape; the room of others is used again
+    std::size_t used_ = 0;
+    std::uint64_t searches_ = 0;
+};
+
+}  // namespace hw::executor::live
