@@ -62,27 +62,27 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
                                {"found", each.found}});
     const Plan* const plan = prepared == nullptr ? nullptr : &prepared->plan;
     const Bytes kept = prepared == nullptr ? Bytes() : prepared->kept;
-    return {{"steps", process.steps.size()},
-            {"steps_planned", planned.size()},
-            {"steps_diverged", process.divergences.size()},
-            {"divergences", divergences},
-            {"modes",
-             {{"plan", planned.size()}, {"dtr", within.size()}, {"none", unplanned.size()}}},
-            {"budget_bytes", plan    ? Json(plan->budget.count())
-                             : limit ? Json(limit->count())
-                                     : Json(nullptr)},
-            {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
-            {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
-            {"step_peaks_bytes", peaks},
-            {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
-            {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
-            {"planned_step_ns", orNull(with)},
-            {"unplanned_step_ns", orNull(without)},
-            {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
-            {"recomputed_ops", recomputed},
-            {"restored_bytes", restored},
-            {"evictions", evictions},
-            {"pinned_bytes", pinned + kept.count()}};
+    return {
+        {"steps", process.steps.size()},
+        {"steps_planned", planned.size()},
+        {"steps_diverged", process.divergences.size()},
+        {"divergences", divergences},
+        {"modes", {{"plan", planned.size()}, {"dtr", within.size()}, {"none", unplanned.size()}}},
+        {"budget_bytes", plan    ? Json(plan->budget.count())
+                         : limit ? Json(limit->count())
+                                 : Json(nullptr)},
+        {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
+        {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
+        {"step_peaks_bytes", peaks},
+        {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
+        {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
+        {"planned_step_ns", orNull(with)},
+        {"unplanned_step_ns", orNull(without)},
+        {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
+        {"recomputed_ops", recomputed},
+        {"restored_bytes", restored},
+        {"evictions", evictions},
+        {"pinned_bytes", pinned + kept.count()}};
 }
 
 void tell(const Json& report, const std::string& whose) {
@@ -182,8 +182,7 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
 }
 
 Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan>& plans,
-                const std::optional<Bytes>& limit, const std::string& file,
-                const Common& common) {
+                const std::optional<Bytes>& limit, const std::string& file, const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     Json ranks = Json::array();
     for (const auto& process : summary.processes) {

@@ -65,7 +65,8 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         heuristic = planners::Dtr::find(arguments.planner);
         if (!heuristic)
-            return fail({ErrorCode::Usage, "'" + arguments.planner + "' does not plan while a program runs",
+            return fail({ErrorCode::Usage,
+                         "'" + arguments.planner + "' does not plan while a program runs",
                          "choose one of DTR's with --planner, such as dtr:eqclass"});
         cap = cap ? std::min(*cap, *parsed) : *parsed;
     }
@@ -91,6 +92,11 @@ int run(const Arguments& arguments, const Common& common) {
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
     progress.ended(reportLive(*summary, plans, cap, arguments.report, common));
+    if (heuristic && summary->exitStatus != 0 && !summary->shortage.empty())
+        return fail({ErrorCode::NoPlan,
+                     "the program did not get through within " + humanBytes(*cap) + ": " +
+                         summary->shortage,
+                     "give a larger --budget"});
     if (!summary->running) return summary->exitStatus;
     std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
     return profiler::exitStatusOf(summary->running->wait());

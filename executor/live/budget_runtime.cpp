@@ -54,9 +54,9 @@ bool leavesEmpty(const profiler::native::Operator& op) {
 
 /// What they write does not depend on what was there.
 const std::unordered_set<std::string> kFilling{
-    "aten::zero_",        "aten::fill_",    "aten::copy_",   "aten::bernoulli_", "aten::uniform_",
-    "aten::normal_",      "aten::random_",  "aten::cauchy_", "aten::geometric_", "aten::exponential_",
-    "aten::log_normal_"};
+    "aten::zero_",      "aten::fill_",        "aten::copy_",      "aten::bernoulli_",
+    "aten::uniform_",   "aten::normal_",      "aten::random_",    "aten::cauchy_",
+    "aten::geometric_", "aten::exponential_", "aten::log_normal_"};
 
 /// Goes on with its tensors after it has returned, and writes them without saying so.
 bool isCollective(const profiler::native::Operator& op) {
@@ -174,8 +174,8 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     const std::int64_t cost = std::max<std::int64_t>(1, ended - began - evictingNs_);
     opsNs_ += cost;
     finish(torch::jit::last(*stack, op.known.schema->returns().size()), cost, running);
-    figures_.runtimeNs += agent_.now() - ended + began - came + evictingNs_ -
-                          (figures_.recomputedNs - recomputed);
+    figures_.runtimeNs +=
+        agent_.now() - ended + began - came + evictingNs_ - (figures_.recomputedNs - recomputed);
 }
 
 /// What it reads is there and stays, and what it is about to write is no more than that.
@@ -206,12 +206,12 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         running.locked.push_back(s);
     }
     for (const Storage s : running.inputs) {
-        const bool filled = !unfilled_[s] || (contains(running.written, s) &&
-                                              kFilling.count(op.known.name) != 0);
+        const bool filled =
+            !unfilled_[s] || (contains(running.written, s) && kFilling.count(op.known.name) != 0);
         if (!filled || isCollective(op.known)) {
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op
-        } else if (unfilled_[s]) {
+        } else if (unfilled_[s] && tape_.canMake(s)) {
             evictor_.unpin(s);
         }
         unfilled_[s] = false;
@@ -223,7 +223,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    if (keepsAll_ || op.known.adopts || isCollective(op.known) || !deviceOf(tensors, toldDevice(values)).is_cpu())
+    if (keepsAll_ || op.known.adopts || isCollective(op.known) ||
+        !deviceOf(tensors, toldDevice(values)).is_cpu())
         return false;
     std::vector<Storage> written = running.written;
     if (updatesStatistics(*op.known.schema, values)) {
@@ -278,6 +279,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     evictor_.materialized(made);
 
     const bool updates = !running.unread.empty();
+    if (!made.empty() && !running.written.empty() && !updates) running.onTape = false;
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
@@ -291,9 +293,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         const bool writes = !running.written.empty() && !updates;
         for (const Storage s : running.inputs) {
             const bool own = writes && s == running.written.front();
-            inputs.push_back({s, 0,
-                              contains(running.unread, s) ? kUnread
-                                                          : slots_[s].written - (own ? 1 : 0)});
+            inputs.push_back(
+                {s, 0, contains(running.unread, s) ? kUnread : slots_[s].written - (own ? 1 : 0)});
         }
         tape_.next().cost = cost;
         tape_.add(inputs, outputs, writes ? running.written : std::vector<Storage>());
@@ -336,7 +337,7 @@ void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
     for (const Storage s : lost)
         if (wanted(s) && present(s)) evictor_.pin(s);
     for (const Storage s : lost) {
-        if (!wanted(s) || present(s)) continue;
+        if (!wanted(s)) continue;
         materialize(s);
         evictor_.pin(s);
     }
@@ -477,9 +478,9 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
     while (figures_.evictions == before) {
         const core::StorageIndex victim = evictor_.choose();
         if (victim == core::kNone) {
-            fault_ = (running_ != nullptr ? running_->name : std::string("the program")) +
-                     " asked for " + std::to_string(bytes) +
-                     " bytes, and nothing more can be evicted for them";
+            shortage_ = (running_ != nullptr ? running_->name : std::string("the program")) +
+                        " asked for " + std::to_string(bytes) +
+                        " bytes, and nothing more can be evicted for them";
             return false;
         }
         evict(static_cast<Storage>(victim));
@@ -497,8 +498,9 @@ void BudgetRuntime::materialize(Storage storage) {
     try {
         while (!goals.empty()) {
             Goal& goal = goals.back();
+            if (goal.link == 0) released(goal.storage);
             const auto& chain = tape_.chain(goal.storage);
-            if (goal.link == chain.size()) {
+            if (present(goal.storage) || goal.link == chain.size()) {
                 if (!present(goal.storage))
                     throw Unrestorable("storage " + std::to_string(goal.storage) +
                                        " is gone and nothing makes it");
@@ -556,8 +558,10 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
 
 void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne) {
     const std::int64_t began = agent_.now();
-    const std::vector<at::Tensor> results = op.call.run(
-        op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
+    const std::vector<at::Tensor> results =
+        op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
+    ++figures_.recomputedOps;
+    figures_.recomputedNs += agent_.now() - began;
     std::vector<core::StorageIndex> made;
     const auto take = [&](Storage s, std::size_t result) {
         slots_.fill(s, StoragePointer::reclaim_copy(plainStorage(results[result])), 0);
@@ -579,8 +583,6 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne) {
     evictor_.state().clock += op.cost;
     evictor_.materialized(made);
     for (const core::StorageIndex s : made) watch(static_cast<Storage>(s));
-    ++figures_.recomputedOps;
-    figures_.recomputedNs += agent_.now() - began;
 }
 
 // --- between steps
@@ -623,8 +625,9 @@ void BudgetRuntime::settle() {
     evictor_.state().clock = clock;
     for (std::size_t i = 0; i < tape_.size(); ++i)
         for (const Input& input : tape_[i].op.inputs) {
+            if (input.version == kUnread) continue;
             for (const Output& output : tape_[i].op.outputs)
-                evictor_.link(input.storage, output.storage);
+                if (output.storage != kNobody) evictor_.link(input.storage, output.storage);
             for (const std::uint32_t written : tape_[i].op.writes)
                 evictor_.link(input.storage, written);
         }

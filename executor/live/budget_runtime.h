@@ -84,12 +84,12 @@ private:
     std::recursive_mutex lock_;
     bool acting_ = true;
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
-    bool keepsAll_ = false;     // until the step ends
+    bool keepsAll_ = false;                                // until the step ends
     planners::Evictor evictor_;
     Slots slots_;
     Tape tape_;
-    std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
-    std::size_t room_ = 0;      // storages that the evictor and the slots have room for
+    std::vector<bool> unfilled_;   // storages that were made empty, and no op has written or read
+    std::size_t room_ = 0;         // storages that the evictor and the slots have room for
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
     bool saidThrashing_ = false;

@@ -68,6 +68,8 @@ public:
     const std::optional<Divergence>& divergence() const { return divergence_; }
     /// Why it has stopped for good, or what it could not do; empty: there is nothing to say.
     const std::string& fault() const { return fault_; }
+    /// The last allocation that was refused because of the budget; empty: none was.
+    const std::string& shortage() const { return shortage_; }
 
 protected:
     /// A profiler's own op is no part of the step.
@@ -85,7 +87,7 @@ protected:
     const profiler::native::AgentApi& agent_;
     StepFigures figures_;
     std::optional<Divergence> divergence_;
-    std::string fault_;
+    std::string fault_, shortage_;
 };
 
 }  // namespace hw::executor::live

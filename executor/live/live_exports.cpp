@@ -125,10 +125,10 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
     gCaster = reinterpret_cast<Caster>(original);
     return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
-/// out[10]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1: none),
-/// bytes of constants that the agent does not count, when the planned ops began where other ones
-/// came before them (else 0), nanoseconds of the runtime's own work; under a budget, nanoseconds of
-/// recomputations and how many storages were evicted.
+/// out[10]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1:
+/// none), bytes of constants that the agent does not count, when the planned ops began where other
+/// ones came before them (else 0), nanoseconds of the runtime's own work; under a budget,
+/// nanoseconds of recomputations and how many storages were evicted.
 HW_EXPORT void hwl_figures(std::int64_t* out) {
     const StepFigures& figures = gEngine->figures();
     out[0] = figures.recomputedOps;
@@ -156,7 +156,11 @@ HW_EXPORT const char* hwl_divergence() {
     const auto& divergence = gEngine->divergence();
     return divergence ? keep(divergence->expected + "\n" + divergence->found) : "";
 }
-/// Why no plan is carried out any more; empty: there is no reason.
+/// The last allocation that was refused because of the budget; empty: none was.
+HW_EXPORT const char* hwl_shortage() {
+    return gEngine->shortage().c_str();
+}
+/// Why no plan is carried out any more, or what there is to say of a budget; empty: nothing.
 HW_EXPORT const char* hwl_fault() {
     return gEngine->fault().c_str();
 }

@@ -33,9 +33,8 @@ std::uint32_t Tape::add(const std::vector<Input>& inputs, const std::vector<Outp
     return index;
 }
 
-std::vector<std::uint32_t> Tape::lostWith(
-    const std::vector<std::uint32_t>& changed,
-    const std::function<bool(std::uint32_t)>& alive) {
+std::vector<std::uint32_t> Tape::lostWith(const std::vector<std::uint32_t>& changed,
+                                          const std::function<bool(std::uint32_t)>& alive) {
     std::vector<std::uint32_t> lost, ahead;
     ++searches_;
     const auto lose = [&](std::uint32_t storage) {
@@ -69,10 +68,8 @@ void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
             for (const std::uint32_t op : origins_[s].chain) needed[op] = true;
     Tape smaller;
     for (std::size_t s = 0; s < storages; ++s) smaller.addStorage();
-    // What goes has no number; an op that makes it among others makes it for nobody.
-    const std::uint32_t nobody = smaller.addStorage();
     const auto renamed = [&](std::uint32_t s) {
-        return to[s] < 0 ? nobody : static_cast<std::uint32_t>(to[s]);
+        return s == kNobody || to[s] < 0 ? kNobody : static_cast<std::uint32_t>(to[s]);
     };
     for (std::size_t i = 0; i < used_; ++i) {
         if (!needed[i]) continue;
@@ -82,7 +79,7 @@ void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
         std::vector<std::uint32_t> writes(op.op.writes.begin(), op.op.writes.end());
         for (Input& input : inputs) input.storage = renamed(input.storage);
         for (Output& output : outputs) {
-            output.makes = output.makes && makes[output.storage];
+            output.makes = output.makes && makes[output.storage];  // so it is somebody
             output.storage = renamed(output.storage);
         }
         for (std::uint32_t& storage : writes) storage = renamed(storage);

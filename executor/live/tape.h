@@ -17,7 +17,10 @@ namespace hw::executor::live {
 /// The version of an input that is left out when its op runs again.
 inline constexpr std::int32_t kUnread = -2;
 
-/// An op that can be run again.
+/// Instead of a storage that is not known any more.
+inline constexpr std::uint32_t kNobody = 0xffffffff;
+
+/// An op that can be run again. It writes one storage, or makes some and writes none.
 struct TapeOp {
     ProgramOp op;
     Call call;

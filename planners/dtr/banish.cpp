@@ -65,7 +65,8 @@ void DtrRuntime::banish(StorageIndex s) {
         if (index > now_) break;
         const Op& op = graph_.ops[index];
         for (const OpOutput& output : op.outputs)
-            if (!at(graph_.storageOf(output.tensor)).gone) evictor_.pin(graph_.storageOf(output.tensor));
+            if (!at(graph_.storageOf(output.tensor)).gone)
+                evictor_.pin(graph_.storageOf(output.tensor));
         for (const Write& write : op.writes)
             if (!at(write.storage).gone) evictor_.pin(write.storage);
     }

@@ -36,9 +36,9 @@ namespace hw::planners {
 /// cannot know the last use, a plan does, and memory that is not full all the time can be laid out
 /// with little fragmentation.
 ///
-/// `search`, among which storages the lowest score is looked for: `all` (default), or `some` that are
-/// drawn, as many as the square root of all, as in the paper's prototype (section 5) and in programs
-/// that train under a budget: the same ones for the same step.
+/// `search`, among which storages the lowest score is looked for: `all` (default), or `some` that
+/// are drawn, as many as the square root of all, as in the paper's prototype (section 5) and in
+/// programs that train under a budget: the same ones for the same step.
 ///
 /// Figures: clock (ns, starts at 1), evals (scores computed), accesses (storages looked at for
 /// them and for the metadata), peak (bytes, of the runtime).

@@ -151,8 +151,8 @@ void EvictedNeighborhood::settle(Direction direction) {
 
 void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
     while (pending_[index] != 0) {
-        const int bit = direction == Descendants ? lowestBit(pending_[index])
-                                                 : highestBit(pending_[index]);
+        const int bit =
+            direction == Descendants ? lowestBit(pending_[index]) : highestBit(pending_[index]);
         const StorageIndex s = index * 64 + bit;
         pending_.clear(s);
         const std::uint64_t fresh = inside_[s] & ~spread_[s];

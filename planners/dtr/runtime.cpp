@@ -102,8 +102,10 @@ void DtrRuntime::connect(OpIndex index) {
     for (const StorageIndex s : touched_) evictor_.announce(s, op.time.count());
     for (const Use& use : op.inputs) {
         const StorageIndex input = graph_.storageOf(use.tensor);
-        for (const OpOutput& output : op.outputs) evictor_.link(input, graph_.storageOf(output.tensor));
-        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s) evictor_.link(input, *s);
+        for (const OpOutput& output : op.outputs)
+            evictor_.link(input, graph_.storageOf(output.tensor));
+        for (auto s = touched_.begin() + outputStorages; s != touched_.end(); ++s)
+            evictor_.link(input, *s);
     }
 }
 

@@ -15,7 +15,7 @@ namespace hw::planners {
 struct DtrSettings {
     DtrHeuristic heuristic = DtrHeuristic::EqClass;
     bool banish = false;         // instead of eager eviction
-    bool some = false;            // choose among some storages only, see EvictionHeuristic
+    bool some = false;           // choose among some storages only, see EvictionHeuristic
     bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
 };
 

@@ -67,6 +67,12 @@ LiveSummary liveSummary(const Server& server) {
               [](const LiveProcess& a, const LiveProcess& b) { return a.rank < b.rank; });
     if (summary.processes.empty()) summary.processes.emplace_back();
     summary.notes = server.notes();
+    for (const Assembler* process : server.admittedProcesses())
+        for (const wire::LiveNoteRecord& note : process->liveNotes())
+            if (note.kind == wire::LiveNoteKind::Shortage)
+                summary.shortage = note.text;
+            else
+                summary.notes.push_back(note.text);
     for (const std::string& fault : server.faults())
         summary.notes.push_back("no plan was carried out: " + fault);
     return summary;

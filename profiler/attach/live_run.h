@@ -56,6 +56,7 @@ struct LiveSummary {
     int exitStatus = 0;            // of a program that was started; 128 + signal where one ended it
     std::optional<Child> running;  // a program that was started and goes on without its plan
     std::vector<std::string> notes;
+    std::string shortage;  // the last allocation that was refused because of a budget; else empty
 };
 
 /// Writes the programs where the agent looks for them. Errors: Internal (no room).

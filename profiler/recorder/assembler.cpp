@@ -130,6 +130,8 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return as(wire::LiveDivergenceRecord{});
         case Type::LiveCurve:
             return as(wire::LiveCurveRecord{});
+        case Type::LiveNote:
+            return as(wire::LiveNoteRecord{});
         case Type::Refusal:
             return as(wire::RefusalRecord{});
         case Type::Config:
@@ -168,6 +170,11 @@ core::Status Assembler::take(wire::LiveStepRecord record) {
 
 core::Status Assembler::take(wire::LiveDivergenceRecord record) {
     divergences_.push_back(std::move(record));
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveNoteRecord record) {
+    liveNotes_.push_back(std::move(record));
     return {};
 }
 

@@ -53,6 +53,7 @@ public:
     const std::vector<wire::LiveDivergenceRecord>& divergences() const { return divergences_; }
     /// The newest; of no bytes where there is none.
     const wire::LiveCurveRecord& liveCurve() const { return liveCurve_; }
+    const std::vector<wire::LiveNoteRecord>& liveNotes() const { return liveNotes_; }
 
 private:
     struct StorageState {
@@ -94,6 +95,7 @@ private:
     core::Status take(wire::LiveStepRecord record);
     core::Status take(wire::LiveDivergenceRecord record);
     core::Status take(wire::LiveCurveRecord record);
+    core::Status take(wire::LiveNoteRecord record);
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
     core::Status take(wire::FaultRecord record);
@@ -144,6 +146,7 @@ private:
     std::vector<wire::LiveStepRecord> liveSteps_;
     std::vector<wire::LiveDivergenceRecord> divergences_;
     wire::LiveCurveRecord liveCurve_;
+    std::vector<wire::LiveNoteRecord> liveNotes_;
     std::vector<std::string> faults_, notes_;
 };
 

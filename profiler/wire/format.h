@@ -38,6 +38,7 @@
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
+//   LiveNote       u8 LiveNoteKind; str text: what a live run has to say
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap, heuristic; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]
 //                  (from the recorder to the agent)
@@ -93,9 +94,13 @@ enum class Type : std::uint16_t {
     LiveStep = 25,
     LiveDivergence = 26,
     LiveCurve = 27,
+    LiveNote = 28,
     Config = 64,
     Native = 65,
 };
+
+/// Shortage: an allocation was refused because of the budget.
+enum class LiveNoteKind : std::uint8_t { Remark, Shortage };
 
 /// What has acted in a step of a live run.
 enum class LiveMode : std::uint8_t { None, Plan, Dtr };

@@ -46,8 +46,7 @@ public:
 
 private:
     template <class Value>
-    requires(std::is_arithmetic_v<Value> || std::is_enum_v<Value>)
-    bool one(Value& value) {
+    requires(std::is_arithmetic_v<Value> || std::is_enum_v<Value>) bool one(Value& value) {
         if (rest_.size() < sizeof(Value)) return false;
         std::memcpy(&value, rest_.data(), sizeof(Value));
         rest_ = rest_.subspan(sizeof(Value));
@@ -241,6 +240,12 @@ bool decode(Payload payload, LiveCurveRecord& record) {
     std::size_t n = 0;
     return fields.read(record.step, record.base) && fields.count(n, sizeof(std::int64_t)) &&
            fields.numbers(record.bytes, n) && fields.done();
+}
+
+bool decode(Payload payload, LiveNoteRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.kind, record.text) && record.kind <= LiveNoteKind::Shortage &&
+           fields.done();
 }
 
 std::vector<std::byte> encode(const ConfigRecord& record) {

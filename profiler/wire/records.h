@@ -120,8 +120,8 @@ struct FootprintRecord {
 /// A step of a live run. Times in ns, peak in live bytes of the framework's allocator.
 struct LiveStepRecord {
     std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
-                 pinned = 0, ops = 0, runtimeNs = 0,   // of the runtime's own work
-                 recomputedNs = 0, evictions = 0;  // under a budget
+                 pinned = 0, ops = 0, runtimeNs = 0,  // of the runtime's own work
+        recomputedNs = 0, evictions = 0;              // under a budget
     LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {
@@ -131,6 +131,10 @@ struct LiveDivergenceRecord {
 struct LiveCurveRecord {
     std::int64_t step = 0, base = 0;
     std::vector<std::int64_t> bytes;
+};
+struct LiveNoteRecord {
+    LiveNoteKind kind = LiveNoteKind::Remark;
+    std::string text;
 };
 struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
@@ -167,6 +171,7 @@ bool decode(Payload payload, FootprintRecord& record);
 bool decode(Payload payload, LiveStepRecord& record);
 bool decode(Payload payload, LiveDivergenceRecord& record);
 bool decode(Payload payload, LiveCurveRecord& record);
+bool decode(Payload payload, LiveNoteRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 
 }  // namespace hw::profiler::wire

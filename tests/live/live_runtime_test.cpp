@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The live runtime in a program: whatever the plan does and wherever the program leaves it, every
 // bit is the one of the program alone.
+#include "budget_runtime.h"
 #include "runtime.h"
 
 #include <gtest/gtest.h>
@@ -23,6 +24,9 @@ namespace hw::test {
 namespace {
 
 using namespace core;
+using executor::live::Boundary;
+using executor::live::BudgetRuntime;
+using executor::live::Engine;
 using executor::live::Runtime;
 namespace native = profiler::native;
 
@@ -39,18 +43,57 @@ const native::AgentApi& silentAgent() {
     return agent;
 }
 
+/// Asks for room at any time, as allocations within ops do: whenever it is asked for the time.
+struct Pressure {
+    BudgetRuntime* runtime = nullptr;
+    std::mt19937 random;
+    unsigned oneIn = 4;
+    std::int64_t time = 0;
+    bool asking = false;
+    std::atomic<std::size_t> freed{1};
+};
+Pressure gPressure;
+
+std::int64_t pressingNow() {
+    gPressure.time += 1 + gPressure.random() % 1000;
+    if (gPressure.runtime == nullptr || std::exchange(gPressure.asking, true))
+        return gPressure.time;
+    for (unsigned room = gPressure.random() % gPressure.oneIn == 0 ? gPressure.random() % 8 : 0;
+         room > 0; --room)
+        gPressure.runtime->makeRoom(1);
+    gPressure.asking = false;
+    return gPressure.time;
+}
+
+const native::AgentApi& pressingAgent() {
+    static const native::AgentApi agent = [] {
+        native::AgentApi api = silentAgent();
+        api.now = pressingNow;
+        api.tag = [](std::uint64_t, std::uint64_t, int, std::int64_t*) { return 1; };
+        api.pending = &gPressure.freed;
+        // It may have lost what was freed: then everything is looked at.
+        api.freed = [](std::int64_t*) -> std::int64_t {
+            return gPressure.random() % 2 == 0 ? -1 : 0;
+        };
+        api.onShortage = [](int (*)(std::int64_t)) { gPressure.runtime = nullptr; };
+        return api;
+    }();
+    return agent;
+}
+
 OpTrace* gTrace = nullptr;
-Runtime* gRuntime = nullptr;
+Engine* gEngine = nullptr;
+Runtime* gRuntime = nullptr;  // where it is one
 
 void traceOp(const native::Passing& op, torch::jit::Stack* stack) {
     gTrace->op(op.handle, op.below, stack);
 }
 void carryOut(const native::Passing& op, torch::jit::Stack* stack) {
-    gRuntime->op(op, stack);
+    gEngine->op(op, stack);
 }
 
 void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
-    gRuntime->opBeside(op, stack);
+    gEngine->opBeside(op, stack);
 }
 
 std::map<native::Turn, std::int64_t> gTurns;  // of typed ops
@@ -68,7 +111,8 @@ const native::TypedHook kTyped{[](const native::Passing& op, const native::Argum
 /// What it calls is seen by `hook`.
 template <class Work>
 void watched(native::OpHook hook, const Work& work) {
-    native::observeWith(hook, carryOutBeside, hook == carryOut ? &kTyped : nullptr);
+    native::observeWith(hook, carryOutBeside,
+                        hook == carryOut && gRuntime != nullptr ? &kTyped : nullptr);
     work();
     native::leave();
 }
@@ -120,12 +164,14 @@ std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
 
 struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
+    std::int64_t within = 0, evicted = 0;  // a budget
     std::map<std::string, int> encodings;  // planned, by codec
 };
 
-std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runtime& runtime,
+std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engine& runtime,
                     Figures& figures) {
-    gRuntime = &runtime;
+    gEngine = &runtime;
+    gRuntime = dynamic_cast<Runtime*>(&runtime);
     Machine machine(seed, {[&](const at::Tensor& t, bool stays) {
                                runtime.touch(*t.unsafeGetTensorImpl(), stays);
                            },
@@ -138,7 +184,9 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Runti
         const Boundary boundary = runtime.boundary();
         ++figures.steps;
         figures.planned += boundary == Boundary::Planned ? 1 : 0;
+        figures.within += boundary == Boundary::Budget ? 1 : 0;
         if (boundary == Boundary::Middle) continue;
+        figures.evicted += runtime.figures().evictions;
         figures.recomputed += runtime.figures().recomputedOps;
         figures.restored += runtime.figures().restoredBytes;
         runtime.begin();
@@ -193,6 +241,24 @@ void runCase(unsigned number, Figures& figures) {
     EXPECT_TRUE(runtime.fault() == "released") << runtime.fault();
 }
 
+void runWithin(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    std::vector<Program> steps;
+    for (int i = 0; i < 4; ++i)
+        steps.push_back(i == 0 || random() % 2 == 0 ? randomProgram(random, 6 + random() % 40)
+                                                    : changed(steps.front(), random));
+    const std::string alone = runAlone(steps, number);
+    constexpr unsigned kHeuristics = 7;
+    BudgetRuntime runtime(pressingAgent(),
+                          static_cast<planners::DtrHeuristic>(random() % kHeuristics));
+    gPressure.runtime = &runtime;
+    gPressure.random.seed(number);
+    gPressure.oneIn = 1 + random() % 5;
+    EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
+    gPressure.runtime = nullptr;
+}
+
 class LiveRuntime : public ::testing::Test {
 protected:
     static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
@@ -244,6 +310,20 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
         EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(cases / 200)) << codec;
     RecordProperty("planned", std::to_string(figures.planned));
+}
+
+// The same under DTR, with evictions wherever an allocation could be. HIGHWATER_LIVE_CASES as
+// above.
+TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
+    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
+    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
+    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
+    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runWithin(i, figures);
+    EXPECT_EQ(figures.within, figures.steps);
+    EXPECT_GT(figures.evicted, figures.steps);
+    EXPECT_GT(figures.recomputed, figures.steps);
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ def load():
             ("interrupt", None, ctypes.c_char_p),
             ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
-            ("fault", ctypes.c_char_p)):
+            ("fault", ctypes.c_char_p),
+            ("shortage", ctypes.c_char_p)):
         function = getattr(native, "hwl_" + name)
         function.restype = result
         function.argtypes = arguments
@@ -252,9 +253,10 @@ class Live:
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
-        fault = self.native.hwl_fault().decode("utf-8", "replace")
-        if fault:
-            encode.send_gap("the budget" if self.budget else "the plan", fault)
+        for kind, text in ((wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault()),
+                           (wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())):
+            if text:
+                encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", kind) + encode.text(text.decode("utf-8", "replace")))
 
 
 _current = None
