@@ -27,9 +27,10 @@ Json orNull(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
-/// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one.
+/// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one;
+/// `found`: what has taken over within it.
 Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
-              const std::optional<Bytes>& limit) {
+              const std::optional<Bytes>& limit, const std::optional<profiler::FoundPlan>& found) {
     std::vector<std::int64_t> planned, unplanned, within, withinAlone;
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
@@ -71,10 +72,14 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
         {"budget_bytes", plan    ? Json(plan->budget.count())
                          : limit ? Json(limit->count())
                                  : Json(nullptr)},
-        {"predicted_peak_bytes", plan ? Json(plan->predictedPeak.count()) : Json(nullptr)},
+        {"predicted_peak_bytes", plan    ? Json(plan->predictedPeak.count())
+                                 : found ? Json(found->peak.count())
+                                         : Json(nullptr)},
         {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
         {"step_peaks_bytes", peaks},
-        {"predicted_overhead", plan ? Json(plan->overhead) : Json(nullptr)},
+        {"predicted_overhead", plan    ? Json(plan->overhead)
+                               : found ? Json(found->overhead)
+                                       : Json(nullptr)},
         {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
         {"planned_step_ns", orNull(with)},
         {"unplanned_step_ns", orNull(without)},
@@ -98,9 +103,10 @@ void tell(const Json& report, const std::string& whose) {
     const Json& modes = report["modes"];
     std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
     if (modes["dtr"] > 0) {
-        std::cerr << modes["dtr"] << " within the budget under DTR\n";
+        std::cerr << modes["dtr"] << " under DTR, " << modes["plan"] << " under a plan\n";
         row("peak", bytes("measured_peak_bytes") + " (budget " + bytes("budget_bytes") + ")");
-        row("step time", overhead("measured_overhead"));
+        row("step time",
+            overhead("measured_overhead") + " (the plan's " + overhead("predicted_overhead") + ")");
         row("evicted", report["evictions"].dump() + " times, " + report["recomputed_ops"].dump() +
                            " ops run again");
         return;
@@ -172,7 +178,7 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
     if (!to) done = to.error();
     for (const auto& process : summary.processes) {
         const LivePlan* plan = planOf(plans, process.rank);
-        const Json report = reportOf(process, plan, std::nullopt);
+        const Json report = reportOf(process, plan, std::nullopt, std::nullopt);
         if (done && plan != nullptr && report["steps_planned"] > 0)
             done = store(*to, *plan, report);
     }
@@ -186,7 +192,7 @@ Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     Json ranks = Json::array();
     for (const auto& process : summary.processes) {
-        ranks.push_back(reportOf(process, planOf(plans, process.rank), limit));
+        ranks.push_back(reportOf(process, planOf(plans, process.rank), limit, summary.found));
         ranks.back()["rank"] = process.rank;
     }
     Json report = ranks.front();

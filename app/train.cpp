@@ -9,6 +9,7 @@
 #include "app/live_report.h"
 #include "app/recording.h"
 #include "planners/dtr/dtr.h"
+#include "planners/registry.h"
 
 namespace hw::app {
 namespace {
@@ -17,7 +18,7 @@ using namespace hw::core;
 
 struct Arguments {
     std::vector<std::string> words, command;
-    std::string cap, budget, planner = "dtr:eqclass", report, progress;
+    std::string cap, budget, planner = planners::ownPlanner().name, report, progress;
     LivePlanFrom from;
 };
 
@@ -64,10 +65,9 @@ int run(const Arguments& arguments, const Common& common) {
         const auto parsed = parseBytes(arguments.budget);
         if (!parsed) return fail(parsed.error());
         heuristic = planners::Dtr::find(arguments.planner);
-        if (!heuristic)
-            return fail({ErrorCode::Usage,
-                         "'" + arguments.planner + "' does not plan while a program runs",
-                         "choose one of DTR's with --planner, such as dtr:eqclass"});
+        if (!heuristic && planners::findPlanner(arguments.planner) == nullptr)
+            return fail({ErrorCode::Usage, "there is no planner '" + arguments.planner + "'",
+                         "'highwater list planners' names them"});
         cap = cap ? std::min(*cap, *parsed) : *parsed;
     }
     std::vector<LivePlan> plans;
@@ -82,7 +82,14 @@ int run(const Arguments& arguments, const Common& common) {
     options.command = arguments.command;
     for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.cap = cap;
-    if (heuristic) options.heuristic = static_cast<std::int64_t>(*heuristic);
+    const bool budget = !arguments.budget.empty();
+    if (budget)
+        options.heuristic =
+            static_cast<std::int64_t>(heuristic.value_or(planners::DtrHeuristic::EqClass));
+    if (budget && !heuristic)
+        options.planner = {"/proc/self/exe", "plan-step",
+                           "--budget",       std::to_string(cap->count()),
+                           "--planner",      arguments.planner};
     options.childStdoutToStderr = common.json;
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
@@ -92,7 +99,7 @@ int run(const Arguments& arguments, const Common& common) {
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
     progress.ended(reportLive(*summary, plans, cap, arguments.report, common));
-    if (heuristic && summary->exitStatus != 0 && !summary->shortage.empty())
+    if (budget && summary->exitStatus != 0 && !summary->shortage.empty())
         return fail({ErrorCode::NoPlan,
                      "the program did not get through within " + humanBytes(*cap) + ": " +
                          summary->shortage,
@@ -112,8 +119,10 @@ void addTrain(CLI::App& app, Common& common) {
     command->add_option("--budget", arguments->budget,
                         "Keep live bytes within this (\"20GB\") from the first op on, without a "
                         "session or a plan: DTR evicts and makes again while the program trains");
-    command->add_option("--planner", arguments->planner,
-                        "Which of DTR's heuristics, with --budget (default: dtr:eqclass)");
+    command->add_option(
+        "--planner", arguments->planner,
+        "With --budget: whose plan takes over from DTR once it is there, or which of "
+        "DTR's heuristics is to stay (\"dtr:lru\")");
     command->add_option("--cap", arguments->cap,
                         "Most live bytes that the framework's allocator gives out (\"4GiB\"): a "
                         "small card on a large machine");

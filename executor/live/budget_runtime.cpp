@@ -93,20 +93,68 @@ void BudgetRuntime::begin() {
     const Guard guard(lock_);
     figures_ = {};
     opsNs_ = 0;
+    divergence_.reset();
+    if (!acting_) return;
+    if (guide_) guide_->begin();
+    if (!wantsTrace_ || guide_) return;
+    std::int64_t window[5];
+    agent_.begin(window);
+    std::int64_t live = window[0];
+    for (const std::size_t away : slots_.away())
+        live += evictor_[static_cast<core::StorageIndex>(away)].size;
+    trace_ = std::make_unique<StepTrace>(agent_, live);
+}
+
+bool BudgetRuntime::follow(const std::string& program, std::string& why) {
+    const Guard guard(lock_);
+    auto read = readProgram(program, why);
+    if (!read) return false;
+    guide_ = std::make_unique<Guide>(std::move(*read));
+    missed_ = 0;
+    return true;
 }
 
 void BudgetRuntime::forward() {
     const Guard guard(lock_);
-    if (acting_) settle();
+    if (!acting_) return;
+    if (guide_ && guide_->follows()) return guide_->forward();
+    settle();
 }
 
 Boundary BudgetRuntime::boundary() {
     const Guard guard(lock_);
     if (!acting_) return Boundary::Unplanned;
     keepsAll_ = false;
+    const bool planned = guide_ && guide_->whole();
+    endGuide();
+    endTrace();
     settle();
     noteThrashing();
-    return Boundary::Budget;
+    return planned ? Boundary::Planned : Boundary::Budget;
+}
+
+/// Two steps in a row that were not the planned ones: the program has changed, and is looked at
+/// anew.
+void BudgetRuntime::endGuide() {
+    constexpr int kPatience = 2, kMostTraces = 8;
+    if (!guide_) return;
+    missed_ = guide_->whole() ? 0 : missed_ + 1;
+    if (missed_ < kPatience) return;
+    guide_.reset();
+    wantsTrace_ = traces_ < kMostTraces;
+}
+
+void BudgetRuntime::endTrace() {
+    if (!trace_) {
+        wantsTrace_ = wantsTrace_ || (traces_ == 0 && !guide_);  // the first step is like no other
+        return;
+    }
+    if (!trace_->broken() && trace_->ops() > 0) {
+        traced_ = trace_->finish([&](c10::StorageImpl* impl) { return wanted(impl); });
+        wantsTrace_ = false;
+        ++traces_;
+    }
+    trace_.reset();
 }
 
 void BudgetRuntime::interrupt(const std::string&) {
@@ -116,6 +164,8 @@ void BudgetRuntime::interrupt(const std::string&) {
     for (Storage s = 0; s < tape_.storages(); ++s)
         if (present(s)) evictor_.pin(static_cast<int>(s));
     keepsAll_ = true;
+    if (guide_) guide_->leave();
+    if (trace_) trace_->failed();
 }
 
 void BudgetRuntime::release() {
@@ -128,6 +178,8 @@ void BudgetRuntime::release() {
         if (fault_.empty()) fault_ = error.what();
     }
     acting_ = false;
+    guide_.reset();
+    trace_.reset();
     reset(0);
 }
 
@@ -159,7 +211,15 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         unlock(running);
         throw;
     }
-    evictingNs_ = 0;
+    evictingNs_ = opPeak_ = opEvicted_ = 0;
+    std::int64_t window[5];
+    if (trace_) {
+        trace_->begin(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
+                      [&](c10::StorageImpl* impl) { return wanted(impl); });
+        tracing_ = true;
+        agent_.begin(window);
+    }
+    const std::int64_t live = trace_ ? window[0] : 0;
     guard.unlock();
     const std::int64_t began = agent_.now();
     try {
@@ -171,6 +231,12 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     }
     const std::int64_t ended = agent_.now();
     guard.lock();
+    if (std::exchange(tracing_, false)) {
+        agent_.end(window);
+        opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
+        trace_->end(torch::jit::last(*stack, op.known.schema->returns().size()),
+                    std::max<std::int64_t>(1, ended - began - evictingNs_), opPeak_ - live);
+    }
     const std::int64_t cost = std::max<std::int64_t>(1, ended - began - evictingNs_);
     opsNs_ += cost;
     finish(torch::jit::last(*stack, op.known.schema->returns().size()), cost, running);
@@ -189,6 +255,15 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
             if (const Storage s = known(plainStorage(*tensor)); !contains(running.written, s))
                 running.written.push_back(s);
+    if (guide_) {
+        running.planned = guide_->begin(*op.known.schema, tensors, running.inputs, [&](Storage s) {
+            return evictor_[static_cast<core::StorageIndex>(s)].size;
+        });
+        if (!guide_->follows() && !divergence_)
+            divergence_ = Divergence{static_cast<std::int64_t>(guide_->position()),
+                                     guide_->expected(), op.known.name};
+        if (running.planned != nullptr) follow(running.planned->before);
+    }
     if (onlyViews(*op.known.schema)) return;
     std::vector<Storage> missing;
     for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
@@ -313,6 +388,43 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     }
     unlock(running);
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
+    if (running.planned != nullptr && guide_->end(outputs)) follow(running.planned->after);
+}
+
+void BudgetRuntime::follow(Items<Action> actions) {
+    try {
+        for (const Action& action : actions) follow(action);
+    } catch (const std::exception&) {  // there is no room for it: DTR does without
+        guide_->leave();
+    }
+}
+
+void BudgetRuntime::follow(const Action& action) {
+    if (action.kind == wire::LiveAction::Recompute) {
+        const ProgramOp& op = guide_->op(action.target);
+        for (const std::uint32_t output : action.outputs)
+            if (const std::int64_t s = guide_->storage(op.outputs[output].storage);
+                op.outputs[output].makes && s >= 0)
+                materialize(static_cast<Storage>(s));
+        return;
+    }
+    const std::int64_t known = guide_->storage(action.target);
+    if (known < 0) return;
+    const auto s = static_cast<Storage>(known);
+    const DtrStorage& state = evictor_[s];
+    switch (action.kind) {
+        case wire::LiveAction::Hold:
+            if (present(s)) slots_[s].held = slots_[s].lock();
+            return;
+        case wire::LiveAction::Release:
+        case wire::LiveAction::Drop:
+            released(s);
+            if (!state.material || state.locks > 0 || !tape_.canMake(s)) return;
+            if (action.kind == wire::LiveAction::Drop || !wanted(s)) evict(s);
+            return;
+        default:  // what a later op would take away is made again before it anyway
+            return;
+    }
 }
 
 /// Nobody knows what it has written.
@@ -323,6 +435,9 @@ void BudgetRuntime::failed(Running& running) {
         keepAsItIs(s);
     }
     unlock(running);
+    tracing_ = false;
+    if (trace_) trace_->failed();
+    if (guide_ && running.planned != nullptr) guide_->leave();
 }
 
 void BudgetRuntime::unlock(Running& running) {
@@ -394,6 +509,11 @@ bool BudgetRuntime::present(Storage storage) const {
 bool BudgetRuntime::wanted(Storage storage) const {
     const Slot& slot = slots_[storage];
     return slot.weak.use_count() > (slot.held ? 1U : 0U);
+}
+
+bool BudgetRuntime::wanted(c10::StorageImpl* impl) {
+    const std::int64_t there = slots_.find(impl);
+    return there < 0 || wanted(static_cast<Storage>(there));
 }
 
 /// What nobody has made stays as it is.
@@ -474,6 +594,11 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
     if (!acting_) return false;
     const std::int64_t began = agent_.now();
     takeReleased();
+    std::int64_t window[5];
+    if (tracing_) {
+        agent_.end(window);
+        opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
+    }
     const std::int64_t before = figures_.evictions;
     while (figures_.evictions == before) {
         const core::StorageIndex victim = evictor_.choose();
@@ -483,8 +608,10 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
                         " bytes, and nothing more can be evicted for them";
             return false;
         }
+        if (slots_[static_cast<Storage>(victim)].alive()) opEvicted_ += evictor_[victim].size;
         evict(static_cast<Storage>(victim));
     }
+    if (tracing_) agent_.begin(window);
     evictingNs_ += agent_.now() - began;
     return true;
 }

@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "engine.h"
+#include "guide.h"
 #include "planners/dtr/evictor.h"
 #include "slots.h"
+#include "step_trace.h"
 #include "tape.h"
 
 namespace hw::executor::live {
@@ -32,6 +34,12 @@ public:
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
 
+    /// A plan for the steps as they were traced, from the next one on; it says what goes and what
+    /// comes back as long as they are the planned ones. False: `why` says what is wrong with it.
+    bool follow(const std::string& program, std::string& why);
+    /// A whole step as a planner reads it, once, where one is wanted; else empty.
+    std::string takeTrace() { return std::move(traced_); }
+
     /// An allocation of so many bytes would pass the budget. False: nothing more can be evicted.
     bool makeRoom(std::int64_t bytes);
 
@@ -46,6 +54,7 @@ private:
         std::vector<Storage> written;  // each once
         std::vector<Storage> unread;   // running statistics, which are left out when it runs again
         bool onTape = false;
+        const ProgramOp* planned = nullptr;  // which op of a plan it is
     };
     /// A storage on the way to be there: the next link of its chain, and what that op has locked.
     struct Goal {
@@ -69,9 +78,15 @@ private:
     void keepAsItIs(Storage storage);
     bool present(Storage storage) const;
     bool wanted(Storage storage) const;
+    bool wanted(c10::StorageImpl* impl);
     void takeReleased();
     void released(Storage storage);
     void evict(Storage storage);
+
+    void follow(Items<Action> actions);
+    void follow(const Action& action);
+    void endGuide();
+    void endTrace();
 
     void materialize(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
@@ -88,8 +103,16 @@ private:
     planners::Evictor evictor_;
     Slots slots_;
     Tape tape_;
-    std::vector<bool> unfilled_;   // storages that were made empty, and no op has written or read
-    std::size_t room_ = 0;         // storages that the evictor and the slots have room for
+    std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
+    std::size_t room_ = 0;        // storages that the evictor and the slots have room for
+    std::unique_ptr<Guide> guide_;
+    int missed_ = 0;  // steps in a row that were not the planned ones
+    int traces_ = 0;
+    bool wantsTrace_ = false;
+    std::unique_ptr<StepTrace> trace_;  // of the step that goes on
+    std::string traced_;
+    bool tracing_ = false;  // the op that runs
+    std::int64_t opPeak_ = 0, opEvicted_ = 0;
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
     bool saidThrashing_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the shim calls through ctypes (agent/shim/live.py). Tensors travel as addresses of their
 // impl.
+#include <cstdio>
 #include <fstream>
 #include <iterator>
 
@@ -86,6 +87,23 @@ HW_EXPORT void hwl_keep_within(std::int64_t heuristic) {
     gEngine = gBudget =
         new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic));
     agent.onShortage([](std::int64_t bytes) { return gBudget->makeRoom(bytes) ? 1 : 0; });
+}
+/// Between two steps within a budget: leaves what a planner is to read at PREFIX.trace, and takes
+/// what it has made of it from PREFIX.plan. Empty, or what is wrong with that.
+HW_EXPORT const char* hwl_hand_over(const char* prefix) {
+    if (gEngine != gBudget) return "";
+    if (const std::string trace = gBudget->takeTrace(); !trace.empty()) {
+        const std::string path = std::string(prefix) + ".trace", unfinished = path + ".part";
+        std::ofstream(unfinished, std::ios::binary) << trace;
+        static_cast<void>(std::rename(unfinished.c_str(), path.c_str()));
+    }
+    const std::string plan = std::string(prefix) + ".plan";
+    std::ifstream file(plan, std::ios::binary);
+    if (!file) return "";
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    static_cast<void>(std::remove(plan.c_str()));
+    std::string why;
+    return gBudget->follow(bytes, why) ? "" : keep(std::move(why));
 }
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {

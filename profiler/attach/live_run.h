@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "profiler/attach/hand_over.h"
 #include "profiler/attach/launch.h"
 #include "profiler/attach/recording.h"
 #include "profiler/recorder/live_program.h"
@@ -56,6 +57,7 @@ struct LiveSummary {
     int exitStatus = 0;            // of a program that was started; 128 + signal where one ended it
     std::optional<Child> running;  // a program that was started and goes on without its plan
     std::vector<std::string> notes;
+    std::optional<FoundPlan> found;  // under a budget, the last plan that took over
     std::string shortage;  // the last allocation that was refused because of a budget; else empty
 };
 

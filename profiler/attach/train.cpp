@@ -38,12 +38,14 @@ core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const st
 }
 
 /// The program's wait status; none where the plan was taken out of it.
-std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller) {
+std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller,
+                                   HandOver& handOver) {
     Claims claims;
     std::optional<int> status;
     for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
         const bool received = server.poll(kPollMilliseconds);
         teller.tellNew();
+        handOver.poll();
         claims.take(server.recordedProcesses());
         if (!status && SignalFlag::raised(SIGUSR1)) return std::nullopt;
         if (!status) status = child.poll();
@@ -77,11 +79,13 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     yieldToProgram();
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     StepTeller teller(**server, options.onStep);
-    const std::optional<int> status = followUntilExit(**server, *child, teller);
+    HandOver plans(programs, options.planner, progress);
+    const std::optional<int> status = followUntilExit(**server, *child, teller, plans);
     const bool left = status || leave(**server, {child->pid()});
     teller.tellNew();
 
     LiveSummary summary = liveSummary(**server);
+    summary.found = plans.found();
     if (status)
         summary.exitStatus = exitStatusOf(*status);
     else

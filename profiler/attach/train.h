@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/units.h"
+#include "profiler/attach/hand_over.h"
 #include "profiler/attach/live_run.h"
 
 namespace hw::profiler {
@@ -17,6 +18,7 @@ struct TrainOptions {
     std::optional<core::Bytes> cap;      // most live bytes that the framework's allocator gives out
     std::int64_t heuristic =
         -1;  // of DTR (planners/dtr), which keeps within the cap; -1: nobody does
+    std::vector<std::string> planner;  // of steps within a budget, see HandOver
     bool childStdoutToStderr = false;
     StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib

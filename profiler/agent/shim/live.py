@@ -27,6 +27,7 @@ def load():
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
             ("keep_within", None, ctypes.c_int64),
+            ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
             ("enter", None),
             ("enter_beside", None),
             ("trace", None),
@@ -62,9 +63,10 @@ class Step:
 
 
 class Live:
-    def __init__(self, native, running, budget):
+    def __init__(self, native, running, budget, hands_over):
         self.native = native
         self.running = running    # the program was under way already
+        self.hands_over = hands_over  # begin of the names of files: a step for a planner, and its plan
         self.budget = budget      # is kept from the first op on, whether planned or not
         self.trainer = 0          # the thread that trains
         self.depth = 0            # of optimizers' steps
@@ -223,6 +225,10 @@ class Live:
                 self.remove()
             return
         self.await_forward()
+        if self.hands_over:
+            why = self.native.hwl_hand_over(self.hands_over)
+            if why:
+                encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", wire.LIVE_NOTE_KIND_REMARK) + encode.text(why.decode()))
         self.native.hwl_begin()
 
     def note_curve(self, step):
@@ -290,7 +296,10 @@ def start(running, rank, curves):
     heuristic = library.hw_heuristic()
     if heuristic >= 0:
         native.hwl_keep_within(heuristic)
-    _current = Live(native, running, heuristic >= 0)
+    plans = library.hw_programs() if heuristic >= 0 else b""
+    if plans and rank >= 0:
+        plans += b".rank%d" % rank
+    _current = Live(native, running, heuristic >= 0, plans)
     if curves:
         native.hwl_trace()
         _current.next_curve = 0

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "guide.h"
+
+#include <algorithm>
+
+namespace hw::executor::live {
+
+void Guide::begin() {
+    if (!program_.complete) program_.complete = findSchemas(program_);
+    position_ = 0;
+    follows_ = early_ = true;
+    forgetStorages();
+}
+
+void Guide::forward() {
+    if (!early_) return;
+    early_ = false;
+    // The step's own ops before its forward pass have come, or other ones in their place.
+}
+
+void Guide::forgetStorages() {
+    bound_.assign(program_.storages.size(), -1);
+    owner_.clear();
+}
+
+/// Whether the storage is the planned one; a constant is as soon as it is read.
+bool Guide::binds(const Input& input, std::uint32_t storage, std::int64_t bytes) {
+    std::int64_t& bound = bound_[input.storage];
+    if (bound == storage) return true;
+    if (owner_.size() <= storage) owner_.resize(storage + 1, -1);
+    const ProgramStorage& planned = program_.storages[input.storage];
+    if (bound >= 0 || owner_[storage] >= 0 || !planned.constant || planned.bytes != bytes)
+        return false;
+    bound = storage;
+    owner_[storage] = input.storage;
+    return true;
+}
+
+const ProgramOp* Guide::begin(const c10::FunctionSchema& schema, const Tensors& tensors,
+                              const std::vector<std::uint32_t>& storages,
+                              const std::function<std::int64_t(std::uint32_t)>& bytes) {
+    if (!follows_) return nullptr;
+    const auto matches = [&] {
+        if (position_ == program_.ops.size()) return false;
+        const ProgramOp& op = program_.ops[position_];
+        if (op.schema != &schema || tensors.size() != op.inputs.size()) return false;
+        for (std::size_t k = 0; k < tensors.size(); ++k)
+            if (formOf(*tensors[k]) != op.inputs[k].form ||
+                !binds(op.inputs[k], storages[k], bytes(storages[k])))
+                return false;
+        return true;
+    };
+    if (matches()) return &program_.ops[position_];
+    follows_ = early_;
+    return nullptr;
+}
+
+bool Guide::end(const std::vector<Output>& outputs) {
+    const ProgramOp& op = program_.ops[position_];
+    follows_ = outputs.size() == op.outputs.size();
+    for (std::size_t j = 0; follows_ && j < outputs.size(); ++j) {
+        const Output &planned = op.outputs[j], &made = outputs[j];
+        follows_ = made.makes == planned.makes && made.bytes == planned.bytes;
+        if (!follows_) break;
+        if (!planned.makes) {
+            follows_ = bound_[planned.storage] == made.storage;
+            continue;
+        }
+        if (owner_.size() <= made.storage) owner_.resize(made.storage + 1, -1);
+        bound_[planned.storage] = made.storage;
+        owner_[made.storage] = planned.storage;
+    }
+    if (follows_) ++position_;
+    return follows_;
+}
+
+}  // namespace hw::executor::live

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "step_trace.h"
+
+#include <algorithm>
+
+namespace hw::executor::live {
+namespace {
+
+void append(std::string& list, const std::string& item) {
+    if (!list.empty()) list += ",\n";
+    list += item;
+}
+
+std::string pair(std::int64_t one, std::int64_t other) {
+    return "[" + std::to_string(one) + "," + std::to_string(other) + "]";
+}
+
+std::string listOf(at::IntArrayRef numbers) {
+    std::string text;
+    for (const std::int64_t number : numbers) {
+        text += text.empty() ? "[" : ",";
+        text += std::to_string(number);
+    }
+    return text.empty() ? "[]" : text + "]";
+}
+
+}  // namespace
+
+StepTrace::Known& StepTrace::known(c10::StorageImpl* impl, bool constant) {
+    const auto found = storages_.find(impl);
+    if (found != storages_.end()) return found->second;
+    const auto index = static_cast<std::int64_t>(storages_.size());
+    append(bytes_, std::to_string(impl->nbytes()));
+    if (constant) {
+        append(constants_, "[\"constant\"," + std::to_string(index) + "]");
+        const auto address = reinterpret_cast<std::uint64_t>(impl->data_ptr().get());
+        untouched_ -= std::max<std::int64_t>(0, agent_.block(address));
+    }
+    c10::raw::weak_intrusive_ptr::incref(impl);
+    alive_.push_back(impl);
+    first_.push_back(-1);
+    return storages_
+        .emplace(impl,
+                 Known{index, c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl), 0, false})
+        .first->second;
+}
+
+std::int64_t StepTrace::tensor(const c10::TensorImpl& tensor) {
+    const std::int64_t storage = storages_.at(plainStorage(tensor)).index;
+    const auto [at, isNew] =
+        numbers_.try_emplace(std::make_tuple(storage, formOf(tensor), tensor.storage_offset()),
+                             static_cast<std::int64_t>(numbers_.size()));
+    if (!isNew) return at->second;
+    append(tensors_, "[" + std::to_string(storage) + ",\"" +
+                         profiler::native::dtypeName(c10::typeMetaToScalarType(tensor.dtype())) +
+                         "\"," + listOf(tensor.sizes()) + "," + listOf(tensor.strides()) + "," +
+                         std::to_string(tensor.storage_offset()) + "]");
+    std::int64_t& first = first_[static_cast<std::size_t>(storage)];
+    if (first < 0) first = at->second;
+    return at->second;
+}
+
+void StepTrace::noteReleases(const Wanted& wanted) {
+    const auto gone = [&](c10::StorageImpl* impl) {
+        Known& storage = storages_.at(impl);
+        if (!storage.weak.expired() && wanted(impl)) return false;
+        storage.gone = true;
+        append(events_, "[\"release\"," + std::to_string(storage.index) + "]");
+        return true;
+    };
+    alive_.erase(std::remove_if(alive_.begin(), alive_.end(), gone), alive_.end());
+}
+
+void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
+                      const Wanted& wanted) {
+    noteReleases(wanted);
+    written_.clear();
+    std::string inputs, writes;
+    for (const c10::TensorImpl* const each : plainTensors(arguments)) {
+        const std::int64_t version = known(plainStorage(*each), true).version;
+        if (!inputs.empty()) inputs += ",";
+        inputs += pair(tensor(*each), version);
+    }
+    for (const std::size_t index : op.writes)
+        for (const c10::TensorImpl* const each : plainTensors(arguments.slice(index, 1))) {
+            c10::StorageImpl* const impl = plainStorage(*each);
+            if (std::find(written_.begin(), written_.end(), impl) != written_.end()) continue;
+            const Known& storage = storages_.at(impl);
+            if (!writes.empty()) writes += ",";
+            writes += pair(storage.index, storage.version);
+            written_.push_back(impl);
+        }
+    op_ = "{\"name\":\"" + op.name + (op.overload.empty() ? "" : "." + op.overload) +
+          "\",\"random\":" + (op.random ? "true" : "false") + ",\"inputs\":[" + inputs +
+          "],\"writes\":[" + writes + "]";
+}
+
+void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak) {
+    std::string outputs;
+    for (c10::StorageImpl* const impl : written_) ++storages_.at(impl).version;
+    for (const c10::TensorImpl* const each : plainTensors(results)) {
+        c10::StorageImpl* const impl = plainStorage(*each);
+        const std::size_t before = storages_.size();
+        known(impl, false);
+        const bool made = storages_.size() > before;
+        if (made) peak -= static_cast<std::int64_t>(impl->nbytes());
+        if (!outputs.empty()) outputs += ",";
+        outputs += pair(tensor(*each), made ? 1 : 0);
+    }
+    append(events_, "[\"op\"," + std::to_string(ops_++) + "]");
+    append(all_, op_ + ",\"outputs\":[" + outputs + "],\"ns\":" + std::to_string(nanoseconds) +
+                     ",\"workspace\":" + std::to_string(std::max<std::int64_t>(0, peak)) + "}");
+}
+
+std::string StepTrace::finish(const Wanted& wanted) {
+    noteReleases(wanted);
+    std::vector<std::int64_t> finals;
+    for (c10::StorageImpl* const impl : alive_)
+        finals.push_back(first_[static_cast<std::size_t>(storages_.at(impl).index)]);
+    std::sort(finals.begin(), finals.end());
+    return "{\"ops\":[" + all_ + "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ +
+           "],\n\"events\":[" + constants_ + (constants_.empty() ? "" : ",\n") + events_ +
+           "],\n\"finals\":" + listOf(finals) +
+           ",\n\"untouched\":" + std::to_string(std::max<std::int64_t>(0, untouched_)) + "}\n";
+}
+
+}  // namespace hw::executor::live

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What a step does, as it would be recorded, from the ops that come by under a budget: evictions
+// and recomputations are no part of it. A planner reads it (profiler/recorder/step_trace.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+#include "agent_api.h"
+#include "call.h"
+#include "operators.h"
+
+namespace hw::executor::live {
+
+class StepTrace {
+public:
+    /// Whether the program refers to a storage, whoever else does.
+    using Wanted = std::function<bool(c10::StorageImpl*)>;
+
+    /// `live`: bytes when the step begins, evicted ones among them.
+    StepTrace(const profiler::native::AgentApi& agent, std::int64_t live)
+        : agent_(agent), untouched_(live) {}
+
+    /// An op with these arguments begins; what the program has let go of since the last one is
+    /// gone.
+    void begin(const profiler::native::Operator& op, Values arguments, const Wanted& wanted);
+    /// It has ended. `peak`: highest live bytes in it, less those before it, without evictions.
+    void end(Values results, std::int64_t nanoseconds, std::int64_t peak);
+    /// It has raised an exception: what it has written, nobody knows, and the trace is worth
+    /// nothing.
+    void failed() { broken_ = true; }
+    bool broken() const { return broken_; }
+    std::size_t ops() const { return ops_; }
+    /// The step has ended. JSON, as docs/train.md has it.
+    std::string finish(const Wanted& wanted);
+
+private:
+    struct Known {
+        std::int64_t index = 0;
+        c10::weak_intrusive_ptr<c10::StorageImpl> weak;  // keeps the address from being used again
+        std::int64_t version = 0;
+        bool gone = false;
+    };
+
+    Known& known(c10::StorageImpl* impl, bool constant);
+    std::int64_t tensor(const c10::TensorImpl& tensor);
+    void noteReleases(const Wanted& wanted);
+
+    const profiler::native::AgentApi& agent_;
+    std::int64_t untouched_;  // live bytes that no op has touched as yet
+    bool broken_ = false;
+    std::size_t ops_ = 0;
+    std::string op_;  // that goes on, as far as it is written
+    std::string all_, events_, tensors_, bytes_;
+    std::string constants_;  // they are there from the beginning, whenever an op first reads them
+    std::vector<c10::StorageImpl*> written_, alive_;
+    std::unordered_map<c10::StorageImpl*, Known> storages_;
+    std::map<std::tuple<std::int64_t, std::uint64_t, std::int64_t>, std::int64_t> numbers_;
+    std::vector<std::int64_t> first_;  // tensor of each storage
+};
+
+}  // namespace hw::executor::live

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/recorder/step_trace.h"
+
+#include <nlohmann/json.hpp>
+
+namespace hw::profiler {
+namespace {
+
+using namespace core;
+using Json = nlohmann::json;
+
+/// Takes what the trace says for true; whoever calls it checks the result. Throws Json::exception
+/// where something is missing or of another type.
+StepTrace read(const Json& json) {
+    StepTrace trace;
+    TrainingGraph& graph = trace.graph;
+    graph.framework = "pytorch";
+    graph.recorded = true;
+    trace.untouched = Bytes(json.at("untouched").get<std::int64_t>());
+    for (const Json& bytes : json.at("storages")) {
+        Storage storage;
+        storage.bytes = Bytes(bytes.get<std::int64_t>());
+        graph.storages.push_back(std::move(storage));
+    }
+    for (const Json& tensor : json.at("tensors")) {
+        TensorRow row;
+        row.id = static_cast<std::int64_t>(trace.tensors.size());
+        row.storage = tensor.at(0).get<std::int64_t>();
+        row.dtype = tensor.at(1).get<std::string>();
+        row.sizes = tensor.at(2).dump();
+        row.strides = tensor.at(3).dump();
+        row.offset = tensor.at(4).get<std::int64_t>();
+        graph.tensors.push_back({static_cast<StorageIndex>(row.storage), kNone, row.id});
+        trace.tensors.push_back(std::move(row));
+    }
+    for (const Json& traced : json.at("ops")) {
+        Op op;
+        op.name = traced.at("name").get<std::string>();
+        op.random = traced.at("random").get<bool>();
+        op.time = Nanoseconds(traced.at("ns").get<std::int64_t>());
+        op.workspace = Bytes(traced.at("workspace").get<std::int64_t>());
+        for (const Json& use : traced.at("inputs"))
+            op.inputs.push_back({use.at(0).get<TensorIndex>(), use.at(1).get<std::int32_t>()});
+        for (const Json& output : traced.at("outputs"))
+            op.outputs.push_back({output.at(0).get<TensorIndex>(), output.at(1).get<int>() != 0});
+        for (const Json& write : traced.at("writes"))
+            op.writes.push_back({write.at(0).get<StorageIndex>(), write.at(1).get<std::int32_t>()});
+        graph.ops.push_back(std::move(op));
+    }
+    for (const Json& event : json.at("events")) {
+        const auto kind = event.at(0).get<std::string>();
+        graph.events.push_back({kind == "constant" ? Event::Kind::Constant
+                                : kind == "op"     ? Event::Kind::Compute
+                                                   : Event::Kind::Release,
+                                event.at(1).get<std::int32_t>()});
+    }
+    for (const Json& tensor : json.at("finals"))
+        graph.finalTensors.push_back(tensor.get<TensorIndex>());
+    return trace;
+}
+
+}  // namespace
+
+Result<StepTrace> readStepTrace(std::string_view json) {
+    const auto bad = [](const std::string& why) {
+        return badInput("the step was not traced as it should be: " + why,
+                        "DTR goes on without a plan");
+    };
+    const Json parsed = Json::parse(json, nullptr, false);
+    if (parsed.is_discarded()) return bad("no JSON");
+    try {
+        StepTrace trace = read(parsed);
+        if (std::string wrong = trace.graph.finish(); !wrong.empty()) return bad(wrong);
+        return trace;
+    } catch (const Json::exception& error) {
+        return bad(error.what());
+    }
+}
+
+}  // namespace hw::profiler
