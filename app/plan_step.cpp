@@ -52,6 +52,7 @@ Status run(const Arguments& arguments) {
     const Json found{{"planner", arguments.planner},
                      {"peak_bytes", (outcome->peak + step->untouched).count()},
                      {"overhead", outcome->overhead},
+                     {"recomputed_ops", outcome->recomputedOps},
                      {"seconds", took.count()}};
     if (Status done = writeWhole(arguments.plan + ".json", found.dump()); !done) return done;
     return writeWhole(arguments.plan, program->bytes);

@@ -136,7 +136,7 @@ Boundary BudgetRuntime::boundary() {
 /// Two steps in a row that were not the planned ones: the program has changed, and is looked at
 /// anew.
 void BudgetRuntime::endGuide() {
-    constexpr int kPatience = 2, kMostTraces = 8;
+    constexpr int kPatience = 2, kMostTraces = 48;
     if (!guide_) return;
     missed_ = guide_->whole() ? 0 : missed_ + 1;
     if (missed_ < kPatience) return;
@@ -149,12 +149,16 @@ void BudgetRuntime::endTrace() {
         wantsTrace_ = wantsTrace_ || (traces_ == 0 && !guide_);  // the first step is like no other
         return;
     }
-    if (!trace_->broken() && trace_->ops() > 0) {
-        traced_ = trace_->finish([&](c10::StorageImpl* impl) { return wanted(impl); });
-        wantsTrace_ = false;
-        ++traces_;
-    }
-    trace_.reset();
+    constexpr std::size_t kSteps = 3;  // whose times are taken together
+    constexpr int kMostSteps = 12;     // of a program with other ones each time: the last will do
+    auto trace = std::move(trace_);
+    if (trace->broken() || trace->ops() == 0) return;
+    trace->finish([&](c10::StorageImpl* impl) { return wanted(impl); });
+    ++traces_;
+    if (steps_ == nullptr || !steps_->merge(*trace)) steps_ = std::move(trace);
+    if (steps_->steps() < kSteps && traces_ % kMostSteps != 0) return;
+    traced_ = std::exchange(steps_, nullptr)->json();
+    wantsTrace_ = false;
 }
 
 void BudgetRuntime::interrupt(const std::string&) {
@@ -637,7 +641,12 @@ void BudgetRuntime::materialize(Storage storage) {
             }
             if (nextInput(goal, goals)) continue;
             const TapeOp& op = tape_[chain[goal.link]];
-            runAgain(op, goal.storage);
+            const std::size_t waiting = goals.size() - 1;
+            runAgain(op, goal.storage,
+                     waiting > 0
+                         ? &tape_[tape_.chain(goals[waiting - 1].storage)[goals[waiting - 1].link]]
+                                .op.inputs
+                         : nullptr);
             for (const Storage s : goal.locked) evictor_.unlock(s);
             goal.locked.clear();
             if (goal.link++ == 0) evictor_.lock(goal.storage);
@@ -683,7 +692,8 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
     return false;
 }
 
-void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne) {
+/// Of what the op makes besides, it keeps what the program still wants, and what is waited for.
+void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<Input>* waiting) {
     const std::int64_t began = agent_.now();
     const std::vector<at::Tensor> results =
         op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
@@ -695,6 +705,11 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne) {
         evictor_[s].material = true;
         made.push_back(static_cast<core::StorageIndex>(s));
     };
+    const auto waitedFor = [&](Storage s) {
+        return waiting != nullptr &&
+               std::any_of(waiting->begin(), waiting->end(),
+                           [&](const Input& input) { return input.storage == s; });
+    };
     std::int64_t wantedResult = -1;
     for (std::size_t j = 0; j < op.op.outputs.size() && j < results.size(); ++j) {
         const Output& output = op.op.outputs[j];
@@ -702,7 +717,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne) {
         const Storage s = output.storage;
         if (s == wantedOne)
             wantedResult = static_cast<std::int64_t>(j);
-        else if (wanted(s) && !slots_[s].present() && tape_.chain(s).size() == 1)
+        else if (!slots_[s].present() && tape_.chain(s).size() == 1 && (wanted(s) || waitedFor(s)))
             take(s, j);
     }
     if (wantedResult >= 0) take(wantedOne, static_cast<std::size_t>(wantedResult));

@@ -90,7 +90,7 @@ private:
 
     void materialize(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
-    void runAgain(const TapeOp& op, Storage wanted);
+    void runAgain(const TapeOp& op, Storage wanted, const Items<Input>* waiting);
     void settle();
     void reset(std::size_t storages);
     void noteThrashing();
@@ -110,6 +110,7 @@ private:
     int traces_ = 0;
     bool wantsTrace_ = false;
     std::unique_ptr<StepTrace> trace_;  // of the step that goes on
+    std::unique_ptr<StepTrace> steps_;  // of those before, as long as they were the same
     std::string traced_;
     bool tracing_ = false;  // the op that runs
     std::int64_t opPeak_ = 0, opEvicted_ = 0;

@@ -107,20 +107,49 @@ void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak)
         if (!outputs.empty()) outputs += ",";
         outputs += pair(tensor(*each), made ? 1 : 0);
     }
-    append(events_, "[\"op\"," + std::to_string(ops_++) + "]");
-    append(all_, op_ + ",\"outputs\":[" + outputs + "],\"ns\":" + std::to_string(nanoseconds) +
-                     ",\"workspace\":" + std::to_string(std::max<std::int64_t>(0, peak)) + "}");
+    append(events_, "[\"op\"," + std::to_string(ops_.size()) + "]");
+    ops_.push_back(
+        {op_ + ",\"outputs\":[" + outputs + "]", {nanoseconds}, std::max<std::int64_t>(0, peak)});
 }
 
-std::string StepTrace::finish(const Wanted& wanted) {
+void StepTrace::finish(const Wanted& wanted) {
     noteReleases(wanted);
     std::vector<std::int64_t> finals;
     for (c10::StorageImpl* const impl : alive_)
         finals.push_back(first_[static_cast<std::size_t>(storages_.at(impl).index)]);
     std::sort(finals.begin(), finals.end());
-    return "{\"ops\":[" + all_ + "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ +
+    finals_ = listOf(finals);
+    storages_.clear();
+    alive_.clear();
+}
+
+bool StepTrace::merge(const StepTrace& later) {
+    const bool same =
+        events_ == later.events_ && tensors_ == later.tensors_ && bytes_ == later.bytes_ &&
+        finals_ == later.finals_ && ops_.size() == later.ops_.size() &&
+        std::equal(ops_.begin(), ops_.end(), later.ops_.begin(),
+                   [](const Op& one, const Op& other) { return one.text == other.text; });
+    if (!same) return false;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+        ops_[i].nanoseconds.push_back(later.ops_[i].nanoseconds.front());
+        ops_[i].workspace = std::min(ops_[i].workspace, later.ops_[i].workspace);
+    }
+    untouched_ = std::max(untouched_, later.untouched_);
+    return true;
+}
+
+std::string StepTrace::json() const {
+    std::string ops;
+    for (const Op& op : ops_) {
+        std::vector<std::int64_t> times = op.nanoseconds;
+        const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+        std::nth_element(times.begin(), middle, times.end());
+        append(ops, op.text + ",\"ns\":" + std::to_string(*middle) +
+                        ",\"workspace\":" + std::to_string(op.workspace) + "}");
+    }
+    return "{\"ops\":[" + ops + "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ +
            "],\n\"events\":[" + constants_ + (constants_.empty() ? "" : ",\n") + events_ +
-           "],\n\"finals\":" + listOf(finals) +
+           "],\n\"finals\":" + finals_ +
            ",\n\"untouched\":" + std::to_string(std::max<std::int64_t>(0, untouched_)) + "}\n";
 }
 

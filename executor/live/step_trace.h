@@ -33,9 +33,15 @@ public:
     /// nothing.
     void failed() { broken_ = true; }
     bool broken() const { return broken_; }
-    std::size_t ops() const { return ops_; }
-    /// The step has ended. JSON, as docs/train.md has it.
-    std::string finish(const Wanted& wanted);
+    std::size_t ops() const { return ops_.size(); }
+    /// The step has ended.
+    void finish(const Wanted& wanted);
+    /// Takes the figures of a later step along. False: it has done something else.
+    bool merge(const StepTrace& later);
+    std::size_t steps() const { return ops_.empty() ? 0 : ops_.front().nanoseconds.size(); }
+    /// JSON (profiler/recorder/step_trace.h); of each op the median time and the smallest
+    /// workspace.
+    std::string json() const;
 
 private:
     struct Known {
@@ -45,6 +51,12 @@ private:
         bool gone = false;
     };
 
+    struct Op {
+        std::string text;
+        std::vector<std::int64_t> nanoseconds;  // in each step
+        std::int64_t workspace = 0;
+    };
+
     Known& known(c10::StorageImpl* impl, bool constant);
     std::int64_t tensor(const c10::TensorImpl& tensor);
     void noteReleases(const Wanted& wanted);
@@ -52,9 +64,9 @@ private:
     const profiler::native::AgentApi& agent_;
     std::int64_t untouched_;  // live bytes that no op has touched as yet
     bool broken_ = false;
-    std::size_t ops_ = 0;
     std::string op_;  // that goes on, as far as it is written
-    std::string all_, events_, tensors_, bytes_;
+    std::vector<Op> ops_;
+    std::string events_, tensors_, bytes_, finals_;
     std::string constants_;  // they are there from the beginning, whenever an op first reads them
     std::vector<c10::StorageImpl*> written_, alive_;
     std::unordered_map<c10::StorageImpl*, Known> storages_;

@@ -44,12 +44,12 @@ public:
     /// An op has made these. Those with locks are added to the pool once they have none.
     void materialized(const std::vector<core::StorageIndex>& made) {
         for (const core::StorageIndex s : made)
-            if (state_->storages[s].locks == 0) pool_.add(s);
+            if (state_->storages[s].locks == 0) enter(s);
         heuristic_->materialized(made);
     }
     /// The storage to evict next; kNone: none can be.
     core::StorageIndex choose() {
-        return some_ ? heuristic_->chooseAmongSome(pool_) : heuristic_->choose(pool_);
+        return some_ ? heuristic_->chooseAmongSome(pool_, bytes_) : heuristic_->choose(pool_);
     }
     /// A resident storage goes, by eviction or because the program needs it no longer.
     void evicted(core::StorageIndex s) {
@@ -66,10 +66,10 @@ public:
 
     /// Of a resident storage: it stays until it is unlocked as often.
     void lock(core::StorageIndex s) {
-        if (state_->storages[s].locks++ == 0) pool_.remove(s);
+        if (state_->storages[s].locks++ == 0) leave(s);
     }
     void unlock(core::StorageIndex s) {
-        if (--state_->storages[s].locks == 0) pool_.add(s);
+        if (--state_->storages[s].locks == 0) enter(s);
     }
     void pin(core::StorageIndex s) {
         if (state_->storages[s].pinned) return;
@@ -83,14 +83,23 @@ public:
     }
 
 private:
+    void enter(core::StorageIndex s) {
+        pool_.add(s);
+        bytes_ += state_->storages[s].size;
+    }
+    void leave(core::StorageIndex s) {
+        pool_.remove(s);
+        bytes_ -= state_->storages[s].size;
+    }
     void vacate(core::StorageIndex s) {
         state_->storages[s].material = false;
-        pool_.remove(s);
+        leave(s);
     }
 
     std::unique_ptr<DtrState> state_;  // where the heuristic finds it
     std::unique_ptr<EvictionHeuristic> heuristic_;
     EvictionPool pool_;
+    std::int64_t bytes_ = 0;  // of the pool
     bool some_;
 };
 

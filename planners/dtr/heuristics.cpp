@@ -73,20 +73,24 @@ StorageIndex EvictionHeuristic::choose(const EvictionPool& pool) {
     return chosen;
 }
 
-StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool) {
+StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::int64_t bytes) {
     constexpr std::size_t kAtLeast = 32;
-    if (pool.size() <= kAtLeast) return choose(pool);
+    constexpr std::int64_t kSmall = 100;  // so many times smaller than the average is too small
     const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool.size())));
+    const std::size_t drawn = std::max(kAtLeast, root);
+    const bool all = pool.size() <= drawn;
+    const auto count = static_cast<std::int64_t>(pool.size());
     double best = std::numeric_limits<double>::infinity();
     StorageIndex chosen = EvictionPool::end();
-    for (std::size_t left = std::max(kAtLeast, root); left > 0; --left) {
-        const StorageIndex s = pool[((draw_() >> 32) * pool.size()) >> 32];
+    for (std::size_t i = 0; i < (all ? pool.size() : drawn); ++i) {
+        const StorageIndex s = pool[all ? i : ((draw_() >> 32) * pool.size()) >> 32];
+        if (state_.storages[s].size * count * kSmall < bytes) continue;
         ++state_.evals;
         ++state_.accesses;
         const double cost = score(s);
         if (cost <= best) best = cost, chosen = s;
     }
-    return chosen;
+    return chosen != EvictionPool::end() ? chosen : choose(pool);
 }
 
 std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& state,

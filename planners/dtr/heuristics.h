@@ -34,8 +34,9 @@ public:
     /// among equals; the search ends at a score of 0. Counts evaluations and accesses.
     virtual core::StorageIndex choose(const EvictionPool& pool);
     /// The same among some that are drawn, as many as the square root of the pool's size, 32 at
-    /// least, as in the paper's prototype (section 5): all where there are no more. Deterministic.
-    core::StorageIndex chooseAmongSome(const EvictionPool& pool);
+    /// least, without those of less than 1 % of the average size: the approximations of the paper's
+    /// prototype (section 5). `bytes`: of the pool. Deterministic.
+    core::StorageIndex chooseAmongSome(const EvictionPool& pool, std::int64_t bytes);
 
 protected:
     virtual double score(core::StorageIndex s) = 0;
