@@ -119,6 +119,15 @@ void StepTrace::finish(const Wanted& wanted) {
         finals.push_back(first_[static_cast<std::size_t>(storages_.at(impl).index)]);
     std::sort(finals.begin(), finals.end());
     finals_ = listOf(finals);
+    // What was there at the beginning may have gone without an op, as gradients do.
+    std::int64_t window[5];
+    agent_.begin(window);
+    std::int64_t atEnd = window[0];
+    for (c10::StorageImpl* const impl : alive_)
+        if (const auto* const bytes = impl->data_ptr().get(); bytes != nullptr)
+            atEnd -=
+                std::max<std::int64_t>(0, agent_.block(reinterpret_cast<std::uint64_t>(bytes)));
+    untouched_ = std::min(untouched_, atEnd);
     storages_.clear();
     alive_.clear();
 }

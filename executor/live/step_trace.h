@@ -62,7 +62,7 @@ private:
     void noteReleases(const Wanted& wanted);
 
     const profiler::native::AgentApi& agent_;
-    std::int64_t untouched_;  // live bytes that no op has touched as yet
+    std::int64_t untouched_;  // live bytes that no op touches
     bool broken_ = false;
     std::string op_;  // that goes on, as far as it is written
     std::vector<Op> ops_;

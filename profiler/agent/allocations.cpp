@@ -162,10 +162,28 @@ void raisePeak(std::atomic<std::int64_t>& peak, std::int64_t value) {
     }
 }
 
-bool beyondCap(std::size_t size) {
+/// What an allocation takes of the limit before it is made, so that threads do not pass it
+/// together.
+enum class Claim { Free, Taken, Refused };  // Free: there is no limit for it
+Claim claim(std::int64_t bytes, std::int64_t& live) {
     const std::int64_t cap = gCap.load(std::memory_order_relaxed);
-    return cap > 0 && !tPaused && gEnabled.load(std::memory_order_relaxed) &&
-           gLive.load(std::memory_order_relaxed) + static_cast<std::int64_t>(size) > cap;
+    if (cap <= 0 || tPaused || !gEnabled.load(std::memory_order_relaxed)) return Claim::Free;
+    live = gLive.load(std::memory_order_relaxed);
+    while (live + bytes <= cap)
+        if (gLive.compare_exchange_weak(live, live + bytes, std::memory_order_relaxed)) {
+            live += bytes;
+            return Claim::Taken;
+        }
+    return Claim::Refused;
+}
+
+/// It has been made, or not: `made`.
+void settleClaim(std::uintptr_t address, std::int64_t bytes, std::int64_t live, bool made) {
+    const std::int64_t before = made ? insert({address, bytes, 0}) : -1;
+    if (before != 0) gLive.fetch_sub(before < 0 ? bytes : before, std::memory_order_relaxed);
+    if (before < 0) return;
+    raisePeak(gOpPeak, live);
+    raisePeak(gStepPeak, live);
 }
 
 /// Whether somebody has given up memory for so many bytes.
@@ -175,13 +193,19 @@ bool madeRoom(std::size_t size) {
 }
 
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
-    while (beyondCap(size))
+    const auto bytes = static_cast<std::int64_t>(size);
+    std::int64_t live = 0;
+    Claim claimed = claim(bytes, live);
+    for (; claimed == Claim::Refused; claimed = claim(bytes, live))
         if (!madeRoom(size)) return ENOMEM;  // as where there is no more: the framework says so
     int status = gMemalign(result, alignment, size);
     while (status == ENOMEM && madeRoom(size)) status = gMemalign(result, alignment, size);
-    if (status != 0) return status;
     const int saved = errno;
-    countAllocated(reinterpret_cast<std::uintptr_t>(*result), static_cast<std::int64_t>(size));
+    const auto address = reinterpret_cast<std::uintptr_t>(*result);
+    if (claimed == Claim::Taken)
+        settleClaim(address, bytes, live, status == 0);
+    else if (status == 0)
+        countAllocated(address, bytes);
     errno = saved;
     return status;
 }

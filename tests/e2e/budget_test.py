@@ -1,0 +1,176 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Programs that train within a number of bytes, nothing recorded before: the same lines as alone, never above it."""
+import json
+import os
+import re
+import subprocess
+import unittest
+import unittest.mock
+
+import train_test
+from sessions import InFolder
+from torch2 import TORCH2, needs_torch2
+from train_test import BEGIN, HIGHWATER
+
+# Steps of one kind, and time for a plan to take over.
+LONG = train_test.DEEP.replace("step in range(8)", "step in range(30)").replace("64 if step == 6 else 256", "256").replace(
+    "if step == 4:", "if step == 20:").replace("import hashlib, torch", "import hashlib, os, time, torch").replace(
+    "loss.backward()", "loss.backward(); time.sleep(1 if step > 5 and os.environ.get('SLOW') else 0)")
+
+# Another length and another tree in every step: no two steps have the same ops.
+DYNAMIC = BEGIN + """
+    cell, head = nn.Linear(192, 96), nn.Linear(96, 4)
+    steps, optimizer = nn.LSTMCell(96, 96), None
+    modules = nn.ModuleList([cell, head, steps])
+    optimizer = torch.optim.Adam(modules.parameters(), lr=1e-3)
+    def fold(nodes):
+        while nodes.shape[1] > 1:
+            n = nodes.shape[1] // 2
+            pairs = torch.tanh(cell(torch.cat([nodes[:, :n], nodes[:, n:2 * n]], -1)))
+            nodes = torch.cat([pairs, nodes[:, 2 * n:]], 1)
+        return nodes[:, 0]
+    for step in range(10):
+        x = torch.randn(64, int(torch.randint(10, 60, ())), 96)
+        h, c, outs = torch.zeros(64, 96), torch.zeros(64, 96), []
+        for t in range(x.shape[1]):
+            h, c = steps(x[:, t], (h, c))
+            outs.append(h)
+            if h.mean() > 0.02: break
+        loss = head(fold(torch.stack(outs, 1))).square().mean() + head(fold(x)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+    digest([modules], [optimizer])
+    """
+
+# A tensor that C++ has filled, one that Python fills through numpy, and one that is made empty and filled by ops.
+FILLED = BEGIN + """
+    layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(10))
+    optimizer = torch.optim.SGD(layers.parameters(), lr=0.01)
+    for step in range(5):
+        given = torch.tensor([[float(i + step) / 128 for i in range(128)]] * 512)
+        seen = torch.empty(512, 128)
+        seen.numpy()[:] = 0.25
+        noise = torch.empty(512, 128).normal_()
+        x = given * 0.5
+        for layer in layers: x = torch.tanh(layer(x) + seen * noise)
+        loss = (x * given + noise).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex(), (given.sum() + seen.sum() + noise.sum()).item().hex())
+    digest([layers], [optimizer])
+    """
+
+
+class Budget(InFolder):
+    python = "/usr/bin/python3"
+    deep = 0.75  # of the budget; where more of the peak is parameters and their states, less can go
+    run_it = train_test.Train.run_it
+
+    def train(self, script, *options):
+        report = os.path.join(self.folder, "report.json")
+        done = self.run_it(HIGHWATER, "train", *options, "--report", report, "--", self.python, script)
+        with open(report) as file:
+            return done, json.load(file)
+
+    def alone(self, program):
+        """The script, what it prints alone, and its peak."""
+        script = self.script(program)
+        plain = self.run_it(self.python, script)
+        self.assertEqual(plain.returncode, 0, plain.stderr)
+        _, report = self.train(script)
+        return script, plain.stdout, report["measured_peak_bytes"]
+
+    def check(self, program, ratio, *options):
+        script, plain, peak = self.alone(program)
+        budget = int(ratio * peak)
+        done, report = self.train(script, "--budget", str(budget), *options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain, done.stderr)
+        self.assertLessEqual(report["measured_peak_bytes"], budget)
+        self.assertGreater(report["measured_peak_bytes"], 0.9 * budget)
+        self.assertGreater(report["evictions"], 0)
+        self.assertGreater(report["recomputed_ops"], 0)
+        return report, done.stderr
+
+    def test_from_the_first_op_on(self):
+        report, _ = self.check(train_test.DEEP, self.deep)
+        self.assertEqual(report["modes"]["dtr"] + report["modes"]["plan"], report["steps"])
+        self.assertGreater(report["measured_overhead"], 0)
+
+    def test_statistics_move_once_and_a_step_may_fail(self):
+        self.check(train_test.CONVOLUTIONS, 0.6)
+
+    def test_masks_and_random_ops(self):
+        self.check(train_test.MASKED, 0.6)
+
+    def test_other_threads_get_the_bytes(self):
+        # Without its own references to everything, which would have to be there when the parameters change.
+        self.check(train_test.THREADS.replace("optimizer.step()", "del x, kept[:]; optimizer.step()").replace(
+            "del x, loss, kept", "del loss, kept"), 0.8)
+
+    def test_who_looks_past_the_dispatcher_gets_the_bytes(self):
+        script, plain, peak = self.alone(train_test.WATCHED)
+        done, report = self.train(script, "--budget", str(int(0.97 * peak)))
+        self.assertEqual((done.returncode, done.stdout), (0, plain), done.stderr)
+
+    def test_no_two_steps_alike(self):
+        report, _ = self.check(DYNAMIC, 0.7)
+        self.assertEqual(report["modes"]["plan"], 0)
+
+    def test_what_no_op_has_filled(self):
+        self.check(FILLED, 0.7)
+
+    def test_every_heuristic(self):
+        script, plain, peak = self.alone(train_test.MASKED)
+        for heuristic in ("full", "eqclass", "local", "lru", "largest", "msps", "random"):
+            with self.subTest(heuristic):
+                done, report = self.train(script, "--budget", str(int(0.75 * peak)), "--planner", "dtr:" + heuristic)
+                self.assertEqual((done.returncode, done.stdout), (0, plain), done.stderr)
+                self.assertLessEqual(report["measured_peak_bytes"], 0.75 * peak)
+                self.assertEqual(report["modes"], {"plan": 0, "dtr": report["steps"], "none": 0})
+
+    def test_a_plan_takes_over(self):
+        script, plain, peak = self.alone(LONG)
+        with unittest.mock.patch.dict(os.environ, {"SLOW": "1"}):
+            done, report = self.train(script, "--budget", str(int(self.deep * peak)))
+        said = done.stderr
+        self.assertEqual((done.returncode, done.stdout), (0, plain), said)
+        self.assertLessEqual(report["measured_peak_bytes"], self.deep * peak)
+        self.assertIn("a plan of 'highwater' takes over", said)
+        self.assertGreater(report["modes"]["plan"], 0)
+        self.assertEqual(report["modes"]["plan"] + report["modes"]["dtr"], report["steps"])
+        self.assertLessEqual(report["predicted_peak_bytes"], report["budget_bytes"])
+
+    def test_less_than_one_op_needs(self):
+        script, _, peak = self.alone(train_test.DEEP)
+        done, report = self.train(script, "--budget", str(peak // 5))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(report["exit_status"], 1)
+        self.assertIn("allocate memory", done.stderr)  # the framework's own error
+        said = re.search(r"error: .*: (\S+) asked for (\d+) bytes", done.stderr)
+        self.assertTrue(said, done.stderr)
+        self.assertTrue(said[1].startswith("aten::"), said[0])
+        self.assertGreater(int(said[2]), 0)
+        self.assertIn("larger --budget", done.stderr)
+
+    def test_usage(self):
+        for options, said in (((self.session, "p.json", "--budget", "1GB"), "a budget and a plan at once"),
+                              (("--budget", "1GB", "--planner", "best"), "there is no planner 'best'"),
+                              (("--budget", "much"), "much")):
+            done = subprocess.run([HIGHWATER, "train", *options, "--", self.python, "x.py"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(said, done.stderr)
+
+
+@needs_torch2
+class BudgetWithTorch2(Budget):
+    python = TORCH2
+    deep = 0.85
+
+
+if __name__ == "__main__":
+    unittest.main()
