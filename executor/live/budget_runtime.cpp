@@ -362,6 +362,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
+        needed_[s] = false;
         const StoragePointer impl = slot.lock();
         const bool resized = impl && static_cast<std::int64_t>(impl->nbytes()) != evictor_[s].size;
         if (!running.onTape || updates || resized) keepAsItIs(s);
@@ -378,8 +379,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         tape_.next().cost = cost;
         tape_.add(inputs, outputs, writes ? running.written : std::vector<Storage>());
         for (const Storage s : running.inputs)
-            if (!tape_.canMake(s) && !slots_[s].held && !contains(running.unread, s))
-                slots_[s].held = slots_[s].weak.lock();
+            if (!tape_.canMake(s) && !watched_[s] && !contains(running.unread, s)) hold(s);
     }
     for (const core::StorageIndex s : made) {
         const auto storage = static_cast<Storage>(s);
@@ -460,12 +460,7 @@ void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
         materialize(s);
         evictor_.pin(s);
     }
-    for (const Storage s : lost) {
-        const bool held = !wanted(s) && present(s);
-        tape_.forget(s);
-        if (held) evict(s);
-        if (present(s) && !tape_.readers(s).empty()) slots_[s].held = slots_[s].lock();
-    }
+    for (const Storage s : lost) giveUp(s);
     for (const Storage s : changed) tape_.forgetReaders(s);
 }
 
@@ -528,6 +523,8 @@ BudgetRuntime::Storage BudgetRuntime::known(c10::StorageImpl* impl) {
     evictor_[s].material = true;
     evictor_.materialized({static_cast<core::StorageIndex>(s)});
     evictor_.pin(s);
+    made_[s] = false;
+    watch(s);
     return s;
 }
 
@@ -537,8 +534,10 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
         room_ = std::max<std::size_t>(1024, 2 * room_);
         evictor_.resize(room_);
         slots_.grow(room_);
-        unfilled_.resize(room_);
+        for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->resize(room_);
     }
+    watched_[s] = needed_[s] = false;
+    made_[s] = true;
     unfilled_[s] = false;
     DtrStorage& storage = evictor_[s];
     storage = {};
@@ -553,12 +552,14 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
 void BudgetRuntime::watch(Storage storage) {
     const StoragePointer impl = slots_[storage].lock();
     std::int64_t before[2];
-    if (impl && agent_.tag(addressOf(*impl), tagOf(storage), 0, before) == 0) keepAsItIs(storage);
+    watched_[storage] = impl && agent_.tag(addressOf(*impl), tagOf(storage), 0, before) != 0;
+    if (!watched_[storage]) keepAsItIs(storage);
 }
 
 /// Nothing makes it again.
 void BudgetRuntime::keepAsItIs(Storage storage) {
     tape_.forget(storage);
+    if (needed_[storage]) hold(storage);
     if (evictor_[storage].material) evictor_.pin(storage);
 }
 
@@ -578,12 +579,24 @@ void BudgetRuntime::released(Storage storage) {
     DtrStorage& state = evictor_[storage];
     if (!state.material || slots_[storage].alive()) return;
     state.dead = true;
-    if (!tape_.canMake(storage)) return evictor_.banished(storage);
+    if (!tape_.canMake(storage)) {
+        evictor_.banished(storage);
+        const std::vector<Storage> lost =
+            tape_.lostWith({storage}, [&](Storage s) { return wanted(s); });
+        for (const Storage s : lost) giveUp(s);
+        return tape_.forgetReaders(storage);
+    }
     evictor_.unpin(storage);
     if (state.locks == 0) evictor_.evicted(storage);
 }
 
 void BudgetRuntime::evict(Storage storage) {
+    if (!needed_[storage] && slots_[storage].alive() && !holdSources(storage))
+        return evictor_.pin(storage);
+    drop(storage);
+}
+
+void BudgetRuntime::drop(Storage storage) {
     evictor_.unpin(storage);
     if (slots_.drop(storage)) {
         evictor_.evicted(storage);
@@ -622,6 +635,53 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
 
 // --- what is not there
 
+/// It cannot be made again any more: what the program wants of it stays.
+void BudgetRuntime::giveUp(Storage storage) {
+    const bool stays = wanted(storage) && present(storage);
+    if (stays) evictor_.pin(storage);
+    tape_.forget(storage);
+    if (stays && (needed_[storage] || !watched_[storage])) hold(storage);
+    if (!stays && present(storage) && evictor_[storage].locks == 0) drop(storage);
+}
+
+/// The program may let go of it, we do not.
+void BudgetRuntime::hold(Storage storage) {
+    if (!slots_[storage].held) slots_[storage].held = slots_[storage].weak.lock();
+}
+
+/// What it would be made from stays until then. False: that would take more than it gives.
+bool BudgetRuntime::holdSources(Storage storage) {
+    std::vector<Storage> ahead{storage}, passed, sources;
+    std::int64_t bytes = 0;
+    std::optional<Storage> gone;
+    needed_[storage] = true;
+    while (!ahead.empty()) {
+        const Storage s = ahead.back();
+        ahead.pop_back();
+        passed.push_back(s);
+        for (const std::uint32_t op : tape_.chain(s))
+            for (const Input& input : tape_[op].op.inputs) {
+                if (input.version == kUnread || needed_[input.storage]) continue;
+                needed_[input.storage] = true;
+                if (tape_.canMake(input.storage)) {
+                    ahead.push_back(input.storage);
+                    continue;
+                }
+                if (!slots_[input.storage].alive()) gone = input.storage;
+                sources.push_back(input.storage);
+                if (made_[input.storage]) bytes += evictor_[input.storage].size;
+            }
+    }
+    if (gone || bytes > evictor_[storage].size) {
+        for (const auto* const list : {&passed, &sources})
+            for (const Storage s : *list) needed_[s] = false;
+        if (gone) released(*gone);
+        return false;
+    }
+    for (const Storage s : sources) hold(s);
+    return true;
+}
+
 /// Chains may be as long as a step: what a goal needs are goals of their own, on a stack of ours.
 void BudgetRuntime::materialize(Storage storage) {
     std::vector<Goal> goals;
@@ -657,7 +717,7 @@ void BudgetRuntime::materialize(Storage storage) {
             for (const Storage s : goal.locked) evictor_.unlock(s);
             if (goal.link > 0) {  // what is not whole is not there
                 evictor_.unlock(goal.storage);
-                evict(goal.storage);
+                drop(goal.storage);
             }
         }
         throw;
@@ -756,13 +816,14 @@ void BudgetRuntime::settle() {
         if (!kept[s]) continue;
         to[s] = static_cast<std::int64_t>(states.size());
         states.push_back(evictor_[s]);
-        if (!makes[s]) slots_[s].held = slots_[s].lock();
+        if (!makes[s]) hold(s);
     }
     tape_.compact(to, states.size(), makes);
     slots_.rename(to, tape_.storages());
     const std::int64_t clock = evictor_.state().clock;
     room_ = tape_.storages();
-    unfilled_.assign(room_, false);
+    for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->assign(room_, false);
+    needed_.assign(room_, true);  // all are held, or made from what is
     evictor_ = planners::Evictor(room_, heuristic_, options());
     evictor_.state().clock = clock;
     for (std::size_t i = 0; i < tape_.size(); ++i)

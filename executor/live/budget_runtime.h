@@ -88,6 +88,10 @@ private:
     void endGuide();
     void endTrace();
 
+    void giveUp(Storage storage);
+    void hold(Storage storage);
+    bool holdSources(Storage storage);
+    void drop(Storage storage);
     void materialize(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
     void runAgain(const TapeOp& op, Storage wanted, const Items<Input>* waiting);
@@ -104,6 +108,9 @@ private:
     Slots slots_;
     Tape tape_;
     std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
+    std::vector<bool> made_;      // by ops since the last step
+    std::vector<bool> watched_;   // the agent tells when its bytes go
+    std::vector<bool> needed_;    // something that is not there is made from it; so it can be
     std::size_t room_ = 0;        // storages that the evictor and the slots have room for
     std::unique_ptr<Guide> guide_;
     int missed_ = 0;  // steps in a row that were not the planned ones
