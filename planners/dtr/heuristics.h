@@ -30,8 +30,8 @@ public:
     /// `s` has been freed for good; its `gone` is set.
     virtual void banished(core::StorageIndex /*s*/) {}
 
-    /// The storage to evict next, `pool.end()` when the pool is empty: the lowest score, the last
-    /// among equals; the search ends at a score of 0. Counts evaluations and accesses.
+    /// The storage to evict next, EvictionPool::end() when the pool is empty: the lowest score, the
+    /// last among equals; the search ends at a score of 0. Counts evaluations and accesses.
     virtual core::StorageIndex choose(const EvictionPool& pool);
     /// The same among some that are drawn, as many as the square root of the pool's size, 32 at
     /// least, without those of less than 1 % of the average size: the approximations of the paper's

@@ -179,7 +179,39 @@ TEST_F(HandMadePool, RandomTakesAnyOfThem) {
     for (int i = 0; i < 100; ++i) chosen.insert(heuristic->choose(pool));
     EXPECT_EQ(chosen, (std::set<StorageIndex>{0, 3, 4}));
     EXPECT_EQ(state_.evals, 100);
-    EXPECT_EQ(makeHeuristic(DtrHeuristic::Random, state_, {})->choose(EvictionPool(5)), 5);
+    EXPECT_EQ(makeHeuristic(DtrHeuristic::Random, state_, {})->choose(EvictionPool(5)),
+              EvictionPool::end());
+}
+
+// Of many, some are drawn: the same ones each time, without those that are not worth it.
+TEST(ManyInAPool, SomeAreLookedAt) {
+    constexpr StorageIndex kStorages = 1000, kTiny = 500;
+    DtrState state(kStorages);
+    EvictionPool pool(kStorages);
+    std::int64_t bytes = 0;
+    for (StorageIndex s = 0; s < kStorages; ++s) {
+        state.storages[s].size = s == kTiny ? 1 : 1000 + s;
+        state.storages[s].compute = s == kTiny ? 0 : s;  // the tiny one would be the cheapest
+        bytes += state.storages[s].size;
+        pool.add(s);
+    }
+    state.clock = 100;
+    auto one = makeHeuristic(DtrHeuristic::Local, state, {});
+    auto other = makeHeuristic(DtrHeuristic::Local, state, {});
+    std::set<StorageIndex> chosen;
+    for (int i = 0; i < 50; ++i) {
+        const std::int64_t before = state.evals;
+        const StorageIndex s = one->chooseAmongSome(pool, bytes);
+        EXPECT_LE(state.evals - before, 32);
+        EXPECT_EQ(other->chooseAmongSome(pool, bytes), s);
+        EXPECT_NE(s, kTiny);
+        EXPECT_LT(s, kStorages / 2);  // the cheapest of 32
+        chosen.insert(s);
+    }
+    EXPECT_GT(chosen.size(), 5U);
+    EvictionPool tiny(kStorages);
+    tiny.add(kTiny);
+    EXPECT_EQ(one->chooseAmongSome(tiny, bytes), kTiny);  // there is no other
 }
 
 }  // namespace
