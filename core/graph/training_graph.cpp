@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/digest.h"
+#include "core/graph/unseen_ops.h"
 
 namespace hw::core {
 namespace {
@@ -112,15 +113,6 @@ void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
     if (list.empty() || list.back() != op) list.push_back(op);
 }
 
-bool isCollective(const Op& op) {
-    return op.name.starts_with("c10d::") || op.name.starts_with("_c10d_functional");
-}
-
-/// Makes storages without filling them.
-bool leavesEmpty(const Op& op) {
-    return op.name.starts_with("aten::empty") || op.name.starts_with("aten::new_empty");
-}
-
 bool writesTo(const Op& op, StorageIndex storage) {
     return std::any_of(op.writes.begin(), op.writes.end(),
                        [&](const Write& write) { return write.storage == storage; });
@@ -224,13 +216,13 @@ void TrainingGraph::findUnseen() {
     for (Storage& storage : storages) storage.unseen = false;
     if (recorded)
         for (const Op& op : ops) {
-            const bool collective = isCollective(op);
+            const bool collective = isCollective(op.name);
             for (const Use& use : op.inputs) {
                 Storage& storage = storages[storageOf(use.tensor)];
                 storage.unseen |=
-                    collective ||
-                    (use.version == 0 && !op.viewOnly() && !storage.isConstant() &&
-                     leavesEmpty(ops[storage.creator]) && !writesTo(op, storageOf(use.tensor)));
+                    collective || (use.version == 0 && !op.viewOnly() && !storage.isConstant() &&
+                                   leavesEmpty(ops[storage.creator].name) &&
+                                   !writesTo(op, storageOf(use.tensor)));
             }
             for (const OpOutput& output : op.outputs)
                 storages[storageOf(output.tensor)].unseen |= collective;

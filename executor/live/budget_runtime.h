@@ -5,7 +5,8 @@
 // decides in the simulation of a step (planners/dtr/evictor.h).
 //
 // Only what ops have made since the last step is evicted, and only as long as it can be made again
-// (tape.h); what they read besides is held until then. Nothing is evicted that a running op reads.
+// (tape.h); what they would be made from is held from their eviction on. Nothing is evicted that a
+// running op reads.
 #pragma once
 
 #include <mutex>
@@ -48,7 +49,6 @@ private:
     using Guard = std::unique_lock<std::recursive_mutex>;
     /// An op between its arguments and its results.
     struct Running {
-        const profiler::native::Operator* op = nullptr;
         std::vector<Storage> inputs;   // a storage for each tensor
         std::vector<Storage> locked;   // of these
         std::vector<Storage> written;  // each once
@@ -96,7 +96,7 @@ private:
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
     void runAgain(const TapeOp& op, Storage wanted, const Items<Input>* waiting);
     void settle();
-    void reset(std::size_t storages);
+    void reset();
     void noteThrashing();
 
     const planners::DtrHeuristic heuristic_;

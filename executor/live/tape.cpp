@@ -27,7 +27,7 @@ std::uint32_t Tape::add(const std::vector<Input>& inputs, const std::vector<Outp
     for (const Input& input : inputs) {
         if (input.version == kUnread) continue;
         auto& readers = origins_[input.storage].readers;
-        const bool own = std::find(writes.begin(), writes.end(), input.storage) != writes.end();
+        const bool own = contains(writes, input.storage);
         if (!own && (readers.empty() || readers.back() != index)) readers.push_back(index);
     }
     return index;

@@ -6,6 +6,7 @@
 // made again (the rule of core/memory/rebuild.h, for a program whose future is not known).
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <vector>
@@ -19,6 +20,10 @@ inline constexpr std::int32_t kUnread = -2;
 
 /// Instead of a storage that is not known any more.
 inline constexpr std::uint32_t kNobody = 0xffffffff;
+
+inline bool contains(const std::vector<std::uint32_t>& storages, std::uint32_t storage) {
+    return std::find(storages.begin(), storages.end(), storage) != storages.end();
+}
 
 /// An op that can be run again. It writes one storage, or makes some and writes none.
 struct TapeOp {

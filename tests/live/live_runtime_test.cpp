@@ -270,6 +270,15 @@ void runWithin(unsigned number, Figures& figures) {
     gPressure.runtime = nullptr;
 }
 
+/// The first one, and how many.
+std::pair<unsigned, unsigned> wantedCases() {
+    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
+    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
+    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
+    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+    return {first, cases};
+}
+
 class LiveRuntime : public ::testing::Test {
 protected:
     static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
@@ -304,10 +313,7 @@ TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
 
 // HIGHWATER_LIVE_CASES: how many programs (10,000 take about a minute).
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
-    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
-    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
-    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
-    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+    const auto [first, cases] = wantedCases();
     Figures figures;
     for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runCase(i, figures);
     // Programs do keep to their plans, plans recompute, and leaving them restores.
@@ -326,10 +332,7 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
 // The same under DTR, with evictions wherever an allocation could be. HIGHWATER_LIVE_CASES as
 // above.
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
-    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
-    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
-    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
-    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 1000;
+    const auto [first, cases] = wantedCases();
     Figures figures;
     for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runWithin(i, figures);
     EXPECT_EQ(figures.within, figures.steps);
