@@ -25,10 +25,16 @@ core::Status requireOwn(pid_t pid) {
 }
 
 /// Until there is a reason to leave.
-void follow(Server& server, StepTeller& teller) {
+void follow(Server& server, StepTeller& teller, const std::string& target,
+            const Progress& progress) {
+    bool ready = false;
     while (server.connected() && server.faults().empty()) {
         server.poll(kPollMilliseconds);
         teller.tellNew();
+        if (!ready && server.saw(wire::Milestone::Torch)) {
+            ready = true;
+            progress("the plan acts in " + target + " from its next step on");
+        }
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM) ||
             SignalFlag::raised(SIGUSR1))
             return;
@@ -60,7 +66,8 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     if (!stopped) return stopped.error();
     yieldToProgram();
     StepTeller teller(**server, options.onStep);
-    follow(**server, teller);
+    follow(**server, teller, named(options.pid), progress);
+    progress(named(options.pid) + " leaves the plan at the end of its step");
     const bool left = leave(**server, pids);
     teller.tellNew();
     LiveSummary summary = liveSummary(**server);

@@ -74,7 +74,7 @@ class Apply(InFolder):
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, starter)
         said = []
-        while not said or "attached to" not in said[-1]:
+        while not said or "the plan acts" not in said[-1]:
             said.append(starter.stderr.readline())
             self.assertTrue(said[-1], said)
         return starter
@@ -92,6 +92,7 @@ class Apply(InFolder):
             self.let(8 * time_around + 3)
             self.until(8 * time_around + 7)
             released = subprocess.Popen([HIGHWATER, "release", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
+            self.assertIn("leaves the plan", starter.stderr.readline())
             time.sleep(0.3)
             self.let(8 * time_around + 7)
             _, told = released.communicate(timeout=60)

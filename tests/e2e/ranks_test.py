@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import socket
 import subprocess
 import time
 import unittest
@@ -12,7 +13,15 @@ from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
 
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
-PORT = str(20000 + os.getpid() % 20000)
+
+
+def free_port():
+    """Nobody listens there; another one each time, as one that was just closed may not be free yet."""
+    with socket.socket() as listener:
+        listener.bind(("localhost", 0))
+        return str(listener.getsockname()[1])
+
+
 TRAIN = """
 import os, sys, time, torch
 import torch.distributed as dist
@@ -73,7 +82,7 @@ class Ranks(InFolder):
         return self.run_ranks(self.train, str(steps), os.path.join(self.folder, "rank"), str(pause), "4")
 
     def run_ranks(self, *script):
-        return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", PORT, *self.options,
+        return (self.python, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port(), *self.options,
                 *script)
 
     def told(self, *command):
@@ -153,7 +162,7 @@ class Ranks(InFolder):
 
     def test_attach_to_both(self):
         # One length: the ranks may be attached to at different steps.
-        common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": PORT}
+        common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}
         ranks = [subprocess.Popen([self.python, self.train, "100000", os.path.join(self.folder, "rank"), "0.01",
                                    "1"],
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
