@@ -3,11 +3,9 @@
 
 #include <unistd.h>
 
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <map>
 
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
@@ -56,22 +54,6 @@ Json cachingAllocatorJson(const core::CachingAllocatorStats& stats) {
     return {{"reserved_bytes", stats.peakReserved.count()},
             {"allocated_bytes", stats.peakAllocated.count()},
             {"fragmentation", stats.fragmentation()}};
-}
-
-core::Result<core::Bytes> parseBytes(const std::string& text) {
-    static const std::map<std::string, double> kUnits{
-        {"", 1},         {"B", 1},        {"kB", 1e3},    {"KB", 1e3},
-        {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12},   {"KiB", 0x1p10},
-        {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
-    const core::Error error{core::ErrorCode::Usage, "'" + text + "' is no size",
-                            "write 4GiB, 500MB or a number of bytes"};
-    char* end = nullptr;
-    const double value = std::strtod(text.c_str(), &end);
-    if (end == text.c_str() || !(value > 0) || !std::isfinite(value)) return error;
-    while (*end == ' ') ++end;
-    const auto unit = kUnits.find(end);
-    if (unit == kUnits.end() || value * unit->second > 9e18) return error;
-    return core::Bytes(static_cast<std::int64_t>(value * unit->second));
 }
 
 planners::Progress terminalProgress() {

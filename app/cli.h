@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/base/parse_bytes.h"
 #include "core/base/result.h"
 #include "core/base/units.h"
 #include "core/memory/caching_allocator.h"
@@ -62,8 +63,7 @@ void printJson(const Json& value);
 /// Its highest figures, as `layout` and `info` tell them.
 Json cachingAllocatorJson(const core::CachingAllocatorStats& stats);
 
-/// "4GiB", "500 MB", "123456". Errors: Usage.
-core::Result<core::Bytes> parseBytes(const std::string& text);
+using core::parseBytes;
 
 /// Progress on a terminal's stderr; Ctrl-C cancels the work instead of killing the program.
 planners::Progress terminalProgress();

@@ -30,6 +30,8 @@ void LiveProgress::step(const profiler::LiveStep& step) {
                {"recomputed_ops", figures.recomputed},
                {"restored_bytes", figures.restored},
                {"evictions", figures.evictions},
+               {"recomputed_ns", figures.recomputedNs},
+               {"runtime_ns", figures.runtimeNs},
                {"divergence", nullptr}};
     if (step.divergence != nullptr)
         event["divergence"] = {{"op", step.divergence->op},

@@ -33,7 +33,8 @@ TEST(Registry, EveryViewHasADockWithItsTitleAndHelp) {
         EXPECT_EQ(dock->widget()->whatsThis(), QString::fromUtf8(kind->help));
         EXPECT_EQ(&static_cast<Panel*>(dock->widget())->kind(), kind);
     }
-    EXPECT_EQ(window.findChildren<QDockWidget*>().size(), qsizetype(names.size()));
+    const qsizetype live = 1;  // belongs to no session, and is no view of one
+    EXPECT_EQ(window.findChildren<QDockWidget*>().size(), qsizetype(names.size()) + live);
     names.insert("window");
     const std::vector<std::string> shot = viewNames();
     EXPECT_EQ(std::set<std::string>(shot.begin(), shot.end()), names);

@@ -113,6 +113,55 @@ TEST(LiveProgress, WhatIsNoEventOfTheFirstRankSaysNothing) {
     EXPECT_EQ(progress.highestPeak(), Bytes(50));
 }
 
+QByteArray timed(int number, const char* mode, int ms, int recomputing, int runtime) {
+    const auto count = [](int milliseconds) {
+        return QByteArray::number(qint64(milliseconds) * 1'000'000);
+    };
+    return "{\"event\":\"step\",\"rank\":0,\"step\":" + QByteArray::number(number) +
+           ",\"mode\":\"" + mode + "\",\"begin_ns\":" + count(1000) +
+           ",\"end_ns\":" + count(1000 + ms) +
+           ",\"peak_bytes\":" + QByteArray::number(700 + number) +
+           ",\"recomputed_ops\":3,\"restored_bytes\":0,\"evictions\":5,\"recomputed_ns\":" +
+           count(recomputing) + ",\"runtime_ns\":" + count(runtime) + ",\"divergence\":null}";
+}
+
+TEST(LiveProgress, StepsWithinABudgetAreCountedByWhatDecided) {
+    LiveProgress progress;
+    EXPECT_TRUE(progress.mode().isEmpty());
+    for (const char* mode : {"dtr", "dtr", "mimose", "plan", "dtr", "oracle"})
+        progress.take(timed(progress.steps(), mode, 10, 0, 0));
+    QStringList told;
+    for (const LiveMode& mode : progress.modes())
+        told << QStringLiteral("%1 %2").arg(mode.steps).arg(liveModeText(mode.name));
+    EXPECT_EQ(told, (QStringList{QStringLiteral("3 DTR"), QStringLiteral("1 Mimose"),
+                                 QStringLiteral("1 plan"), QStringLiteral("1 oracle")}));
+    EXPECT_EQ(progress.mode(), QStringLiteral("oracle"))
+        << "a word that is not known is told as it is";
+    EXPECT_EQ(progress.highestOfAll(), Bytes(705));
+    EXPECT_EQ(progress.highestPeak(), Bytes(703)) << "of the planned one";
+    EXPECT_EQ(progress.evictions(), 30);
+    EXPECT_EQ(progress.recomputedOps(), 18);
+    ASSERT_EQ(progress.history().size(), 6U);
+    EXPECT_EQ(progress.modeOf(progress.history()[2]), QStringLiteral("mimose"));
+    EXPECT_EQ(progress.history()[2].time, core::Nanoseconds(10'000'000));
+}
+
+TEST(LiveProgress, OverheadComparesWithStepsLessWhatTheBudgetTook) {
+    LiveProgress progress;
+    EXPECT_FALSE(progress.overhead());
+    progress.take(timed(0, "dtr", 150, 40, 10));
+    ASSERT_TRUE(progress.overhead());
+    EXPECT_DOUBLE_EQ(*progress.overhead(), 1.5);
+    progress.take(timed(1, "plan", 120, 15, 1));
+    EXPECT_DOUBLE_EQ(*progress.overhead(), 1.2) << "the plan's steps stand for those with";
+    progress.take(timed(2, "none", 80, 0, 0));
+    EXPECT_DOUBLE_EQ(*progress.overhead(), 1.5) << "and unplanned ones for those without";
+    progress.take("{\"event\":\"ended\",\"report\":{\"measured_overhead\":1.25}}");
+    EXPECT_DOUBLE_EQ(*progress.overhead(), 1.25) << "the report has the last word";
+    progress.take("{\"event\":\"ended\",\"report\":{\"measured_overhead\":null}}");
+    EXPECT_FALSE(progress.overhead());
+}
+
 TEST(LiveProgress, AProgramThatGoesOnHasNoStatus) {
     LiveProgress running, ended;
     EXPECT_FALSE(running.end());

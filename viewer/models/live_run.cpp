@@ -42,32 +42,56 @@ double LiveRun::seconds() const {
 void LiveRun::apply(const PlannedStep& planned, qint64 pid, const QString& command) {
     if (busy()) return;
     launched_ = false;
-    start(planned, tr("%1 (process %2)").arg(programName(command)).arg(pid),
-          {QStringLiteral("apply"), QString::number(pid)}, {});
+    startPlanned(planned, tr("%1 (process %2)").arg(programName(command)).arg(pid),
+                 {QStringLiteral("apply"), QString::number(pid)}, {});
 }
 
 void LiveRun::launch(const PlannedStep& planned, const QStringList& command) {
     if (busy() || command.isEmpty()) return;
     launched_ = true;
-    start(planned, programName(command.join(QLatin1Char(' '))), {QStringLiteral("train")},
-          QStringList{QStringLiteral("--")} + command);
+    startPlanned(planned, programName(command.join(QLatin1Char(' '))), {QStringLiteral("train")},
+                 QStringList{QStringLiteral("--")} + command);
 }
 
-void LiveRun::start(const PlannedStep& planned, const QString& target, const QStringList& words,
-                    const QStringList& behind) {
+void LiveRun::launch(core::Bytes budget, const QStringList& command) {
+    if (busy() || command.isEmpty()) return;
+    launched_ = true;
+    planned_ = {};
+    budget_ = budget;
+    prepare(programName(command.join(QLatin1Char(' '))));
+    start(QStringList{QStringLiteral("train"), QStringLiteral("--budget"),
+                      QString::number(budget.count()), QStringLiteral("--progress"), told_.path(),
+                      QStringLiteral("--")} +
+          command);
+}
+
+void LiveRun::startPlanned(const PlannedStep& planned, const QString& target,
+                           const QStringList& words, const QStringList& behind) {
     planned_ = planned;
+    budget_.reset();
+    prepare(target);
+    const QString plan = folder_->filePath(QStringLiteral("live.plan.json"));
+    if (core::Status saved = savePlan(*planned.plan, plan.toStdString()); !saved)
+        return emit failed(toQString(saved.error().what), toQString(saved.error().hint));
+    start(words +
+          QStringList{planned.session, plan, QStringLiteral("--step"),
+                      QString::number(planned.step), QStringLiteral("--progress"), told_.path()} +
+          behind);
+}
+
+void LiveRun::prepare(const QString& target) {
     target_ = target;
     progress_ = {};
-    stopped_ = false;
+    stopped_ = began_ = false;
+    failure_.reset();
     for (QString* each : {&status_, &errors_, &lastWords_}) each->clear();
     notes_.clear();
     folder_ = std::make_unique<QTemporaryDir>();
     told_ = GrowingFile(folder_->filePath(QStringLiteral("progress")));
     said_ = GrowingFile(folder_->filePath(QStringLiteral("said")));
-    const QString plan = folder_->filePath(QStringLiteral("live.plan.json"));
-    if (core::Status saved = savePlan(*planned.plan, plan.toStdString()); !saved)
-        return emit failed(toQString(saved.error().what), toQString(saved.error().hint));
+}
 
+void LiveRun::start(const QStringList& arguments) {
     tool_ = std::make_unique<QProcess>();
     // Files, because a program that writes to the pipe of a window that is gone would fail; a
     // session of its own, because Ctrl+C in the window's terminal is not for the training.
@@ -78,20 +102,13 @@ void LiveRun::start(const PlannedStep& planned, const QString& target, const QSt
             [this](int, QProcess::ExitStatus how) { toolEnded(how); });
     connect(tool_.get(), &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error != QProcess::FailedToStart) return;
-        end();
-        emit failed(tr("cannot start %1").arg(toolProgram()),
-                    tr("the executable `highwater` belongs beside this program"));
+        end(LiveFailure{tr("cannot start %1").arg(toolProgram()),
+                        tr("the executable `highwater` belongs beside this program")});
     });
     since_.start();
     reading_.start();
     setState(State::Starting);
-    tool_->start(
-        toolProgram(),
-        words +
-            QStringList{planned.session, plan, QStringLiteral("--step"),
-                        QString::number(planned.step), QStringLiteral("--progress"), told_.path()} +
-            behind,
-        QIODevice::ReadOnly);
+    tool_->start(toolProgram(), arguments, QIODevice::ReadOnly);
 }
 
 // The tool leaves a program that it has started alone at SIGUSR1; SIGINT is the program's own.
@@ -118,7 +135,7 @@ void LiveRun::readSaid() {
         // What the tool would refuse, it has refused before that.
         if (state_ == State::Starting && (status_.startsWith(QLatin1String("started '")) ||
                                           status_.startsWith(QLatin1String("attached to "))))
-            state_ = State::Training;
+            trains();
     }
 }
 
@@ -127,38 +144,55 @@ void LiveRun::read() {
     bool any = false;
     for (const QByteArray& line : told_.newLines())
         any = progress_.take(line) == LiveProgress::Told::Step || any;
-    if (any && state_ == State::Starting) state_ = State::Training;
+    if (any && state_ == State::Starting) trains();
     if (any) emit stepped();
     emit changed();
-    if (progress_.end() && busy()) {
+    if (progress_.end() && busy() && !toolHasMoreToSay()) {
         readSaid();
-        end();
-        tellOutcome();
+        end(outcome());
     }
+}
+
+// That a budget was too small it says when all else is written, and ends.
+bool LiveRun::toolHasMoreToSay() const {
+    return budget_ && progress_.end()->exitStatus.value_or(0) != 0 &&
+           tool_->state() != QProcess::NotRunning;
+}
+
+void LiveRun::trains() {
+    state_ = State::Training;
+    began_ = true;
 }
 
 void LiveRun::toolEnded(QProcess::ExitStatus how) {
     read();
     if (!busy()) return;
-    end();
-    if (stopped_) return emit finished(notes_);  // before it had begun
+    if (stopped_) return end();  // before it had begun
     const ToolError error = toolError(errors_);
     if (how == QProcess::NormalExit && !error.what.isEmpty())
-        return emit failed(error.what, error.hint);
-    emit failed(tr("the run of %1 under the plan ended unexpectedly").arg(target_),
-                tr("the training goes on, unplanned from its next step"));
+        return end(LiveFailure{error.what, error.hint});
+    end(LiveFailure{budget_ ? tr("the run of %1 within the budget ended unexpectedly").arg(target_)
+                            : tr("the run of %1 under the plan ended unexpectedly").arg(target_),
+                    tr("the training goes on, unplanned from its next step")});
 }
 
-void LiveRun::end() {
+void LiveRun::end(const std::optional<LiveFailure>& failure) {
     reading_.stop();
     if (tool_) letToolGo();
+    failure_ = failure;
     setState(State::Idle);
+    if (failure)
+        emit failed(failure->what, failure->hint);
+    else
+        emit finished(notes_);
 }
 
-void LiveRun::tellOutcome() {
+std::optional<LiveFailure> LiveRun::outcome() const {
     const int status = progress_.end()->exitStatus.value_or(0);
-    if (status == 0 || stopped_) return emit finished(notes_);
-    emit failed(tr("%1 ended with status %2").arg(target_).arg(status), lastWords_);
+    if (status == 0 || stopped_) return std::nullopt;
+    if (const ToolError error = toolError(errors_); !error.what.isEmpty())
+        return LiveFailure{error.what, error.hint};
+    return LiveFailure{tr("%1 ended with status %2").arg(target_).arg(status), lastWords_};
 }
 
 // A tool that has started a program waits for its end, longer than we may live; the destructor of

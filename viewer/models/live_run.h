@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Training under a plan from the window: a `highwater train` or `highwater apply` of its own, so
-// that neither the end of the window nor that of the tool takes the training along.
+// Training under a plan or within a budget from the window: a `highwater train` or `highwater
+// apply` of its own, so that neither the end of the window nor that of the tool takes the training
+// along.
 #pragma once
 
 #include <QElapsedTimer>
@@ -10,6 +11,7 @@
 #include <QTemporaryDir>
 #include <QTimer>
 #include <memory>
+#include <optional>
 
 #include "viewer/models/document.h"
 #include "viewer/models/growing_file.h"
@@ -24,6 +26,11 @@ struct PlannedStep {
     PlanPointer plan;
 };
 
+/// Why a run ended before its time, and what to do.
+struct LiveFailure {
+    QString what, hint;
+};
+
 class LiveRun : public QObject {
     Q_OBJECT
 public:
@@ -36,16 +43,23 @@ public:
     void apply(const PlannedStep& planned, qint64 pid, const QString& command);
     /// Starts a program under the plan. It goes on whatever happens to us.
     void launch(const PlannedStep& planned, const QStringList& command);
-    /// Takes the plan out; the program goes on without it.
+    /// Starts a program whose live bytes stay within the budget; nothing need be recorded.
+    void launch(core::Bytes budget, const QStringList& command);
+    /// Takes the plan or the budget out; the program goes on without it.
     void stop();
 
     State state() const { return state_; }
     bool busy() const { return state_ != State::Idle; }
-    const PlannedStep& planned() const { return planned_; }  // of the last run
+    const PlannedStep& planned() const { return planned_; }  // of the last run; none in a budget's
+    const std::optional<core::Bytes>& budget() const { return budget_; }  // of the last run
+    /// The last run came so far that the program trained.
+    bool began() const { return began_; }
     const LiveProgress& progress() const { return progress_; }
-    const QString& target() const { return target_; }  // what trains, in few words
-    const QString& status() const { return status_; }  // the tool's last line
-    double seconds() const;                            // since the start
+    const QString& target() const { return target_; }    // what trains, in few words
+    const QString& status() const { return status_; }    // the tool's last line
+    const QStringList& notes() const { return notes_; }  // what the tool had to say, a line each
+    const std::optional<LiveFailure>& failure() const { return failure_; }  // of the last run
+    double seconds() const;                                                 // since the start
     qint64 processId() const { return tool_ ? tool_->processId() : 0; }
 
 signals:
@@ -58,13 +72,18 @@ signals:
     void failed(const QString& what, const QString& hint);
 
 private:
-    void start(const PlannedStep& planned, const QString& target, const QStringList& words,
-               const QStringList& behind);
+    void startPlanned(const PlannedStep& planned, const QString& target, const QStringList& words,
+                      const QStringList& behind);
+    void prepare(const QString& target);
+    void start(const QStringList& arguments);
     void read();
     void readSaid();
     void toolEnded(QProcess::ExitStatus how);
-    void end();
-    void tellOutcome();
+    /// The run is over; the outcome is there before anybody hears of the end.
+    void end(const std::optional<LiveFailure>& failure = std::nullopt);
+    std::optional<LiveFailure> outcome() const;
+    bool toolHasMoreToSay() const;
+    void trains();
     void letToolGo();
     void setState(State state);
 
@@ -74,8 +93,10 @@ private:
     QTimer reading_;
     QElapsedTimer since_;
     State state_ = State::Idle;
-    bool launched_ = false, stopped_ = false;
+    bool launched_ = false, stopped_ = false, began_ = false;
     PlannedStep planned_;
+    std::optional<core::Bytes> budget_;
+    std::optional<LiveFailure> failure_;
     LiveProgress progress_;
     QString target_, status_, errors_, lastWords_;
     QStringList notes_;

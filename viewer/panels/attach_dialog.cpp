@@ -6,6 +6,8 @@
 #include <QFileInfo>
 #include <QVBoxLayout>
 
+#include "core/base/parse_bytes.h"
+
 namespace hw::viewer {
 namespace {
 
@@ -15,17 +17,22 @@ QLabel* muted(const QString& text) {
     return made;
 }
 
+QString startRecording() {
+    return AttachDialog::tr("Start and record");
+}
+
 }  // namespace
 
-AttachDialog::AttachDialog(Recorder& recorder, QWidget* parent)
-    : QDialog(parent), recorder_(recorder) {
+AttachDialog::AttachDialog(Recorder& recorder, LiveRun& live, QWidget* parent)
+    : QDialog(parent), recorder_(recorder), live_(live) {
     setObjectName(QStringLiteral("attachDialog"));
     setWindowTitle(tr("Record a training run"));
     resize(860, 520);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(20, 18, 20, 16);
     column->setSpacing(8);
-    chooser_ = new TrainingChooser(tr("Start and record"), tr("can be recorded"));
+    chooser_ = new TrainingChooser(startRecording(), tr("can be recorded"));
+    chooser_->addBelowCommand(makeBudget());
     column->addWidget(chooser_, 1);
     column->addSpacing(10);
     column->addLayout(makeOptions());
@@ -37,7 +44,42 @@ AttachDialog::AttachDialog(Recorder& recorder, QWidget* parent)
         update();
         if (recorder_.state() == Recorder::State::Recording) hide();
     });
+    connect(&live_, &LiveRun::failed, this, [this](const QString& what, const QString& hint) {
+        if (live_.budget() && !live_.began()) chooser_->showProblem(what, hint);
+    });
+    connect(&live_, &LiveRun::changed, this, [this] {
+        update();
+        if (live_.budget() && live_.state() == LiveRun::State::Training && isVisible()) accept();
+    });
     update();
+}
+
+QWidget* AttachDialog::makeBudget() {
+    within_ = new QCheckBox(tr("within a budget of"));
+    within_->setObjectName(QStringLiteral("withinBudget"));
+    budget_ = new QLineEdit;
+    budget_->setObjectName(QStringLiteral("budget"));
+    budget_->setPlaceholderText(QStringLiteral("20 GB"));
+    budget_->setFixedWidth(110);
+    budget_->setEnabled(false);
+    auto* row = new QWidget;
+    auto* parts = new QHBoxLayout(row);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(8);
+    parts->addWidget(within_);
+    parts->addWidget(budget_);
+    parts->addSpacing(6);
+    parts->addWidget(muted(tr("from its first op on, to the same bits; nothing is recorded")));
+    parts->addStretch(1);
+    connect(within_, &QCheckBox::toggled, this, [this](bool on) {
+        budget_->setEnabled(on);
+        if (on) budget_->setFocus();
+        chooser_->clearProblem();
+        update();
+    });
+    connect(budget_, &QLineEdit::textChanged, this, [this] { chooser_->clearProblem(); });
+    connect(budget_, &QLineEdit::returnPressed, this, &AttachDialog::launch);
+    return row;
 }
 
 QLayout* AttachDialog::makeOptions() {
@@ -82,10 +124,26 @@ void AttachDialog::attachSelected() {
 
 void AttachDialog::launch() {
     const QStringList command = QProcess::splitCommand(chooser_->command());
-    if (command.isEmpty() || recorder_.busy() || !folderUsable()) return;
+    if (command.isEmpty()) return;
+    if (within_->isChecked()) return launchWithin(command);
+    if (recorder_.busy() || !folderUsable()) return;
     chooser_->clearProblem();
     recorder_.launch(command, Recorder::sessionFor(chooser_->command(), folder_->text()),
                      steps_->value());
+}
+
+void AttachDialog::launchWithin(const QStringList& command) {
+    if (live_.busy())
+        return chooser_->showProblem(tr("%1 trains already").arg(live_.target()),
+                                     tr("stop that first; the training goes on"));
+    const auto budget = core::parseBytes(budget_->text().trimmed().toStdString());
+    if (!budget) {
+        chooser_->showProblem(toQString(budget.error().what), toQString(budget.error().hint));
+        budget_->setFocus();
+        return budget_->selectAll();
+    }
+    chooser_->clearProblem();
+    live_.launch(*budget, command);
 }
 
 bool AttachDialog::folderUsable() {
@@ -98,8 +156,12 @@ bool AttachDialog::folderUsable() {
 }
 
 void AttachDialog::update() {
-    const bool free = !recorder_.busy();
-    chooser_->setFree(free);
+    const bool free = !recorder_.busy(), within = within_->isChecked();
+    const bool starts = live_.state() == LiveRun::State::Starting;
+    chooser_->setFree(within ? !starts : free);
+    chooser_->setStartText(!within  ? startRecording()
+                           : starts ? tr("Starting…")
+                                    : tr("Start within the budget"));
     attach_->setEnabled(free && chooser_->selected());
     attach_->setText(free ? tr("Attach and record") : tr("Connecting…"));
 }

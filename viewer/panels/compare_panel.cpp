@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/compare_panel.h"
 
-#include <QHBoxLayout>
 #include <QHeaderView>
 #include <QPainter>
 #include <QStyledItemDelegate>
@@ -13,8 +12,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kCellPixels = 12;  // as the style sheet has them
-constexpr int kMargin = 14, kBetweenFigures = 22, kSwatch = 40, kRow = 32;
+constexpr int kSwatch = 40, kRow = 32;
 
 // The row of the plan on the timeline is tinted, selected or not; every planner has the line of its
 // curve beside its name.
@@ -74,10 +72,10 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     addToHeader(table_->filterBox());
     column->setContentsMargins(0, 10, 0, 0);
     column->setSpacing(8);
-    strip_ = makeFigures();
+    figures_ = new FigureStrip({tr("peak"), tr("step time"), tr("recomputed"), tr("from optimal")});
     empty_ = makeNote();
     empty_->setText(noStep());
-    column->addWidget(strip_);
+    column->addWidget(figures_);
     column->addWidget(table_, 1);
     column->addWidget(empty_, 1);
     setFocusProxy(table_);
@@ -93,83 +91,33 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     updateFigures();
 }
 
-void ComparePanel::fitFigures() {
-    int size = kFigurePixels;
-    const auto needed = [&] {
-        const QFontMetrics metrics(uiFont(size, true));
-        int width = 2 * kMargin + 3 * kBetweenFigures;
-        for (const QLabel* figure : figures_)
-            width += metrics.horizontalAdvance(figure->text()) + 2;
-        return width;
-    };
-    while (size > kCellPixels && needed() > width()) --size;
-    for (QLabel* figure : figures_)
-        figure->setStyleSheet(QStringLiteral("font-size: %1px").arg(size));
-}
-
-void ComparePanel::resizeEvent(QResizeEvent* event) {
-    Panel::resizeEvent(event);
-    fitFigures();
-}
-
-QWidget* ComparePanel::makeFigures() {
-    auto* strip = new QWidget;
-    auto* row = new QHBoxLayout(strip);
-    row->setContentsMargins(kMargin, 0, kMargin, 0);
-    row->setSpacing(kBetweenFigures);
-    const std::array<QString, 4> names{tr("peak"), tr("step time"), tr("recomputed"),
-                                       tr("from optimal")};
-    for (std::size_t i = 0; i < names.size(); ++i) {
-        auto* cell = new QVBoxLayout;
-        cell->setSpacing(0);
-        auto* name = new QLabel(names[i]);
-        name->setObjectName(QStringLiteral("figureLabel"));
-        figures_[i] = new QLabel;
-        figures_[i]->setObjectName(QStringLiteral("figure"));
-        figures_[i]->setMinimumWidth(40);
-        figures_[i]->setMinimumHeight(QFontMetrics(uiFont(kFigurePixels, true)).height() + 2);
-        cell->addWidget(name);
-        cell->addWidget(figures_[i]);
-        row->addLayout(cell);
-    }
-    row->addStretch(1);
-    return strip;
-}
-
 void ComparePanel::updateFigures() {
-    writeFigures();
-    fitFigures();
-}
-
-void ComparePanel::writeFigures() {
     const DocumentPointer& document = workspace().document();
-    const PlanPointer& plan = workspace().activePlan();
     const bool plannable = !document || document->plannable;
-    strip_->setVisible(plannable);
+    figures_->setVisible(plannable);
     table_->setVisible(plannable);
     empty_->setVisible(!plannable);
-    if (!document) {
-        for (QLabel* figure : figures_) figure->setText(QStringLiteral("—"));
-        return;
-    }
+    figures_->setFigures(figures());
+}
+
+QStringList ComparePanel::figures() const {
+    const DocumentPointer& document = workspace().document();
+    const PlanPointer& plan = workspace().activePlan();
+    const QString unknown = QStringLiteral("—");
+    if (!document) return {unknown, unknown, unknown, unknown};
     const SizeUnit& size = document->size;
     const TimeFormat& time = document->time;
     if (!plan) {
-        figures_[0]->setText(size.text(document->peak()));
-        figures_[1]->setText(time.text(document->judged.time));
         const bool possible = workspace().budget() >= document->floor;
-        figures_[2]->setText(possible ? tr("no plan yet") : tr("no plan fits"));
-        figures_[3]->setText(QStringLiteral("—"));
-        return;
+        return {size.text(document->peak()), time.text(document->judged.time),
+                possible ? tr("no plan yet") : tr("no plan fits"), unknown};
     }
-    figures_[0]->setText(size.number(document->peak()) + QStringLiteral(" → ") +
-                         size.text(plan->peak));
-    figures_[1]->setText(time.number(document->judged.time) + QStringLiteral(" → ") +
-                         time.text(plan->time));
-    figures_[2]->setText(
-        tr("%1 of %2 ops").arg(plan->recomputedOps).arg(document->graph.ops.size()));
+    const QString arrow = QStringLiteral(" → ");
     const std::optional<double> gap = workspace().gap(plan);
-    figures_[3]->setText(gap ? QStringLiteral("≤ ") + percentText(*gap, 2) : tr("no bound yet"));
+    return {size.number(document->peak()) + arrow + size.text(plan->peak),
+            time.number(document->judged.time) + arrow + time.text(plan->time),
+            tr("%1 of %2 ops").arg(plan->recomputedOps).arg(document->graph.ops.size()),
+            gap ? QStringLiteral("≤ ") + percentText(*gap, 2) : tr("no bound yet")};
 }
 
 void ComparePanel::applyTheme() {

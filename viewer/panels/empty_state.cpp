@@ -35,8 +35,9 @@ EmptyState::EmptyState(QWidget* parent) : QWidget(parent) {
     problem_->hide();
     column->addWidget(problem_);
     column->addSpacing(12);
-    column->addWidget(
-        label(tr("Attach to a training run that is under way, or start one:"), "muted"));
+    column->addWidget(label(
+        tr("Attach to a training run that is under way, or start one, within a budget if need be:"),
+        "muted"));
     auto* record = new QPushButton(tr("Record a training run…  Ctrl+R"));
     record->setSizePolicy(QSizePolicy::Fixed, QSizePolicy::Fixed);
     column->addWidget(record);

@@ -32,12 +32,16 @@ QString divergenceText(const LiveProgress& progress) {
 
 LiveBar::LiveBar(LiveRun& run) : RunBar(QStringLiteral("live")), run_(run) {
     connect(&run_, &LiveRun::changed, this, [this] {
-        if (run_.busy()) ended_.reset();
+        if (run_.busy()) ended_ = false;
         refresh();
     });
-    connect(&run_, &LiveRun::finished, this, [this](const QStringList& notes) {
-        ended_ = notes;
+    const auto over = [this] {
+        ended_ = true;
         refresh();
+    };
+    connect(&run_, &LiveRun::finished, this, over);
+    connect(&run_, &LiveRun::failed, this, [this, over] {
+        if (run_.budget() && run_.began()) over();
     });
 }
 
@@ -47,36 +51,63 @@ QString LiveBar::peakText() const {
     return tr("peak %1 of %2 predicted").arg(size.number(peak), size.text(predicted));
 }
 
+QStringList LiveBar::plannedTexts() const {
+    const LiveProgress& progress = run_.progress();
+    if (!run_.busy() && progress.planned() == 0) return {tr("over, without a step under the plan")};
+    QStringList parts = stepTexts(progress);
+    if (progress.planned() > 0) parts << peakText();
+    return parts;
+}
+
+QStringList LiveBar::budgetTexts() const {
+    const LiveProgress& progress = run_.progress();
+    if (progress.steps() == 0)
+        return {run_.busy() ? tr("waiting for the end of a step") : tr("over, without a step")};
+    QStringList parts, steps;
+    if (run_.busy()) parts << tr("%1 at work").arg(liveModeText(progress.mode()));
+    for (const LiveMode& mode : progress.modes())
+        steps << tr("%1 %2").arg(mode.steps).arg(liveModeText(mode.name));
+    const SizeUnit size = SizeUnit::fitting(*run_.budget());
+    return parts << tr("steps: %1").arg(steps.join(QStringLiteral(", ")))
+                 << tr("peak %1 of %2")
+                        .arg(size.number(progress.highestOfAll()), size.text(*run_.budget()));
+}
+
 std::optional<RunBar::Content> LiveBar::content() const {
     if (!run_.busy() && !ended_) return std::nullopt;
-    const LiveProgress& progress = run_.progress();
     const LiveRun::State state = run_.state();
-    QStringList parts{run_.target()}, tips{divergenceText(progress)};
-    if (state == LiveRun::State::Starting) {
+    QStringList parts{run_.target()}, tips{divergenceText(run_.progress())};
+    if (state == LiveRun::State::Starting)
         parts << (run_.status().isEmpty() ? tr("connecting…") : run_.status());
-    } else {
-        if (!run_.busy() && progress.planned() == 0)
-            parts << tr("over, without a step under the plan");
-        else
-            parts << stepTexts(progress);
-        if (progress.planned() > 0) parts << peakText();
-        if (state == LiveRun::State::Stopping) parts << tr("stopping…");
-    }
-    if (!run_.busy()) {
-        parts << *ended_;
-        tips << *ended_;
-        return Content{theme().muted, parts, tips.join(QLatin1Char('\n')).trimmed(), tr("Close")};
-    }
+    else
+        parts << (run_.budget() ? budgetTexts() : plannedTexts());
+    if (state == LiveRun::State::Stopping) parts << tr("stopping…");
+    if (!run_.busy()) return ended(std::move(parts), std::move(tips));
     parts << clockText(run_.seconds());
-    tips << tr("Stop takes the plan out; the training goes on without it");
+    tips << (run_.budget() ? tr("Stop lifts the budget; the training goes on without it")
+                           : tr("Stop takes the plan out; the training goes on without it"));
     return Content{theme().accent, parts, tips.join(QLatin1Char('\n')).trimmed(), tr("Stop"),
                    state != LiveRun::State::Stopping};
 }
 
+RunBar::Content LiveBar::ended(QStringList parts, QStringList tips) const {
+    const std::optional<LiveFailure>& failure = run_.failure();
+    if (failure) {
+        parts << failure->what;
+        tips << failure->what << failure->hint;
+    } else {
+        parts << run_.notes();
+        tips << run_.notes();
+    }
+    return {failure ? theme().alert : theme().muted, parts, tips.join(QLatin1Char('\n')).trimmed(),
+            tr("Close")};
+}
+
 void LiveBar::pressed() {
     if (run_.busy()) return run_.stop();
-    ended_.reset();
+    ended_ = false;
     refresh();
+    emit closed();
 }
 
 }  // namespace hw::viewer

@@ -6,11 +6,16 @@
 
 namespace hw::viewer {
 
-/// A training under a plan; when that is over, what came of it, until somebody has read it.
+/// A training under a plan or within a budget; when that is over, what came of it, until somebody
+/// has read it.
 class LiveBar : public RunBar {
     Q_OBJECT
 public:
     explicit LiveBar(LiveRun& run);
+
+signals:
+    /// Somebody has read what came of it.
+    void closed();
 
 protected:
     std::optional<Content> content() const override;
@@ -18,9 +23,12 @@ protected:
 
 private:
     QString peakText() const;
+    QStringList plannedTexts() const;
+    QStringList budgetTexts() const;
+    Content ended(QStringList parts, QStringList tips) const;
 
     LiveRun& run_;
-    std::optional<QStringList> ended_;  // with these notes
+    bool ended_ = false;  // and nobody has read of it
 };
 
 }  // namespace hw::viewer

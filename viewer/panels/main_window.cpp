@@ -23,7 +23,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     setDockNestingEnabled(true);
     resize(1680, 1000);
     empty_ = new EmptyState;
-    attach_ = new AttachDialog(recorder_, this);
+    attach_ = new AttachDialog(recorder_, live_, this);
     planActions_ = new PlanActions(workspace_, this);
     train_ = new TrainDialog(workspace_, live_, this);
     setCentralWidget(empty_);
@@ -31,6 +31,7 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     buildRunStrip();
     buildShortcuts();
     buildDocks();
+    buildLiveDock();
     buildStatusBar();
     connectWorkspace();
     connectRecorder();
@@ -137,7 +138,7 @@ void MainWindow::connectWorkspace() {
 void MainWindow::documentArrived() {
     const DocumentPointer& document = workspace_.document();
     const bool any = document != nullptr;
-    empty_->setVisible(!any);
+    placeLiveDock();
     for (QDockWidget* each : docks_) each->setVisible(any && panelOf(each).applies());
     for (QAction* needs : documentActions_) needs->setEnabled(any);
     if (!any) {
@@ -174,7 +175,7 @@ void MainWindow::documentArrived() {
 }
 
 void MainWindow::showFailure(const QString& what, const QString& hint) {
-    if (!workspace_.document()) return empty_->setProblem(what, hint);
+    if (!empty_->isHidden()) return empty_->setProblem(what, hint);
     auto* box = new QMessageBox(QMessageBox::Warning, QStringLiteral("Highwater"), what,
                                 QMessageBox::Ok, this);
     box->setInformativeText(hint);
@@ -248,6 +249,7 @@ void MainWindow::setLight(bool light) {
     qApp->setFont(uiFont(kBasePixels));
     qApp->setStyleSheet(theme().styleSheet());
     for (const QDockWidget* each : docks_) panelOf(each).applyTheme();
+    livePanel_->applyTheme();
 }
 
 void MainWindow::setTextScale(double scale) {

@@ -15,6 +15,7 @@
 #include "viewer/models/workspace.h"
 #include "viewer/panels/attach_dialog.h"
 #include "viewer/panels/empty_state.h"
+#include "viewer/panels/live_panel.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/plan_actions.h"
 #include "viewer/panels/tour.h"
@@ -39,6 +40,7 @@ public:
     AttachDialog& attachDialog() const { return *attach_; }
     LiveRun& liveRun() { return live_; }
     TrainDialog& trainDialog() const { return *train_; }
+    LivePanel& livePanel() const { return *livePanel_; }
 
     void open(const QString& path, const QStringList& plans = {});
     /// Loads and computes all that the window shows before it returns; for pictures.
@@ -75,6 +77,8 @@ private:
     void trainUnderPlan();
     void showLive();
     void endLive();
+    void buildLiveDock();
+    void placeLiveDock();
     void buildRunStrip();
     void placeRunStrip();
     bool showsStepOf(const PlannedStep& planned) const;
@@ -104,6 +108,9 @@ private:
     EmptyState* empty_;
     AttachDialog* attach_;
     TrainDialog* train_;
+    LivePanel* livePanel_;
+    QDockWidget* liveDock_ = nullptr;
+    bool liveClosed_ = false;  // somebody has read what came of the last run within a budget
     PlanActions* planActions_;
     ViewHistory* history_;
     QPointer<Tour> tour_;

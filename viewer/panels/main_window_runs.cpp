@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What runs in other processes while the window looks on: recordings, and training under a plan.
+// What runs in other processes while the window looks on: recordings, and training under a plan or
+// within a budget.
 #include <QHBoxLayout>
 #include <QToolBar>
 #include <algorithm>
@@ -9,6 +10,16 @@
 #include "viewer/panels/recording_bar.h"
 
 namespace hw::viewer {
+namespace {
+
+// Of its tabs, which Qt calls visible all of them.
+bool isOnTop(const QWidget& panel) {
+    const QWidget& window = *panel.window();
+    const QWidget* there = window.childAt(panel.mapTo(&window, panel.rect().center()));
+    return there == &panel || panel.isAncestorOf(there);
+}
+
+}  // namespace
 
 // A row of its own, so that the buttons stay where they are when something begins to run.
 void MainWindow::buildRunStrip() {
@@ -21,8 +32,12 @@ void MainWindow::buildRunStrip() {
     auto* bars = new QHBoxLayout(row);
     bars->setContentsMargins(11, 0, 11, 0);
     bars->setSpacing(24);
-    for (RunBar* bar :
-         std::initializer_list<RunBar*>{new RecordingBar(recorder_), new LiveBar(live_)}) {
+    auto* live = new LiveBar(live_);
+    connect(live, &LiveBar::closed, this, [this] {
+        liveClosed_ = true;
+        placeLiveDock();
+    });
+    for (RunBar* bar : std::initializer_list<RunBar*>{new RecordingBar(recorder_), live}) {
         bars->addWidget(bar);
         connect(bar, &RunBar::shown, this, &MainWindow::placeRunStrip);
     }
@@ -59,17 +74,50 @@ void MainWindow::connectRecorder() {
 void MainWindow::connectLive() {
     connect(train_, &QDialog::finished, this, [this] { activateWindow(); });
     connect(&live_, &LiveRun::stepped, this, &MainWindow::showLive);
+    connect(&live_, &LiveRun::changed, this, [this] {
+        if (live_.busy()) liveClosed_ = false;
+        placeLiveDock();
+    });
     connect(&live_, &LiveRun::finished, this, &MainWindow::endLive);
     connect(&live_, &LiveRun::failed, this, [this](const QString& what, const QString& hint) {
         endLive();
-        if (!train_->isVisible()) showFailure(what, hint);
+        if (live_.budget() && live_.began()) return;  // it says so itself
+        if (!train_->isVisible() && !attach_->isVisible()) showFailure(what, hint);
     });
+}
+
+// A tab beside the timeline; without a session all of the window.
+void MainWindow::buildLiveDock() {
+    livePanel_ = new LivePanel(live_);
+    liveDock_ = new QDockWidget(tr("Live run"));
+    liveDock_->setObjectName(QStringLiteral("liveRun"));
+    liveDock_->setWidget(livePanel_);
+    liveDock_->setTitleBarWidget(livePanel_->header());
+    liveDock_->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable);
+    tabifyDockWidget(firstDock(PanelArea::Upper), liveDock_);
+    raiseFirstDocks();
+    liveDock_->hide();
+}
+
+void MainWindow::placeLiveDock() {
+    const bool shown = live_.budget() && live_.began() && !liveClosed_;
+    if (shown == liveDock_->isHidden()) {
+        QDockWidget* upper = shown ? liveDock_ : firstDock(PanelArea::Upper);
+        const bool raise = shown || isOnTop(*livePanel_);
+        liveDock_->setVisible(shown);
+        // Once the layout has heard of it.
+        if (raise) QMetaObject::invokeMethod(upper, &QWidget::raise, Qt::QueuedConnection);
+    }
+    empty_->setVisible(!workspace_.document() && !shown);
 }
 
 void MainWindow::trainUnderPlan() {
     if (live_.busy())
-        return showFailure(tr("%1 trains under a plan already").arg(live_.target()),
-                           tr("stop that first; it goes on without its plan"));
+        return live_.budget()
+                   ? showFailure(tr("%1 trains within a budget already").arg(live_.target()),
+                                 tr("stop that first; it goes on without its budget"))
+                   : showFailure(tr("%1 trains under a plan already").arg(live_.target()),
+                                 tr("stop that first; it goes on without its plan"));
     if (planActions_->needsPlan()) train_->open();
 }
 

@@ -118,6 +118,11 @@ std::optional<TrainingProcess> TrainingChooser::selected() const {
     return row.isValid() ? std::optional(model_->at(row.row())) : std::nullopt;
 }
 
+void TrainingChooser::addBelowCommand(QWidget* options) {
+    auto* column = static_cast<QVBoxLayout*>(layout());
+    column->insertWidget(column->indexOf(problem_), options);
+}
+
 void TrainingChooser::setFree(bool free) {
     free_ = free;
     update();

@@ -25,6 +25,9 @@ public:
     std::optional<TrainingProcess> selected() const;
     QString command() const { return command_->text(); }
     void setCommand(const QString& command) { command_->setText(command); }
+    /// More about the program to start.
+    void addBelowCommand(QWidget* options);
+    void setStartText(const QString& text) { start_->setText(text); }
     /// While something is under way, nothing is started.
     void setFree(bool free);
     void showProblem(const QString& what, const QString& hint);

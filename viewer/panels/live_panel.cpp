@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/live_panel.h"
+
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+constexpr int kHeaderHeight = 34, kMargin = 14;
+const QString kUnknown = QStringLiteral("—");
+
+QString coloured(const QColor& colour, const QString& text) {
+    return QStringLiteral("<span style='color:%1'>%2</span>")
+        .arg(colour.name(), text.toHtmlEscaped());
+}
+
+QString endText(const LiveProgress& progress) {
+    return progress.end() && progress.end()->exitStatus
+               ? LivePanel::tr("the program has ended")
+               : LivePanel::tr("the budget is lifted, and the training goes on without it");
+}
+
+}  // namespace
+
+LivePanel::LivePanel(LiveRun& run) : run_(run) {
+    setObjectName(QStringLiteral("livePanel"));
+    setAttribute(Qt::WA_StyledBackground);
+    setWhatsThis(
+        tr("<p>The peak of each step against the budget, coloured by what decided in the step: "
+           "DTR, a plan that has taken over from it, or Mimose.</p>"));
+    header_ = makeHeader();
+    figures_ = new FigureStrip({tr("at work"), tr("peak"), tr("steps"), tr("evictions"),
+                                tr("recomputed ops"), tr("overhead")});
+    note_ = new QLabel;
+    note_->setObjectName(QStringLiteral("liveNote"));
+    note_->setWordWrap(true);
+    note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    note_->setContentsMargins(kMargin, 0, kMargin, 0);
+    plot_ = new LiveStepsPlot;
+    plot_->setObjectName(QStringLiteral("liveSteps"));
+    auto* column = new QVBoxLayout(this);
+    column->setContentsMargins(0, 10, 0, 0);
+    column->setSpacing(8);
+    column->addWidget(figures_);
+    column->addWidget(note_);
+    column->addWidget(plot_, 1);
+    setFocusProxy(plot_);
+    connect(&run_, &LiveRun::changed, this, &LivePanel::update);
+    connect(plot_, &LiveStepsPlot::timesChanged, this, &LivePanel::showLegend);
+    update();
+}
+
+QWidget* LivePanel::makeHeader() {
+    auto* made = new QWidget;
+    made->setObjectName(QStringLiteral("panelHeader"));
+    made->setAttribute(Qt::WA_StyledBackground);
+    headline_ = new QLabel;
+    headline_->setStyleSheet(QStringLiteral("font-weight: 600"));
+    legend_ = new Legend;
+    auto* row = new QHBoxLayout(made);
+    row->setContentsMargins(kMargin, 0, kMargin, 0);
+    row->setSpacing(16);
+    row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
+    row->addWidget(headline_);
+    row->addStretch(1);
+    row->addWidget(legend_);
+    return made;
+}
+
+void LivePanel::update() {
+    if (!run_.budget()) return;
+    headline_->setText(
+        tr("%1 within %2")
+            .arg(run_.target(), SizeUnit::fitting(*run_.budget()).text(*run_.budget())));
+    showLegend();
+    showFigures();
+    showNote();
+    plot_->show(run_.progress(), *run_.budget());
+}
+
+void LivePanel::showLegend() {
+    std::vector<Legend::Item> items;
+    for (const LiveMode& mode : run_.progress().modes())
+        items.push_back({liveModeColour(mode.name), liveModeText(mode.name)});
+    if (plot_->timesShown()) items.push_back({liveCostColour(), tr("taken by the budget")});
+    items.push_back({theme().text, tr("budget"), true});
+    legend_->setItems(std::move(items));
+}
+
+void LivePanel::showFigures() {
+    const LiveProgress& progress = run_.progress();
+    if (progress.steps() == 0) return figures_->setFigures(QStringList(6, kUnknown));
+    const SizeUnit size = SizeUnit::fitting(*run_.budget());
+    QStringList steps;
+    for (const LiveMode& mode : progress.modes())
+        steps << tr("%1 %2").arg(mode.steps).arg(liveModeText(mode.name));
+    const std::optional<double> overhead = progress.overhead();
+    figures_->setFigures(
+        {run_.busy() ? liveModeText(progress.mode()) : tr("ended"),
+         tr("%1 of %2").arg(size.number(progress.highestOfAll()), size.text(*run_.budget())),
+         steps.join(QStringLiteral(" · ")), QString::number(progress.evictions()),
+         QString::number(progress.recomputedOps()), overhead ? overheadText(*overhead) : kUnknown});
+}
+
+// What went wrong, or else what the tool said last: that a plan takes over, for one.
+void LivePanel::showNote() {
+    const std::optional<LiveFailure>& failure = run_.failure();
+    QString text;
+    if (failure) {
+        text = coloured(theme().alert, failure->what);
+        if (!failure->hint.isEmpty())
+            text += QStringLiteral("<br>") + failure->hint.toHtmlEscaped();
+    } else {
+        QStringList lines = run_.notes();
+        lines.prepend(run_.busy() ? run_.status() : endText(run_.progress()));
+        text = coloured(theme().muted, lines.join(QStringLiteral(" · ")));
+    }
+    note_->setText(text);
+}
+
+void LivePanel::applyTheme() {
+    plot_->applyTheme();
+    update();
+}
+
+}  // namespace hw::viewer
