@@ -334,6 +334,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
     if (!guides_.follows()) return;
     if (const ProgramOp* const planned = guides_.end(outputs)) follow(planned->after);
+    if (!guides_.follows() && (divergence_ = guides_.left())) divergence_->found = running_->name;
 }
 
 void BudgetRuntime::follow(Items<Action> actions) {

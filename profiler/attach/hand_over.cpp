@@ -92,7 +92,7 @@ void HandOver::finished(const std::string& folder, const std::string& program) {
     }
 }
 
-/// Of plans by size only the first is worth a line.
+/// Where there are several kinds of steps, a planner's first plan is worth a line, not each.
 void HandOver::tell(const std::string& file) {
     std::ifstream in(file);
     const auto json = nlohmann::json::parse(in, nullptr, false);
@@ -101,7 +101,7 @@ void HandOver::tell(const std::string& file) {
     found_ = FoundPlan{json.value("planner", ""), core::Bytes(json.value("peak_bytes", 0LL)),
                        json.value("overhead", 1.0), json.value("seconds", 0.0)};
     const bool bySize = json.value("by_size", false);
-    if (!told_.insert(found_->planner).second && bySize) return;
+    if (!told_.insert({found_->planner, bySize}).second) return;
     if (bySize) return progress_("from now on '" + found_->planner + "' plans by input size");
     char share[32];
     std::snprintf(share, sizeof(share), "%+.1f %%", 100 * (found_->overhead - 1));

@@ -64,9 +64,9 @@ private:
     std::string prefix_;
     PlannerCommands planners_;
     const Progress& progress_;
-    std::map<std::string, Running> running_;     // by their folders
-    std::map<std::string, std::int64_t> given_;  // plans, by process
-    std::set<std::string> told_;                 // planners whose first plan was told of
+    std::map<std::string, Running> running_;       // by their folders
+    std::map<std::string, std::int64_t> given_;    // plans, by process
+    std::set<std::pair<std::string, bool>> told_;  // planners whose first plan was told of
     std::optional<FoundPlan> found_;
 };
 

@@ -66,7 +66,7 @@ class Places:
 
     def __exit__(self, *_):
         if _thread.get_ident() == self.thread:
-            self.phase = wire.PHASE_FORWARD  # what comes between it and the optimizer is none of the two
+            self.phase = wire.PHASE_OPTIMIZER  # and what comes before it
             self.tell()
 
     def enter(self, module, *_):
@@ -78,6 +78,8 @@ class Places:
             self.stack.append((id(module), self.layer_of(module)))
         except Exception:  # a module that does not say what it is made of
             self.stack.append((id(module), NOWHERE))
+        if self.phase == wire.PHASE_OPTIMIZER:
+            self.phase = wire.PHASE_FORWARD
         self.tell()
 
     def leave(self, module, *_):
