@@ -34,10 +34,11 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
     std::vector<std::int64_t> planned, unplanned, within, withinAlone;
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
+    std::size_t bySize = 0;             // of those within a budget
     for (const auto& step : process.steps) {
         const std::int64_t time = step.endNs - step.beginNs;
-        const bool budget = step.mode == wire::LiveMode::Dtr;
-        if (budget) {
+        if (step.mode == wire::LiveMode::Mimose) ++bySize;
+        if (step.mode == wire::LiveMode::Dtr || step.mode == wire::LiveMode::Mimose) {
             within.push_back(time);
             withinAlone.push_back(time - step.recomputedNs - step.runtimeNs);
         } else {
@@ -63,31 +64,34 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
                                {"found", each.found}});
     const Plan* const plan = prepared == nullptr ? nullptr : &prepared->plan;
     const Bytes kept = prepared == nullptr ? Bytes() : prepared->kept;
-    return {
-        {"steps", process.steps.size()},
-        {"steps_planned", planned.size()},
-        {"steps_diverged", process.divergences.size()},
-        {"divergences", divergences},
-        {"modes", {{"plan", planned.size()}, {"dtr", within.size()}, {"none", unplanned.size()}}},
-        {"budget_bytes", plan    ? Json(plan->budget.count())
-                         : limit ? Json(limit->count())
-                                 : Json(nullptr)},
-        {"predicted_peak_bytes", plan    ? Json(plan->predictedPeak.count())
-                                 : found ? Json(found->peak.count())
-                                         : Json(nullptr)},
-        {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
-        {"step_peaks_bytes", peaks},
-        {"predicted_overhead", plan    ? Json(plan->overhead)
-                               : found ? Json(found->overhead)
-                                       : Json(nullptr)},
-        {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
-        {"planned_step_ns", orNull(with)},
-        {"unplanned_step_ns", orNull(without)},
-        {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
-        {"recomputed_ops", recomputed},
-        {"restored_bytes", restored},
-        {"evictions", evictions},
-        {"pinned_bytes", pinned + kept.count()}};
+    return {{"steps", process.steps.size()},
+            {"steps_planned", planned.size()},
+            {"steps_diverged", process.divergences.size()},
+            {"divergences", divergences},
+            {"modes",
+             {{"plan", planned.size()},
+              {"dtr", within.size() - bySize},
+              {"mimose", bySize},
+              {"none", unplanned.size()}}},
+            {"budget_bytes", plan    ? Json(plan->budget.count())
+                             : limit ? Json(limit->count())
+                                     : Json(nullptr)},
+            {"predicted_peak_bytes", plan    ? Json(plan->predictedPeak.count())
+                                     : found ? Json(found->peak.count())
+                                             : Json(nullptr)},
+            {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
+            {"step_peaks_bytes", peaks},
+            {"predicted_overhead", plan    ? Json(plan->overhead)
+                                   : found ? Json(found->overhead)
+                                           : Json(nullptr)},
+            {"measured_overhead", with && without ? Json(*with / *without) : Json(nullptr)},
+            {"planned_step_ns", orNull(with)},
+            {"unplanned_step_ns", orNull(without)},
+            {"runtime_ns_per_op", ops > 0 ? Json(runtime / ops) : Json(nullptr)},
+            {"recomputed_ops", recomputed},
+            {"restored_bytes", restored},
+            {"evictions", evictions},
+            {"pinned_bytes", pinned + kept.count()}};
 }
 
 void tell(const Json& report, const std::string& whose) {
@@ -102,8 +106,11 @@ void tell(const Json& report, const std::string& whose) {
     };
     const Json& modes = report["modes"];
     std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
-    if (modes["dtr"] > 0) {
-        std::cerr << modes["dtr"] << " under DTR, " << modes["plan"] << " under a plan\n";
+    if (modes["dtr"] > 0 || modes["mimose"] > 0) {
+        std::cerr << modes["dtr"] << " under DTR, " << modes["plan"] << " under a plan";
+        if (modes["mimose"] > 0)
+            std::cerr << ", " << modes["mimose"] << " under Mimose's for their size";
+        std::cerr << '\n';
         row("peak", bytes("measured_peak_bytes") + " (budget " + bytes("budget_bytes") + ")");
         row("step time",
             overhead("measured_overhead") + " (the plan's " + overhead("predicted_overhead") + ")");
@@ -165,6 +172,8 @@ const char* liveModeName(wire::LiveMode mode) {
             return "plan";
         case wire::LiveMode::Dtr:
             return "dtr";
+        case wire::LiveMode::Mimose:
+            return "mimose";
         case wire::LiveMode::None:
             break;
     }

@@ -11,7 +11,7 @@
 
 namespace hw::app {
 
-/// "plan", "dtr" or "none".
+/// "plan", "dtr", "mimose" or "none".
 const char* liveModeName(profiler::wire::LiveMode mode);
 
 /// Keeps each plan and what its steps came to in the session, where they stand beside what was

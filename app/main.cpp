@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     addCheck(app, common);
     addLayout(app, common);
     addRun(app, common);
+    addPlanSizes(app, common);
     addPlanStep(app, common);
     addTrain(app, common);
     addApply(app, common);

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Plans a step of a program that trains within a budget: `train` starts this for it. Not for
 // people.
-#include <sys/resource.h>
-
 #include <chrono>
-#include <cstdio>
-#include <fstream>
 
-#include "app/cli.h"
-#include "profiler/recorder/live_program.h"
-#include "profiler/recorder/step_trace.h"
+#include "app/traced_plan.h"
+#include "planners/mimose/mimose.h"
 
 namespace hw::app {
 namespace {
@@ -17,59 +12,40 @@ namespace {
 using namespace hw::core;
 
 constexpr double kSeconds = 10;
-constexpr int kLowestPriority = 19;
 
-struct Arguments {
-    std::string planner, trace, plan;
-    std::int64_t budget = 0;
-};
-
-Status writeWhole(const std::string& path, const std::string& text) {
-    const std::string part = path + ".part";
-    std::ofstream file(part, std::ios::binary);
-    file << text;
-    file.close();
-    if (file && std::rename(part.c_str(), path.c_str()) == 0) return {};
-    return Error{ErrorCode::Internal, "cannot write '" + path + "'", ""};
-}
-
-Status run(const Arguments& arguments) {
+Status run(const TracedStep& asked, const std::string& planner) {
     const auto began = std::chrono::steady_clock::now();
-    std::ifstream file(arguments.trace, std::ios::binary);
-    const auto step =
-        profiler::readStepTrace(std::string{std::istreambuf_iterator<char>(file), {}});
+    const auto step = readTrace(asked.trace);
     if (!step) return step.error();
     planners::PlanRequest request;
-    request.budget = Bytes(arguments.budget) - step->untouched;
+    request.budget = Bytes(asked.budget) - step->untouched;
     request.timeLimitSeconds = kSeconds;
-    if (arguments.planner == "echo") request.options["encodings"] = "off";
-    const auto outcome = planners::planWith(arguments.planner, step->graph, request);
+    if (planner == "echo") request.options["encodings"] = "off";
+    const auto outcome = planners::planWith(planner, step->graph, request);
     if (!outcome) return outcome.error();
     if (!outcome->plan) return Error{ErrorCode::NoPlan, outcome->reason, ""};
-    const auto program = profiler::liveProgram(step->graph, *outcome->plan, step->tensors);
-    if (!program) return program.error();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    const Json found{{"planner", arguments.planner},
+    const auto mode = planner == planners::Mimose::info().name ? profiler::wire::LiveMode::Mimose
+                                                               : profiler::wire::LiveMode::Plan;
+    return givePlan(asked, asked.kind, mode, *step, *outcome->plan,
+                    {{"planner", planner},
                      {"peak_bytes", (outcome->peak + step->untouched).count()},
                      {"overhead", outcome->overhead},
                      {"recomputed_ops", outcome->recomputedOps},
-                     {"seconds", took.count()}};
-    if (Status done = writeWhole(arguments.plan + ".json", found.dump()); !done) return done;
-    return writeWhole(arguments.plan, program->bytes);
+                     {"seconds", took.count()}});
 }
 
 }  // namespace
 
 void addPlanStep(CLI::App& app, Common& common) {
     auto* command = app.add_subcommand("plan-step")->group("");
-    auto arguments = std::make_shared<Arguments>();
-    command->add_option("--budget", arguments->budget)->required();
-    command->add_option("--planner", arguments->planner)->required();
-    command->add_option("TRACE", arguments->trace)->required();
-    command->add_option("PLAN", arguments->plan)->required();
-    command->callback([arguments, &common] {
-        setpriority(PRIO_PROCESS, 0, kLowestPriority);
-        const Status done = run(*arguments);
+    auto step = std::make_shared<TracedStep>();
+    auto planner = std::make_shared<std::string>();
+    addTracedStep(*command, *step);
+    command->add_option("--planner", *planner)->required();
+    command->callback([step, planner, &common] {
+        yieldToAll();
+        const Status done = run(*step, *planner);
         common.exitCode = done ? 0 : fail(done.error());
     });
 }

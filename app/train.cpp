@@ -9,6 +9,7 @@
 #include "app/live_report.h"
 #include "app/recording.h"
 #include "planners/dtr/dtr.h"
+#include "planners/mimose/mimose.h"
 #include "planners/registry.h"
 
 namespace hw::app {
@@ -45,6 +46,16 @@ Result<LivePlanFrom> plansOf(const Arguments& arguments) {
         return Error{ErrorCode::Usage, "a plan is needed beside its session",
                      "write: highwater train SESSION PLAN -- python3 train.py"};
     return from;
+}
+
+/// Plans by size are Mimose's; who asks for another planner gets no plans but of that one.
+profiler::PlannerCommands plannersOf(const std::string& planner, Bytes budget) {
+    const std::string bytes = std::to_string(budget.count());
+    profiler::PlannerCommands commands;
+    commands.often = {"/proc/self/exe", "plan-step", "--budget", bytes, "--planner", planner};
+    if (planner == planners::ownPlanner().name || planner == planners::Mimose::info().name)
+        commands.soon = {"/proc/self/exe", "plan-sizes", "--budget", bytes};
+    return commands;
 }
 
 int run(const Arguments& arguments, const Common& common) {
@@ -86,10 +97,7 @@ int run(const Arguments& arguments, const Common& common) {
     if (budget)
         options.heuristic =
             static_cast<std::int64_t>(heuristic.value_or(planners::DtrHeuristic::EqClass));
-    if (budget && !heuristic)
-        options.planner = {"/proc/self/exe", "plan-step",
-                           "--budget",       std::to_string(cap->count()),
-                           "--planner",      arguments.planner};
+    if (budget && !heuristic) options.planners = plannersOf(arguments.planner, *cap);
     options.childStdoutToStderr = common.json;
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)

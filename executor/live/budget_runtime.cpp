@@ -56,29 +56,30 @@ void BudgetRuntime::begin() {
     opsNs_ = 0;
     divergence_.reset();
     if (!acting_) return;
-    if (guide_) guide_->begin();
-    if (!wantsTrace_ || guide_) return;
+    guides_.begin();
+    trace_.reset();
+    if (!kinds_.wanted()) return;
     std::int64_t window[5];
     agent_.begin(window);
     std::int64_t live = window[0];
     for (const std::size_t away : slots_.away())
         live += evictor_[static_cast<core::StorageIndex>(away)].size;
-    trace_ = std::make_unique<StepTrace>(agent_, live);
+    trace_ = std::make_unique<StepTrace>(agent_, place_, live);
 }
 
-bool BudgetRuntime::follow(const std::string& program, std::string& why) {
+bool BudgetRuntime::follow(std::int64_t kind, Boundary ending, const std::string& program,
+                           std::string& why) {
     const Guard guard(lock_);
     auto read = readProgram(program, why);
     if (!read) return false;
-    guide_ = std::make_unique<Guide>(std::move(*read));
-    missed_ = 0;
+    guides_.add(kind, ending, std::move(*read));
     return true;
 }
 
 void BudgetRuntime::forward() {
     const Guard guard(lock_);
     if (!acting_) return;
-    if (guide_ && guide_->follows()) return guide_->forward();
+    if (guides_.follows()) return guides_.forward();
     settle();
 }
 
@@ -86,40 +87,19 @@ Boundary BudgetRuntime::boundary() {
     const Guard guard(lock_);
     if (!acting_) return Boundary::Unplanned;
     keepsAll_ = false;
-    const bool planned = guide_ && guide_->whole();
-    endGuide();
+    const Guides::Ended ended = guides_.ended();
+    if (ended.kind >= 0) kinds_.planned(ended.kind);
     endTrace();
     settle();
     noteThrashing();
-    return planned ? Boundary::Planned : Boundary::Budget;
-}
-
-/// Two steps in a row that were not the planned ones: the program has changed, and is looked at
-/// anew.
-void BudgetRuntime::endGuide() {
-    constexpr int kPatience = 2, kMostTraces = 48;
-    if (!guide_) return;
-    missed_ = guide_->whole() ? 0 : missed_ + 1;
-    if (missed_ < kPatience) return;
-    guide_.reset();
-    wantsTrace_ = traces_ < kMostTraces;
+    return ended.how;
 }
 
 void BudgetRuntime::endTrace() {
-    if (!trace_) {
-        wantsTrace_ = wantsTrace_ || (traces_ == 0 && !guide_);  // the first step is like no other
-        return;
-    }
-    constexpr std::size_t kSteps = 3;  // whose times are taken together
-    constexpr int kMostSteps = 12;     // of a program with other ones each time: the last will do
     auto trace = std::move(trace_);
-    if (trace->broken() || trace->ops() == 0) return;
+    if (!trace || trace->broken() || trace->ops() == 0) return;
     trace->finish([&](c10::StorageImpl* impl) { return wanted(impl); });
-    ++traces_;
-    if (steps_ == nullptr || !steps_->merge(*trace)) steps_ = std::move(trace);
-    if (steps_->steps() < kSteps && traces_ % kMostSteps != 0) return;
-    traced_ = std::exchange(steps_, nullptr)->json();
-    wantsTrace_ = false;
+    kinds_.add(std::move(trace));
 }
 
 void BudgetRuntime::interrupt(const std::string&) {
@@ -129,7 +109,7 @@ void BudgetRuntime::interrupt(const std::string&) {
     for (Storage s = 0; s < tape_.storages(); ++s)
         if (present(s)) evictor_.pin(static_cast<int>(s));
     keepsAll_ = true;
-    if (guide_) guide_->leave();
+    guides_.leave();
     if (trace_) trace_->failed();
 }
 
@@ -143,7 +123,7 @@ void BudgetRuntime::release() {
         if (fault_.empty()) fault_ = error.what();
     }
     acting_ = false;
-    guide_.reset();
+    guides_.clear();
     trace_.reset();
     reset();
 }
@@ -219,14 +199,14 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
             if (const Storage s = known(plainStorage(*tensor)); !contains(running.written, s))
                 running.written.push_back(s);
-    if (guide_) {
-        running.planned = guide_->begin(*op.known.schema, tensors, running.inputs, [&](Storage s) {
-            return evictor_[static_cast<core::StorageIndex>(s)].size;
-        });
-        if (!guide_->follows() && !divergence_)
-            divergence_ = Divergence{static_cast<std::int64_t>(guide_->position()),
-                                     guide_->expected(), op.known.name};
-        if (running.planned != nullptr) follow(running.planned->before);
+    if (guides_.follows()) {
+        const ProgramOp* const planned = guides_.begin(
+            *op.known.schema, tensors, running.inputs,
+            [&](Storage s) { return evictor_[static_cast<core::StorageIndex>(s)].size; });
+        if (!guides_.follows() && (divergence_ = guides_.left()))
+            divergence_->found = op.known.name;
+        if (trace_ && guides_.certain()) trace_.reset();
+        if (planned != nullptr) follow(planned->before);
     }
     if (onlyViews(*op.known.schema)) return;
     std::vector<Storage> missing;
@@ -352,27 +332,29 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     }
     unlock(running);
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
-    if (running.planned != nullptr && guide_->end(outputs)) follow(running.planned->after);
+    if (!guides_.follows()) return;
+    if (const ProgramOp* const planned = guides_.end(outputs)) follow(planned->after);
+    if (!guides_.follows() && (divergence_ = guides_.left())) divergence_->found = running_->name;
 }
 
 void BudgetRuntime::follow(Items<Action> actions) {
     try {
         for (const Action& action : actions) follow(action);
     } catch (const std::exception&) {  // there is no room for it: DTR does without
-        guide_->leave();
+        guides_.leaveActing();
     }
 }
 
 void BudgetRuntime::follow(const Action& action) {
     if (action.kind == wire::LiveAction::Recompute) {
-        const ProgramOp& op = guide_->op(action.target);
+        const ProgramOp& op = guides_.acting().op(action.target);
         for (const std::uint32_t output : action.outputs)
-            if (const std::int64_t s = guide_->storage(op.outputs[output].storage);
+            if (const std::int64_t s = guides_.acting().storage(op.outputs[output].storage);
                 op.outputs[output].makes && s >= 0)
                 materialize(static_cast<Storage>(s));
         return;
     }
-    const std::int64_t known = guide_->storage(action.target);
+    const std::int64_t known = guides_.acting().storage(action.target);
     if (known < 0) return;
     const auto s = static_cast<Storage>(known);
     const DtrStorage& state = evictor_[s];
@@ -401,7 +383,7 @@ void BudgetRuntime::failed(Running& running) {
     unlock(running);
     tracing_ = false;
     if (trace_) trace_->failed();
-    if (guide_ && running.planned != nullptr) guide_->leave();
+    guides_.failed();
 }
 
 void BudgetRuntime::unlock(Running& running) {

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "engine.h"
-#include "guide.h"
+#include "guides.h"
 #include "planners/dtr/evictor.h"
 #include "slots.h"
-#include "step_trace.h"
+#include "step_kinds.h"
 #include "tape.h"
 
 namespace hw::executor::live {
@@ -35,11 +35,15 @@ public:
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
 
-    /// A plan for the steps as they were traced, from the next one on; it says what goes and what
-    /// comes back as long as they are the planned ones. False: `why` says what is wrong with it.
-    bool follow(const std::string& program, std::string& why);
-    /// A whole step as a planner reads it, once, where one is wanted; else empty.
-    std::string takeTrace() { return std::move(traced_); }
+    /// A plan for steps of that kind, from the next one on; it says what goes and what comes back
+    /// as long as they are the planned ones. `ending`: how steps end that have kept to it. False:
+    /// `why` says what is wrong with it.
+    bool follow(std::int64_t kind, Boundary ending, const std::string& program, std::string& why);
+    /// What a planner is to look at next, once, if there is anything.
+    std::optional<PlanRequest> takeRequest() { return kinds_.take(); }
+    /// The step that goes on is traced, and where its ops come from is of use.
+    bool tracing() const { return trace_ != nullptr; }
+    Place& place() { return place_; }
 
     /// An allocation of so many bytes would pass the budget. False: nothing more can be evicted.
     bool makeRoom(std::int64_t bytes);
@@ -54,7 +58,6 @@ private:
         std::vector<Storage> written;  // each once
         std::vector<Storage> unread;   // running statistics, which are left out when it runs again
         bool onTape = false;
-        const ProgramOp* planned = nullptr;  // which op of a plan it is
     };
     /// A storage on the way to be there: the next link of its chain, and what that op has locked.
     struct Goal {
@@ -85,7 +88,6 @@ private:
 
     void follow(Items<Action> actions);
     void follow(const Action& action);
-    void endGuide();
     void endTrace();
 
     void giveUp(Storage storage);
@@ -112,14 +114,11 @@ private:
     std::vector<bool> watched_;   // the agent tells when its bytes go
     std::vector<bool> needed_;    // something that is not there is made from it; so it can be
     std::size_t room_ = 0;        // storages that the evictor and the slots have room for
-    std::unique_ptr<Guide> guide_;
-    int missed_ = 0;  // steps in a row that were not the planned ones
-    int traces_ = 0;
-    bool wantsTrace_ = false;
+    Guides guides_;
+    StepKinds kinds_;
+    Place place_;
     std::unique_ptr<StepTrace> trace_;  // of the step that goes on
-    std::unique_ptr<StepTrace> steps_;  // of those before, as long as they were the same
-    std::string traced_;
-    bool tracing_ = false;  // the op that runs
+    bool tracing_ = false;              // the op that runs
     std::int64_t opPeak_ = 0, opEvicted_ = 0;
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart

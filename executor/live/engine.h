@@ -34,7 +34,7 @@ struct StepFigures {
 };
 
 /// How a step has ended. Middle: it has not.
-enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2, Budget = 3 };
+enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2, Budget = 3, BySize = 4 };
 
 class Engine {
 public:

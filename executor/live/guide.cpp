@@ -36,23 +36,18 @@ bool Guide::binds(const Input& input, std::uint32_t storage, std::int64_t bytes)
     return true;
 }
 
-const ProgramOp* Guide::begin(const c10::FunctionSchema& schema, const Tensors& tensors,
-                              const std::vector<std::uint32_t>& storages,
+bool Guide::expects(const c10::FunctionSchema& schema, std::size_t tensors) const {
+    return position_ < program_.ops.size() && program_.ops[position_].schema == &schema &&
+           program_.ops[position_].inputs.size() == tensors;
+}
+
+const ProgramOp* Guide::begin(const Forms& forms, const std::vector<std::uint32_t>& storages,
                               const std::function<std::int64_t(std::uint32_t)>& bytes) {
-    if (!follows_) return nullptr;
-    const auto matches = [&] {
-        if (position_ == program_.ops.size()) return false;
-        const ProgramOp& op = program_.ops[position_];
-        if (op.schema != &schema || tensors.size() != op.inputs.size()) return false;
-        for (std::size_t k = 0; k < tensors.size(); ++k)
-            if (formOf(*tensors[k]) != op.inputs[k].form ||
-                !binds(op.inputs[k], storages[k], bytes(storages[k])))
-                return false;
-        return true;
-    };
-    if (matches()) return &program_.ops[position_];
-    follows_ = early_;
-    return nullptr;
+    const ProgramOp& op = program_.ops[position_];
+    for (std::size_t k = 0; k < forms.size(); ++k)
+        if (forms[k] != op.inputs[k].form || !binds(op.inputs[k], storages[k], bytes(storages[k])))
+            return nullptr;
+    return &op;
 }
 
 bool Guide::end(const std::vector<Output>& outputs) {

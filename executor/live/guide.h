@@ -7,6 +7,8 @@
 
 namespace hw::executor::live {
 
+using Forms = c10::SmallVector<std::uint64_t, 8>;  // of an op's tensors
+
 class Guide {
 public:
     explicit Guide(Program program) : program_(std::move(program)) {}
@@ -19,17 +21,22 @@ public:
     /// Whether the step has been the planned one so far.
     bool follows() const { return follows_; }
     bool whole() const { return follows_ && position_ == program_.ops.size(); }
+    /// The forward pass has not begun.
+    bool early() const { return early_; }
     std::size_t position() const { return position_; }
     std::string expected() const {
         return position_ < program_.ops.size() ? program_.fullName(program_.ops[position_])
                                                : "the step's end";
     }
 
-    /// The planned op, if this is it: `storages` of its tensors, in the runtime's numbers. Null: it
-    /// is none, and unless the forward pass has not begun the plan is left.
-    const ProgramOp* begin(const c10::FunctionSchema& schema, const Tensors& tensors,
-                           const std::vector<std::uint32_t>& storages,
+    /// Whether the next planned op is that one, of so many tensors.
+    bool expects(const c10::FunctionSchema& schema, std::size_t tensors) const;
+    /// Of an op that it expects: its tensors' forms, and their storages in the runtime's numbers.
+    /// Null: it is not the planned one, see miss().
+    const ProgramOp* begin(const Forms& forms, const std::vector<std::uint32_t>& storages,
                            const std::function<std::int64_t(std::uint32_t)>& bytes);
+    /// An op that is not the planned one: unless the forward pass has not begun the plan is left.
+    void miss() { follows_ = early_; }
     /// It has run. False: it has made something else, and the plan is left.
     bool end(const std::vector<Output>& outputs);
     /// It has raised an exception, or the program does something that no op shows.

@@ -2,6 +2,7 @@
 // What the shim calls through ctypes (agent/shim/live.py). Tensors travel as addresses of their
 // impl.
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -51,6 +52,28 @@ const char* keep(std::string text) {
     return kept.c_str();
 }
 
+std::int64_t gPlans = 0;  // that have been taken
+
+/// See wire/live_program.h. Where there is no such file there is no plan yet.
+void takePlan(const std::string& path, std::string& why) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return;
+    ++gPlans;
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    static_cast<void>(std::remove(path.c_str()));
+    std::int64_t kind = 0;
+    std::uint8_t mode = 0;
+    if (bytes.size() < sizeof(kind) + sizeof(mode)) {
+        why = "the plan arrived damaged";
+        return;
+    }
+    std::memcpy(&kind, bytes.data(), sizeof(kind));
+    std::memcpy(&mode, bytes.data() + sizeof(kind), sizeof(mode));
+    const bool bySize = static_cast<wire::LiveMode>(mode) == wire::LiveMode::Mimose;
+    gBudget->follow(kind, bySize ? Boundary::BySize : Boundary::Planned,
+                    bytes.substr(sizeof(kind) + sizeof(mode)), why);
+}
+
 }  // namespace
 }  // namespace hw::executor::live
 
@@ -88,22 +111,36 @@ HW_EXPORT void hwl_keep_within(std::int64_t heuristic) {
         new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic));
     agent.onShortage([](std::int64_t bytes) { return gBudget->makeRoom(bytes) ? 1 : 0; });
 }
-/// Between two steps within a budget: leaves what a planner is to read at PREFIX.trace, and takes
-/// what it has made of it from PREFIX.plan. Empty, or what is wrong with that.
+/// Between two steps within a budget: leaves what planners are to look at as files that begin with
+/// PREFIX, and takes the next plan (profiler/attach/hand_over.h). Empty, or what is wrong with
+/// that.
 HW_EXPORT const char* hwl_hand_over(const char* prefix) {
     if (gEngine != gBudget) return "";
-    if (const std::string trace = gBudget->takeTrace(); !trace.empty()) {
-        const std::string path = std::string(prefix) + ".trace", unfinished = path + ".part";
-        std::ofstream(unfinished, std::ios::binary) << trace;
+    while (const auto request = gBudget->takeRequest()) {
+        const std::string path =
+            std::string(prefix) + "." + std::to_string(request->kind) +
+            (request->often ? hw::profiler::wire::kLiveOften : hw::profiler::wire::kLiveSoon);
+        const std::string unfinished = path + ".part";
+        std::ofstream(unfinished, std::ios::binary) << request->trace;
         static_cast<void>(std::rename(unfinished.c_str(), path.c_str()));
     }
-    const std::string plan = std::string(prefix) + ".plan";
-    std::ifstream file(plan, std::ios::binary);
-    if (!file) return "";
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    static_cast<void>(std::remove(plan.c_str()));
     std::string why;
-    return gBudget->follow(bytes, why) ? "" : keep(std::move(why));
+    takePlan(std::string(prefix) + hw::profiler::wire::kLivePlan + std::to_string(gPlans), why);
+    return why.empty() ? "" : keep(std::move(why));
+}
+/// Whether the step that goes on is traced: then the shim says where its ops come from.
+HW_EXPORT int hwl_tracing() {
+    return gEngine == gBudget && gBudget->tracing() ? 1 : 0;
+}
+/// A module's number by its path.
+HW_EXPORT std::int64_t hwl_layer(const char* path) {
+    return gBudget->place().layerOf(path);
+}
+/// The ops that come now are of that module (-1: of none) and phase. As hwl_tracing().
+HW_EXPORT int hwl_place(std::int64_t layer, int phase) {
+    gBudget->place().layer = layer;
+    gBudget->place().phase = static_cast<hw::profiler::wire::Phase>(phase);
+    return hwl_tracing();
 }
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {
@@ -129,7 +166,8 @@ HW_EXPORT void hwl_forward() {
 HW_EXPORT void hwl_interrupt(const char* why) {
     gEngine->interrupt(why);
 }
-/// 0: within a step, 1: at the end of one under the plan, 2: of one without, 3: of one under DTR.
+/// 0: within a step, 1: at the end of one under the plan, 2: of one without, 3: of one under DTR,
+/// 4: of one under the plan of its input size.
 HW_EXPORT int hwl_boundary() {
     return static_cast<int>(gEngine->boundary());
 }

@@ -77,7 +77,11 @@ void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
     written_.clear();
     std::string inputs, writes;
     for (const c10::TensorImpl* const each : plainTensors(arguments)) {
-        const std::int64_t version = known(plainStorage(*each), true).version;
+        const std::size_t before = storages_.size();
+        const Known& storage = known(plainStorage(*each), true);
+        const std::int64_t version = storage.version;
+        if (storages_.size() > before && each->requires_grad())
+            append(parameters_, std::to_string(storage.index));
         if (!inputs.empty()) inputs += ",";
         inputs += pair(tensor(*each), version);
     }
@@ -91,8 +95,10 @@ void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
             written_.push_back(impl);
         }
     op_ = "{\"name\":\"" + op.name + (op.overload.empty() ? "" : "." + op.overload) +
-          "\",\"random\":" + (op.random ? "true" : "false") + ",\"inputs\":[" + inputs +
-          "],\"writes\":[" + writes + "]";
+          "\",\"random\":" + (op.random ? "true" : "false") +
+          ",\"layer\":" + std::to_string(place_.layer) +
+          ",\"phase\":" + std::to_string(static_cast<int>(place_.phase)) + ",\"inputs\":[" +
+          inputs + "],\"writes\":[" + writes + "]";
 }
 
 void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak) {
@@ -156,9 +162,11 @@ std::string StepTrace::json() const {
         append(ops, op.text + ",\"ns\":" + std::to_string(*middle) +
                         ",\"workspace\":" + std::to_string(op.workspace) + "}");
     }
-    return "{\"ops\":[" + ops + "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ +
-           "],\n\"events\":[" + constants_ + (constants_.empty() ? "" : ",\n") + events_ +
-           "],\n\"finals\":" + finals_ +
+    std::string layers;
+    for (const std::string& path : place_.paths()) append(layers, profiler::native::quoted(path));
+    return "{\"ops\":[" + ops + "],\n\"layers\":[" + layers + "],\n\"parameters\":[" + parameters_ +
+           "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ + "],\n\"events\":[" +
+           constants_ + (constants_.empty() ? "" : ",\n") + events_ + "],\n\"finals\":" + finals_ +
            ",\n\"untouched\":" + std::to_string(std::max<std::int64_t>(0, untouched_)) + "}\n";
 }
 

@@ -12,6 +12,7 @@
 #include "agent_api.h"
 #include "call.h"
 #include "operators.h"
+#include "place.h"
 
 namespace hw::executor::live {
 
@@ -21,8 +22,9 @@ public:
     using Wanted = std::function<bool(c10::StorageImpl*)>;
 
     /// `live`: bytes when the step begins, evicted ones among them.
-    StepTrace(const profiler::native::AgentApi& agent, std::int64_t live)
-        : agent_(agent), untouched_(live) {}
+    /// `place`, which outlives it: of the op that begins.
+    StepTrace(const profiler::native::AgentApi& agent, const Place& place, std::int64_t live)
+        : agent_(agent), place_(place), untouched_(live) {}
 
     /// An op with these arguments begins; what the program has let go of since the last one is
     /// gone.
@@ -62,12 +64,14 @@ private:
     void noteReleases(const Wanted& wanted);
 
     const profiler::native::AgentApi& agent_;
+    const Place& place_;
     std::int64_t untouched_;  // live bytes that no op touches
     bool broken_ = false;
     std::string op_;  // that goes on, as far as it is written
     std::vector<Op> ops_;
     std::string events_, tensors_, bytes_, finals_;
-    std::string constants_;  // they are there from the beginning, whenever an op first reads them
+    std::string parameters_;  // storages of constants that want gradients
+    std::string constants_;   // they are there from the beginning, whenever an op first reads them
     std::vector<c10::StorageImpl*> written_, alive_;
     std::unordered_map<c10::StorageImpl*, Known> storages_;
     std::map<std::tuple<std::int64_t, std::uint64_t, std::int64_t>, std::int64_t> numbers_;

@@ -98,7 +98,7 @@ std::vector<MimoseLayer> mimoseLayers(const TrainingGraph& graph, const RebuildI
     return layers;
 }
 
-Bytes inputBytes(const TrainingGraph& graph) {
+std::vector<StorageIndex> inputStorages(const TrainingGraph& graph) {
     const bool modules = std::any_of(graph.layers.begin(), graph.layers.end(),
                                      [](const Layer& layer) { return layer.parent != kNone; });
     auto inModel = [&](const Op& op) {
@@ -107,7 +107,7 @@ Bytes inputBytes(const TrainingGraph& graph) {
         return layer.parent != kNone || layer.path == "(root)";
     };
     std::vector<bool> counted(graph.storages.size(), false);
-    Bytes sum;
+    std::vector<StorageIndex> inputs;
     for (const Op& op : graph.ops) {
         if (op.phase == Phase::Backward) break;
         if (!inModel(op)) continue;
@@ -119,9 +119,15 @@ Bytes inputBytes(const TrainingGraph& graph) {
                                  storage.category == Category::Gradient;
             const bool made = !storage.isConstant() && inModel(graph.ops[storage.creator]);
             if (lasting || made || !mark(counted, s)) continue;
-            sum += storage.bytes;
+            inputs.push_back(s);
         }
     }
+    return inputs;
+}
+
+Bytes inputBytes(const TrainingGraph& graph) {
+    Bytes sum;
+    for (const StorageIndex s : inputStorages(graph)) sum += graph.storages[s].bytes;
     return sum;
 }
 

@@ -29,6 +29,10 @@ struct MimoseLayer {
 std::vector<MimoseLayer> mimoseLayers(const core::TrainingGraph& graph,
                                       const core::RebuildInfo& info, const ForwardPass& forward);
 
+/// What the forward pass reads without having made it itself, parameters and what else lives on
+/// apart: the batch, and buffers.
+std::vector<core::StorageIndex> inputStorages(const core::TrainingGraph& graph);
+
 /// Bytes that the forward pass reads without having made them itself: the batch, not parameters or
 /// what else lives on. Proportional to the size of the input (the product of its dimensions) when
 /// the element size does not change.

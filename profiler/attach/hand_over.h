@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-// While a program trains within a budget: steps that it has traced go to a planner, in a process of
-// its own at low priority, and what that makes of them goes back (executor/live/guide.h).
+// While a program trains within a budget: steps that it has traced go to planners, in processes of
+// their own at low priority, and what those make of them goes back (executor/live/guides.h).
 #pragma once
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/spawn.h"
@@ -22,13 +24,20 @@ struct FoundPlan {
     double seconds = 0;   // of planning
 };
 
+/// Commands that plan; empty: nobody does. Each gets, as three more arguments: a trace, the kind of
+/// the step, and a folder that nobody else writes to meanwhile and that lasts as long as the
+/// program. There it leaves plans for the program (wire/live_program.h) as "KIND.plan", for this
+/// kind and maybe for earlier ones, and a FoundPlan for each as JSON beside it, "KIND.plan.json".
+struct PlannerCommands {
+    std::vector<std::string> soon;   // for one of several kinds of steps, as it has come by
+    std::vector<std::string> often;  // for a kind that comes often
+};
+
 class HandOver {
 public:
     /// `prefix`: begin of the names of the files, which others do not have in their folder.
-    /// `planner`: a command that gets a trace and the plan to write as two more arguments, and
-    /// writes a FoundPlan beside it as JSON; empty: nobody plans.
-    HandOver(std::string prefix, std::vector<std::string> planner, const Progress& progress)
-        : prefix_(std::move(prefix)), planner_(std::move(planner)), progress_(progress) {}
+    HandOver(std::string prefix, PlannerCommands planners, const Progress& progress)
+        : prefix_(std::move(prefix)), planners_(std::move(planners)), progress_(progress) {}
     /// Planners that still work are ended.
     ~HandOver();
     HandOver(const HandOver&) = delete;
@@ -40,13 +49,24 @@ public:
     const std::optional<FoundPlan>& found() const { return found_; }
 
 private:
-    void start(const std::string& trace);
-    void finished(const std::string& plan);
+    /// A planner that works for one process of the program.
+    struct Running {
+        pid_t pid = 0;
+        std::string program;  // begin of the names of that process's files
+        std::string taken;    // the trace
+    };
+
+    void start(const std::vector<std::string>& command, const std::string& program,
+               const std::string& kind, const std::string& trace, const std::string& folder);
+    void finished(const std::string& folder, const std::string& program);
+    void tell(const std::string& file);
 
     std::string prefix_;
-    std::vector<std::string> planner_;
+    PlannerCommands planners_;
     const Progress& progress_;
-    std::map<std::string, pid_t> running_;  // by the plan that is to be written
+    std::map<std::string, Running> running_;       // by their folders
+    std::map<std::string, std::int64_t> given_;    // plans, by process
+    std::set<std::pair<std::string, bool>> told_;  // planners whose first plan was told of
     std::optional<FoundPlan> found_;
 };
 

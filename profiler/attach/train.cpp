@@ -79,7 +79,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     yieldToProgram();
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     StepTeller teller(**server, options.onStep);
-    HandOver plans(programs, options.planner, progress);
+    HandOver plans(programs, options.planners, progress);
     const std::optional<int> status = followUntilExit(**server, *child, teller, plans);
     const bool left = status || leave(**server, {child->pid()});
     teller.tellNew();

@@ -17,8 +17,8 @@ struct TrainOptions {
     std::vector<LivePrograms> programs;  // none: nothing is dropped
     std::optional<core::Bytes> cap;      // most live bytes that the framework's allocator gives out
     std::int64_t heuristic =
-        -1;  // of DTR (planners/dtr), which keeps within the cap; -1: nobody does
-    std::vector<std::string> planner;  // of steps within a budget, see HandOver
+        -1;                    // of DTR (planners/dtr), which keeps within the cap; -1: nobody does
+    PlannerCommands planners;  // of steps within a budget
     bool childStdoutToStderr = false;
     StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib

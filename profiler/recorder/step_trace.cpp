@@ -1,13 +1,44 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/recorder/step_trace.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 namespace hw::profiler {
 namespace {
 
 using namespace core;
 using Json = nlohmann::json;
+
+/// A tree from the paths of modules, in the order in which they were met.
+class Layers {
+public:
+    explicit Layers(std::vector<Layer>& layers) : layers_(layers) {}
+
+    LayerIndex of(const std::string& path) {
+        const auto known = numbers_.find(path);
+        if (known != numbers_.end()) return known->second;
+        LayerIndex parent = kNone;
+        if (path != kRoot) {
+            const std::size_t dot = path.rfind('.');
+            parent = of(dot == std::string::npos || dot == 0 ? kRoot : path.substr(0, dot));
+        }
+        layers_.push_back({path, {}, parent});
+        return numbers_[path] = static_cast<LayerIndex>(layers_.size() - 1);
+    }
+
+private:
+    static constexpr const char* kRoot = "(root)";
+    std::vector<Layer>& layers_;
+    std::map<std::string, LayerIndex> numbers_;
+};
+
+core::Phase phaseOf(const Json& traced) {
+    const int phase = traced.value("phase", 0);
+    const bool known = phase >= 0 && phase <= static_cast<int>(core::Phase::Optimizer);
+    return known ? static_cast<core::Phase>(phase) : core::Phase::Unknown;
+}
 
 /// Takes what the trace says for true; whoever calls it checks the result. Throws Json::exception
 /// where something is missing or of another type.
@@ -33,8 +64,17 @@ StepTrace read(const Json& json) {
         graph.tensors.push_back({static_cast<StorageIndex>(row.storage), kNone, row.id});
         trace.tensors.push_back(std::move(row));
     }
+    for (const Json& parameter : json.value("parameters", Json::array()))
+        graph.storages.at(parameter.get<std::size_t>()).category = Category::Parameter;
+    std::vector<LayerIndex> layers;
+    Layers tree(graph.layers);
+    for (const Json& path : json.value("layers", Json::array()))
+        layers.push_back(tree.of(path.get<std::string>()));
     for (const Json& traced : json.at("ops")) {
         Op op;
+        op.phase = phaseOf(traced);
+        if (const auto layer = traced.value("layer", std::int64_t{-1}); layer >= 0)
+            op.layer = layers.at(static_cast<std::size_t>(layer));
         op.name = traced.at("name").get<std::string>();
         op.random = traced.at("random").get<bool>();
         op.time = Nanoseconds(traced.at("ns").get<std::int64_t>());
@@ -74,6 +114,8 @@ Result<StepTrace> readStepTrace(std::string_view json) {
         return trace;
     } catch (const Json::exception& error) {
         return bad(error.what());
+    } catch (const std::out_of_range&) {
+        return bad("it names what it does not hold");
     }
 }
 

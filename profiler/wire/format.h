@@ -103,7 +103,7 @@ enum class Type : std::uint16_t {
 enum class LiveNoteKind : std::uint8_t { Remark, Shortage };
 
 /// What has acted in a step of a live run.
-enum class LiveMode : std::uint8_t { None, Plan, Dtr };
+enum class LiveMode : std::uint8_t { None, Plan, Dtr, Mimose };
 
 /// Of an op, as core/graph/training_graph.h has it; the recorder asserts that.
 enum class Phase : std::uint8_t { Unknown, Forward, Backward, Optimizer };

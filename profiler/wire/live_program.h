@@ -16,6 +16,12 @@
 //     u32 n, action[n]                             after it
 //   action: u8 kind, u32 target, for Recompute u32 n, u32 output[n], for Encode u8 codec, u8 type
 //           (the framework's number for that of the elements), i64 bytes
+//
+// Within a budget it comes to a program that runs in a file PREFIX + kLivePlan + N, N being 0, 1,
+// …:
+//   i64 kind of step, u8 LiveMode of steps that keep to it, then the above
+// for steps that the program has left in PREFIX.KIND + kLiveSoon or kLiveOften
+// (recorder/step_trace.h).
 #pragma once
 
 #include <cstdint>
@@ -43,6 +49,10 @@ inline constexpr std::uint8_t kLiveLasting = 2;   // flag of a storage: the step
 
 inline constexpr std::uint8_t kLiveKeep = 1;    // flag of an op: its arguments may be needed again
 inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from a generator
+
+inline constexpr const char* kLivePlan = ".plan.";
+inline constexpr const char* kLiveSoon = ".soon";    // one of several kinds, as it came by first
+inline constexpr const char* kLiveOften = ".often";  // worth a longer search
 
 /// Type, sizes and strides of a tensor as one number: two that differ in any of them have the same
 /// one in 1 of 2^64 cases. Every step of a number's way into it can be undone. Not the offset: a

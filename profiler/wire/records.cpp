@@ -227,7 +227,7 @@ bool decode(Payload payload, LiveStepRecord& record) {
     return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
                        record.restored, record.pinned, record.ops, record.runtimeNs,
                        record.recomputedNs, record.evictions, record.mode) &&
-           record.mode <= LiveMode::Dtr && fields.done();
+           record.mode <= LiveMode::Mimose && fields.done();
 }
 
 bool decode(Payload payload, LiveDivergenceRecord& record) {

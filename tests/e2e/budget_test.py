@@ -131,7 +131,7 @@ class Budget(InFolder):
                 done, report = self.train(script, "--budget", str(int(0.75 * peak)), "--planner", "dtr:" + heuristic)
                 self.assertEqual((done.returncode, done.stdout), (0, plain), done.stderr)
                 self.assertLessEqual(report["measured_peak_bytes"], 0.75 * peak)
-                self.assertEqual(report["modes"], {"plan": 0, "dtr": report["steps"], "none": 0})
+                self.assertEqual(report["modes"], {"plan": 0, "dtr": report["steps"], "mimose": 0, "none": 0})
 
     def test_a_plan_takes_over(self):
         script, plain, peak = self.alone(LONG)

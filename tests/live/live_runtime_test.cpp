@@ -169,6 +169,7 @@ std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
 struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
     std::int64_t within = 0, evicted = 0;  // a budget
+    std::int64_t bySize = 0, requests = 0;
     std::map<std::string, int> encodings;  // planned, by codec
 };
 
@@ -188,7 +189,11 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
         const Boundary boundary = runtime.boundary();
         ++figures.steps;
         figures.planned += boundary == Boundary::Planned ? 1 : 0;
-        figures.within += boundary == Boundary::Budget || boundary == Boundary::Planned ? 1 : 0;
+        figures.bySize += boundary == Boundary::BySize ? 1 : 0;
+        figures.within += boundary == Boundary::Budget || boundary == Boundary::Planned ||
+                                  boundary == Boundary::BySize
+                              ? 1
+                              : 0;
         if (boundary == Boundary::Middle) continue;
         figures.evicted += runtime.figures().evictions;
         figures.recomputed += runtime.figures().recomputedOps;
@@ -260,7 +265,9 @@ void runWithin(unsigned number, Figures& figures) {
     if (random() % 2 == 0) {
         const Recorded recorded = record(steps.front(), number);
         if (!recorded.graph.ops.empty()) {
-            ASSERT_TRUE(runtime.follow(liveProgramOf(recorded, random, figures), why)) << why;
+            ASSERT_TRUE(
+                runtime.follow(0, Boundary::Planned, liveProgramOf(recorded, random, figures), why))
+                << why;
         }
     }
     gPressure.runtime = &runtime;
@@ -268,6 +275,35 @@ void runWithin(unsigned number, Figures& figures) {
     gPressure.oneIn = 1 + random() % 5;
     EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
     gPressure.runtime = nullptr;
+}
+
+/// Several plans side by side, of programs that begin alike, and steps of kinds without any.
+void runWithSeveralPlans(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    std::vector<Program> kinds{randomProgram(random, 6 + random() % 40)};
+    for (unsigned i = 1 + random() % 5; i > 0; --i)
+        kinds.push_back(random() % 4 == 0 ? randomProgram(random, 6 + random() % 40)
+                                          : changed(kinds.front(), random));
+    std::vector<Program> steps{kinds.front()};  // as record() has it, for what all others find
+    for (int i = 0; i < 6; ++i) steps.push_back(kinds[random() % kinds.size()]);
+    const std::string alone = runAlone(steps, number);
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass);
+    std::string why;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        const Recorded recorded = record(kinds[kind], number);
+        if (recorded.graph.ops.empty() || random() % 4 == 0) continue;
+        const Boundary ending = random() % 2 == 0 ? Boundary::Planned : Boundary::BySize;
+        ASSERT_TRUE(runtime.follow(static_cast<std::int64_t>(kind % 4), ending,
+                                   liveProgramOf(recorded, random, figures), why))
+            << why;
+    }
+    gPressure.runtime = &runtime;
+    gPressure.random.seed(number);
+    gPressure.oneIn = 1 + random() % 5;
+    EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
+    gPressure.runtime = nullptr;
+    while (runtime.takeRequest()) ++figures.requests;
 }
 
 /// The first one, and how many.
@@ -341,6 +377,19 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
     EXPECT_GT(figures.planned, figures.steps / 16);
 }
 
+// HIGHWATER_LIVE_CASES as above.
+TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsUnderSeveralPlansAsItIs) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i)
+        runWithSeveralPlans(i, figures);
+    EXPECT_EQ(figures.within, figures.steps);
+    EXPECT_GT(figures.planned, figures.steps / 16);
+    EXPECT_GT(figures.bySize, figures.steps / 16);
+    EXPECT_GT(figures.evicted, figures.steps);
+    EXPECT_GT(figures.requests, static_cast<std::int64_t>(cases) / 2);
+}
+
 /// What the judge and the planners look at, but for times and workspaces.
 std::string described(const TrainingGraph& graph) {
     std::ostringstream text;
@@ -380,10 +429,10 @@ TEST_F(LiveRuntime, TracesAStepWithinABudgetAsItIsAlone) {
         Figures figures;
         runLive(std::vector<Program>(6, usual), number, runtime, figures);
         gPressure.runtime = nullptr;
-        const std::string trace = runtime.takeTrace();
-        if (trace.empty()) continue;  // it fails half-way, or the other thread's ops come between
+        const auto request = runtime.takeRequest();
+        if (!request) continue;  // it fails half-way, or the other thread's ops come between
         ++traced;
-        const auto step = profiler::readStepTrace(trace);
+        const auto step = profiler::readStepTrace(request->trace);
         ASSERT_TRUE(step) << step.error().what;
         EXPECT_EQ(described(step->graph), described(recorded.graph));
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/memory/rebuild.h"
+#include "planners/mimose/collection.h"
 #include "planners/mimose/layers.h"
 #include "planners/mimose/sizes.h"
 #include "planners/plan_with.h"
@@ -294,6 +295,45 @@ TEST(Sizes, AreEachPlannedOnceAndJudged) {
     SizePlan broken = large;
     broken.judged.valid = false;
     EXPECT_EQ(writtenPlan(broken, largest, half).error().code, ErrorCode::Internal);
+}
+
+// Three sizes end the collection phase: then all of them are due, and each further one at once.
+TEST(Collection, PlansOnceThreeSizesAreKnown) {
+    const TrainingGraph largest = encoder(8, 120);
+    const Bytes peak = evaluate(largest, baselineSchedule(largest)).peak;
+    const Bytes untouched(77), budget(peak.count() / 2);
+    Collection seen;
+    for (const std::int64_t length : {20, 50, 20}) {
+        const auto kind = static_cast<std::int64_t>(seen.steps().size());
+        seen.add(seenStep(kind, encoder(8, length), untouched));
+        EXPECT_TRUE(seen.due(budget).steps.empty());
+    }
+    seen.add(seenStep(3, largest, untouched));
+    EXPECT_EQ(seen.steps().back().peak, peak + untouched);
+    Collection::Due due = seen.due(budget);
+    ASSERT_EQ(due.steps.size(), 4U);
+    ASSERT_TRUE(due.planner);
+    const SizePlan plan = planSize(largest, due.steps.back().size, *due.planner);
+    ASSERT_TRUE(plan.dropped);
+    EXPECT_FALSE(plan.dropped->empty());
+    EXPECT_LE(plan.judged.peak + untouched, budget);
+    for (const auto& step : due.steps) seen.notePlanned(step.index);
+    seen.add(seenStep(4, encoder(8, 80), untouched));
+    due = seen.due(budget);
+    ASSERT_EQ(due.steps.size(), 1U);
+    EXPECT_EQ(due.steps.front().index, 4U);
+}
+
+// Steps whose layers are those of no other one are planned for themselves in the end.
+TEST(Collection, WaitsNotForSizesThatNeverCome) {
+    Collection seen;
+    for (int blocks = 2; blocks < 2 + static_cast<int>(Collection::kPatience); ++blocks) {
+        EXPECT_TRUE(seen.due(Bytes(1000)).steps.empty());
+        seen.add(seenStep(blocks, encoder(blocks, 30), Bytes(0)));
+    }
+    const Collection::Due due = seen.due(Bytes(1000));
+    EXPECT_EQ(due.steps.size(), 1U);
+    EXPECT_FALSE(due.planner);
 }
 
 }  // namespace

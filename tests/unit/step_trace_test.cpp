@@ -40,6 +40,26 @@ TEST(StepTraceTest, BecomesTheGraphOfTheStep) {
     EXPECT_EQ(step->untouched, Bytes(128));
 }
 
+TEST(StepTraceTest, SaysWhereOpsComeFrom) {
+    std::string trace = kTrace;
+    trace.replace(0, 1, R"x({"layers":["(root)","blocks.0.norm"],"parameters":[0],)x");
+    const std::string relu = R"("name":"aten::relu",)";
+    trace.insert(trace.find(relu), R"("layer":1,"phase":2,)");
+    const auto step = readStepTrace(trace);
+    ASSERT_TRUE(step) << step.error().what;
+    const TrainingGraph& graph = step->graph;
+    EXPECT_EQ(graph.storages[0].category, Category::Parameter);
+    EXPECT_EQ(graph.ops[0].phase, Phase::Backward);
+    EXPECT_EQ(graph.ops[1].layer, kNone);
+    std::vector<std::string> paths;
+    for (LayerIndex at = graph.ops[0].layer; at != kNone; at = graph.layers[at].parent)
+        paths.push_back(graph.layers[at].path);
+    const std::vector<std::string> expected{"blocks.0.norm", "blocks.0", "blocks", "(root)"};
+    EXPECT_EQ(paths, expected);
+    trace.replace(trace.find("\"layer\":1"), 9, "\"layer\":7");
+    EXPECT_FALSE(readStepTrace(trace));
+}
+
 TEST(StepTraceTest, OneThatDoesNotAddUpIsRefused) {
     const auto refused = [](const std::string& from, const std::string& to) {
         std::string trace = kTrace;

@@ -9,11 +9,12 @@ import threading
 
 import torch
 from _highwater import doors, encode, gpu, library, wire
+from _highwater.places import Places
 from torch.autograd import profiler
 from torch.nn.modules import module as framework
 
-MIDDLE, PLANNED, UNPLANNED, BUDGET = range(4)
-MODES = {PLANNED: wire.LIVE_MODE_PLAN, BUDGET: wire.LIVE_MODE_DTR}
+MIDDLE, PLANNED, UNPLANNED, BUDGET, BY_SIZE = range(5)
+MODES = {PLANNED: wire.LIVE_MODE_PLAN, BUDGET: wire.LIVE_MODE_DTR, BY_SIZE: wire.LIVE_MODE_MIMOSE}
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
 
 def load():
@@ -28,6 +29,9 @@ def load():
             ("add", ctypes.c_char_p, ctypes.c_char_p),
             ("keep_within", None, ctypes.c_int64),
             ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
+            ("tracing", ctypes.c_int),
+            ("layer", ctypes.c_int64, ctypes.c_char_p),
+            ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
             ("enter", None),
             ("enter_beside", None),
             ("trace", None),
@@ -80,6 +84,7 @@ class Live:
         self.handle = None
         self.patches = doors.Patches()
         self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
+        self.places = Places(native)
         self.leaving = False      # at the end of this step
         self.next_curve = None    # not before that time; None: nobody wants them
 
@@ -127,6 +132,7 @@ class Live:
         if self.handle is not None:
             self.handle.remove()
             self.handle = None
+        self.places.unwatch()
         self.patches.undo()
         self.doors.close()
         forget(self)
@@ -182,7 +188,12 @@ class Live:
         library.hw_window(self.window)
         self.begun = library.hw_now()
         self.native.hwl_enter()
+        self.begin()
+
+    def begin(self):
         self.native.hwl_begin()
+        if self.native.hwl_tracing():
+            self.places.watch()
 
     def stepped(self):
         """An optimizer has made its step."""
@@ -196,6 +207,7 @@ class Live:
         boundary = self.native.hwl_boundary()
         if boundary == MIDDLE:
             return
+        self.places.unwatch()
         library.hw_window(self.window)
         self.native.hwl_figures(self.figures)
         step = self.pending or Step(self.figures[6] or self.begun)
@@ -204,7 +216,8 @@ class Live:
             self.unseen_bytes = self.figures[5]
         step.peak = max(step.peak, self.window[1] + self.unseen_bytes)
         mode = MODES.get(boundary, wire.LIVE_MODE_NONE)
-        step.mode = mode if step.mode in (None, mode) else wire.LIVE_MODE_NONE
+        mixed = wire.LIVE_MODE_DTR if self.budget else wire.LIVE_MODE_NONE
+        step.mode = mode if step.mode in (None, mode) else mixed
         step.recomputed += self.figures[0]
         step.restored += self.figures[1]
         step.pinned = max(step.pinned, self.figures[2])
@@ -229,7 +242,7 @@ class Live:
             why = self.native.hwl_hand_over(self.hands_over)
             if why:
                 encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", wire.LIVE_NOTE_KIND_REMARK) + encode.text(why.decode()))
-        self.native.hwl_begin()
+        self.begin()
 
     def note_curve(self, step):
         if step is self.pending:

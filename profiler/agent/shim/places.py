@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""Where the ops of a traced step come from: the module that runs, and whether it is the backward pass."""
+import _thread
+import weakref
+
+from _highwater import wire
+from torch.autograd.variable import Variable
+from torch.nn.modules import module as framework
+
+NOWHERE = -1
+
+
+class Engine:
+    """Stands for the autograd engine; everything but run_backward goes straight through."""
+
+    def __init__(self, engine, places):
+        self._engine, self._places = engine, places
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def run_backward(self, *args, **kwargs):
+        with self._places:
+            return self._engine.run_backward(*args, **kwargs)
+
+
+class Places:
+    def __init__(self, native):
+        self.native = native
+        self.handles = []
+        self.thread = 0
+        self.phase = wire.PHASE_FORWARD
+        self.stack = []    # (module's id, layer) of those that run
+        self.numbers = {}  # path -> layer
+        self.roots = {}    # id -> (weak reference, prefix, {id: path}) of modules that no other one calls
+        self.engine = self.ours = None
+
+    def watch(self):
+        """This thread begins a step that is traced."""
+        self.unwatch()
+        self.thread, self.phase = _thread.get_ident(), wire.PHASE_FORWARD
+        self.stack = []
+        self.handles = [framework.register_module_forward_pre_hook(self.enter),
+                        framework.register_module_forward_hook(self.leave)]
+        self.engine = Variable._execution_engine
+        self.ours = Variable._execution_engine = Engine(self.engine, self)
+        self.tell()
+
+    def unwatch(self):
+        for handle in self.handles:
+            handle.remove()
+        self.handles = []
+        if self.ours is not None and Variable._execution_engine is self.ours:
+            Variable._execution_engine = self.engine
+        self.engine = self.ours = None
+
+    def tell(self):
+        layer = self.stack[-1][1] if self.stack else NOWHERE
+        if not self.native.hwl_place(layer, self.phase) and self.handles:
+            self.unwatch()  # the step turned out to be a known one
+
+    def __enter__(self):
+        if _thread.get_ident() == self.thread:
+            self.phase = wire.PHASE_BACKWARD
+            self.tell()
+
+    def __exit__(self, *_):
+        if _thread.get_ident() == self.thread:
+            self.phase = wire.PHASE_OPTIMIZER  # and what comes before it
+            self.tell()
+
+    def enter(self, module, *_):
+        if _thread.get_ident() != self.thread:
+            return
+        if self.stack and self.stack[0][0] == id(module):
+            del self.stack[:]  # an exception ended its last forward
+        try:
+            self.stack.append((id(module), self.layer_of(module)))
+        except Exception:  # a module that does not say what it is made of
+            self.stack.append((id(module), NOWHERE))
+        if self.phase == wire.PHASE_OPTIMIZER:
+            self.phase = wire.PHASE_FORWARD
+        self.tell()
+
+    def leave(self, module, *_):
+        """Pops up to the module: an exception in an inner forward leaves its entry behind."""
+        if _thread.get_ident() != self.thread:
+            return
+        for depth in range(len(self.stack) - 1, -1, -1):
+            if self.stack[depth][0] == id(module):
+                del self.stack[depth:]
+                break
+        self.tell()
+
+    def layer_of(self, module):
+        around = self.stack[0][0] if self.stack else id(module)
+        path = None
+        for key in (around, *self.roots):  # a part of a known model may be called by itself
+            weak, prefix, paths = self.roots.get(key, (None, "", {}))
+            if weak is not None and weak() is not None and id(module) in paths:
+                path = prefix + paths[id(module)]
+                break
+        if path is None:
+            if self.stack:
+                return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+            path = self.add_root(module)
+        return self.number(path.rstrip(".") or "(root)")
+
+    def add_root(self, module):
+        prefix = ""
+        self.roots = {key: root for key, root in self.roots.items() if root[0]() is not None}
+        if self.roots:
+            used = {prefix for _, prefix, _ in self.roots.values()}
+            name, n = type(module).__name__, 1
+            prefix = name + "."
+            while prefix in used:
+                n += 1
+                prefix = "%s#%d." % (name, n)
+        paths = {id(inner): path for path, inner in module.named_modules()}
+        self.roots[id(module)] = weakref.ref(module), prefix, paths
+        return prefix
+
+    def number(self, path):
+        if path not in self.numbers:
+            self.numbers[path] = self.native.hwl_layer(path.encode())
+        return self.numbers[path]
