@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
     addLayout(app, common);
     addRun(app, common);
     addPlanStep(app, common);
+    addReplayDtr(app, common);
     addTrain(app, common);
     addApply(app, common);
     addRelease(app, common);
