@@ -36,6 +36,7 @@ void addLayout(CLI::App& app, Common& common);
 void addPlan(CLI::App& app, Common& common);
 void addPlanSizes(CLI::App& app, Common& common);
 void addPlanStep(CLI::App& app, Common& common);
+void addReplayDtr(CLI::App& app, Common& common);
 void addRecord(CLI::App& app, Common& common);
 void addAttach(CLI::App& app, Common& common);
 void addDetach(CLI::App& app, Common& common);

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
     addRun(app, common);
     addPlanSizes(app, common);
     addPlanStep(app, common);
+    addReplayDtr(app, common);
     addTrain(app, common);
     addApply(app, common);
     addRelease(app, common);

@@ -11,8 +11,6 @@
 namespace hw::executor::live {
 namespace {
 
-using planners::DtrStorage;
-
 bool aliases(const c10::Argument& result) {
     return result.alias_info() != nullptr && !result.alias_info()->isWrite();
 }
@@ -105,9 +103,16 @@ void BudgetRuntime::endTrace() {
 void BudgetRuntime::interrupt(const std::string&) {
     const Guard guard(lock_);
     if (!acting_) return;
-    for (const std::size_t away : slots_.away()) materialize(static_cast<Storage>(away));
-    for (Storage s = 0; s < tape_.storages(); ++s)
-        if (present(s)) evictor_.pin(static_cast<int>(s));
+    logReferences();
+    for (const std::size_t away : slots_.away()) {
+        if (log_) log_->line("bring", away);
+        materialize(static_cast<Storage>(away));
+    }
+    for (Storage s = 0; s < tape_.storages(); ++s) {
+        if (!present(s)) continue;
+        if (log_) log_->line("pin", s);
+        evictor_.pin(static_cast<int>(s));
+    }
     keepsAll_ = true;
     guides_.leave();
     if (trace_) trace_->failed();
@@ -117,6 +122,8 @@ void BudgetRuntime::release() {
     const Guard guard(lock_);
     if (!acting_) return;
     agent_.onShortage(nullptr);
+    if (log_) log_->line("end");
+    log_.reset();
     try {
         for (const std::size_t away : slots_.away()) materialize(static_cast<Storage>(away));
     } catch (const std::exception& error) {
@@ -153,6 +160,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     try {
         prepare(op, torch::jit::last(*stack, op.known.schema->arguments().size()), running);
     } catch (...) {
+        if (log_) log_->line("broken");
         unlock(running);
         throw;
     }
@@ -208,7 +216,9 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         if (trace_ && guides_.certain()) trace_.reset();
         if (planned != nullptr) follow(planned->before);
     }
-    if (onlyViews(*op.known.schema)) return;
+    const bool views = onlyViews(*op.known.schema);
+    if (log_) log_->line("op", op.known.name, views ? 1 : 0, running.inputs);
+    if (views) return;
     std::vector<Storage> missing;
     for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
     for (const Storage s : running.inputs) {
@@ -224,6 +234,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         evictor_.lock(s);
         running.locked.push_back(s);
     }
+    running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled =
             !unfilled_[s] || (contains(running.written, s) && kFilling.count(op.known.name) != 0);
@@ -231,6 +242,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op
         } else if (unfilled_[s] && tape_.canMake(s)) {
+            if (log_) log_->line("unpin", s);
             evictor_.unpin(s);
         }
         unfilled_[s] = false;
@@ -284,6 +296,9 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         }
         if (!contains(touched, s)) touched.push_back(s);
     }
+    if (!made.empty() && outputs.front().makes)  // the pool gets it after the others
+        std::rotate(made.begin(), made.begin() + 1, made.end());
+    if (log_) logEnd(outputs, cost, running);
     const std::size_t ofOutputs = touched.size();
     for (const Storage s : running.written)
         if (!contains(touched, s)) touched.push_back(s);
@@ -299,6 +314,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
 
     const bool updates = !running.unread.empty();
     if (!made.empty() && !running.written.empty() && !updates) running.onTape = false;
+    for (const Storage s : running.written)  // it may have been given up while the op ran
+        if (!updates && !tape_.canMake(s)) running.onTape = false;
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
@@ -328,9 +345,12 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
             keepAsItIs(storage);
         else
             watch(storage);
-        if (unfilled_[storage]) evictor_.pin(s);
+        if (!unfilled_[storage]) continue;
+        if (log_) log_->line("pin", s);
+        evictor_.pin(s);
     }
     unlock(running);
+    if (log_) log_->line("done");
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
     if (!guides_.follows()) return;
     if (const ProgramOp* const planned = guides_.end(outputs)) follow(planned->after);
@@ -375,12 +395,14 @@ void BudgetRuntime::follow(const Action& action) {
 
 /// Nobody knows what it has written.
 void BudgetRuntime::failed(Running& running) {
+    if (log_) log_->line("failed", running.written);
     for (const Storage s : running.written) {
         ++slots_[s].written;
         slots_[s].version = slots_[s].written;
         keepAsItIs(s);
     }
     unlock(running);
+    if (log_) log_->line("done");
     tracing_ = false;
     if (trace_) trace_->failed();
     guides_.failed();
@@ -403,6 +425,7 @@ void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::St
                         written.push_back(static_cast<Storage>(s));
             for (const c10::TensorImpl* const tensor : plainTensors(values)) touch(*tensor, true);
             aboutToChange(written);
+            if (log_) log_->line("beside", written);
             for (const Storage s : written) {
                 slots_[s].version = ++slots_[s].written;
                 keepAsItIs(s);
@@ -420,8 +443,12 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     if (there < 0) return;
     const auto s = static_cast<Storage>(there);
     const bool away = !present(s);
+    logReferences();
+    if (log_ && away) log_->line("bring", s);
     if (away) materialize(s);
-    if (stays || away) evictor_.pin(s);
+    if (!stays && !away) return;
+    if (log_) log_->line("pin", s);
+    evictor_.pin(s);
 }
 
 }  // namespace hw::executor::live

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <thread>
 
+#include "decision_log.h"
 #include "engine.h"
 #include "guides.h"
 #include "planners/dtr/evictor.h"
@@ -50,6 +51,7 @@ public:
 
 private:
     using Storage = std::uint32_t;
+    using DtrStorage = planners::DtrStorage;
     using Guard = std::unique_lock<std::recursive_mutex>;
     /// An op between its arguments and its results.
     struct Running {
@@ -63,7 +65,9 @@ private:
     struct Goal {
         Storage storage = 0;
         std::size_t link = 0;
-        std::size_t next = 0;  // input of the op that is looked at
+        bool begun = false;  // the link: what was there is locked
+        std::size_t next = 0;
+        std::vector<Storage> missing = {};  // the first next of them are locked, too
         std::vector<Storage> locked = {};
     };
 
@@ -83,6 +87,9 @@ private:
     bool wanted(Storage storage) const;
     bool wanted(c10::StorageImpl* impl);
     void takeReleased();
+    void logReferences();
+    void logEnd(const std::vector<Output>& outputs, std::int64_t cost, const Running& running);
+    void logStretch(const std::vector<DtrStorage>& kept);
     void released(Storage storage);
     void evict(Storage storage);
 
@@ -124,6 +131,7 @@ private:
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
     bool saidThrashing_ = false;
     std::vector<std::int64_t> tags_;
+    std::unique_ptr<DecisionLog> log_;
 };
 
 }  // namespace hw::executor::live

@@ -8,8 +8,6 @@
 namespace hw::executor::live {
 namespace {
 
-using planners::DtrStorage;
-
 /// Odd, as no address of a block is.
 std::uint64_t tagOf(std::uint32_t storage) {
     return 2 * static_cast<std::uint64_t>(storage) + 1;
@@ -32,7 +30,10 @@ BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
     : Engine(agent),
       heuristic_(heuristic),
       evictor_(0, heuristic, options()),
-      tags_(static_cast<std::size_t>(profiler::native::kMostFreed)) {}
+      tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
+      log_(DecisionLog::wanted(static_cast<int>(heuristic))) {
+    if (log_) logStretch({});
+}
 
 // --- storages
 
@@ -57,6 +58,7 @@ BudgetRuntime::Storage BudgetRuntime::known(c10::StorageImpl* impl) {
     const std::int64_t there = slots_.find(impl);
     if (there >= 0) return static_cast<Storage>(there);
     const Storage s = add(impl);
+    if (log_) log_->line("constant", s, evictor_[s].size);
     evictor_[s].material = true;
     evictor_.materialized({static_cast<core::StorageIndex>(s)});
     evictor_.pin(s);
@@ -96,12 +98,14 @@ void BudgetRuntime::watch(Storage storage) {
 
 /// Nothing makes it again.
 void BudgetRuntime::keepAsItIs(Storage storage) {
+    if (log_) log_->line("keep", storage);
     tape_.forget(storage);
     if (needed_[storage]) hold(storage);
     if (evictor_[storage].material) evictor_.pin(storage);
 }
 
 void BudgetRuntime::takeReleased() {
+    logReferences();
     if (agent_.pending->load(std::memory_order_relaxed) == 0) return;
     const std::int64_t count = agent_.freed(tags_.data());
     if (count < 0)
@@ -116,6 +120,7 @@ void BudgetRuntime::takeReleased() {
 void BudgetRuntime::released(Storage storage) {
     DtrStorage& state = evictor_[storage];
     if (!state.material || slots_[storage].alive()) return;
+    if (log_) log_->line("freed", storage);
     state.dead = true;
     if (!tape_.canMake(storage)) {
         evictor_.banished(storage);
@@ -139,7 +144,9 @@ void BudgetRuntime::drop(Storage storage) {
     if (slots_.drop(storage)) {
         evictor_.evicted(storage);
         ++figures_.evictions;
+        if (log_) log_->line("evict", storage);
     } else {
+        if (log_) log_->line("stuck", storage);
         evictor_.pin(storage);
     }
 }
@@ -155,6 +162,7 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
         opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
     }
     const std::int64_t before = figures_.evictions;
+    if (log_) log_->line("room", bytes);
     while (figures_.evictions == before) {
         const core::StorageIndex victim = evictor_.choose();
         if (victim == core::kNone) {
@@ -176,6 +184,8 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
 /// What was made from these and the program still wants is there, for good: it cannot be made again
 /// from here on.
 void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
+    logReferences();
+    if (log_) log_->line("change", changed);
     const std::vector<Storage> lost = tape_.lostWith(changed, [&](Storage s) { return wanted(s); });
     for (const Storage s : lost)
         if (wanted(s) && present(s)) evictor_.pin(s);
@@ -248,7 +258,6 @@ void BudgetRuntime::materialize(Storage storage) {
                 if (!present(goal.storage))
                     throw Unrestorable("storage " + std::to_string(goal.storage) +
                                        " is gone and nothing makes it");
-                if (goal.link > 0) evictor_.unlock(goal.storage);
                 goals.pop_back();
                 continue;
             }
@@ -262,17 +271,17 @@ void BudgetRuntime::materialize(Storage storage) {
                          : nullptr);
             for (const Storage s : goal.locked) evictor_.unlock(s);
             goal.locked.clear();
-            if (goal.link++ == 0) evictor_.lock(goal.storage);
+            goal.missing.clear();
+            goal.begun = false;
             goal.next = 0;
+            ++goal.link;
         }
     } catch (...) {
-        for (const Goal& goal : goals) {
+        if (log_) log_->line("broken");
+        for (const Goal& goal : goals)
             for (const Storage s : goal.locked) evictor_.unlock(s);
-            if (goal.link > 0) {  // what is not whole is not there
-                evictor_.unlock(goal.storage);
-                drop(goal.storage);
-            }
-        }
+        for (const Goal& goal : goals)
+            if (goal.link > 0) drop(goal.storage);  // what is not whole is not there
         throw;
     }
 }
@@ -284,36 +293,41 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
         evictor_.lock(s);
         goal.locked.push_back(s);
     };
-    if (goal.next == 0)  // what is there, first: it is not to go for the rest
+    if (!std::exchange(goal.begun, true))  // what is there, first: it is not to go for the rest
         for (const Input& input : inputs) {
-            if (input.version == kUnread || input.storage == goal.storage ||
-                contains(goal.locked, input.storage))
-                continue;
+            if (input.version == kUnread) continue;
             evictor_[input.storage].lastAccess = evictor_.state().clock;
-            if (present(input.storage)) lock(input.storage);
+            if (input.storage == goal.storage || present(input.storage))
+                lock(input.storage);
+            else
+                goal.missing.push_back(input.storage);
         }
-    for (; goal.next < inputs.size(); ++goal.next) {
-        const Storage s = inputs[goal.next].storage;
-        if (inputs[goal.next].version == kUnread || s == goal.storage || contains(goal.locked, s))
-            continue;
+    for (; goal.next < goal.missing.size(); ++goal.next) {
+        const Storage s = goal.missing[goal.next];
         if (!present(s)) {
             goals.push_back({s});
             return true;
         }
         lock(s);
     }
+    goal.locked.clear();  // they are unlocked in this order
+    for (const Input& input : inputs)
+        if (input.version != kUnread) goal.locked.push_back(input.storage);
     return false;
 }
 
 /// Of what the op makes besides, it keeps what the program still wants, and what is waited for.
 void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<Input>* waiting) {
+    if (log_) log_->line("again", wantedOne);
     const std::int64_t began = agent_.now();
     const std::vector<at::Tensor> results =
         op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
     figures_.recomputedNs += agent_.now() - began;
     std::vector<core::StorageIndex> made;
+    if (log_) log_->line("made");
     const auto take = [&](Storage s, std::size_t result) {
+        if (log_) log_->filled(s);
         slots_.fill(s, StoragePointer::reclaim_copy(plainStorage(results[result])), 0);
         evictor_[s].material = true;
         made.push_back(static_cast<core::StorageIndex>(s));
@@ -338,6 +352,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     evictor_.state().clock += op.cost;
     evictor_.materialized(made);
     for (const core::StorageIndex s : made) watch(static_cast<Storage>(s));
+    if (log_) log_->line("done");
 }
 
 // --- between steps
@@ -387,6 +402,7 @@ void BudgetRuntime::settle() {
             for (const std::uint32_t written : tape_[i].op.writes)
                 evictor_.link(input.storage, written);
         }
+    if (log_) logStretch(states);
     for (Storage s = 0; s < states.size(); ++s) {
         DtrStorage& state = evictor_[s];
         state.size = states[s].size;
@@ -409,6 +425,7 @@ void BudgetRuntime::reset() {
     room_ = 0;
     evictor_ = planners::Evictor(0, heuristic_, options());
     evictor_.state().clock = clock;
+    if (log_) logStretch({});
 }
 
 }  // namespace hw::executor::live

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace hw::planners {
 
@@ -10,19 +11,25 @@ using namespace hw::core;
 
 DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
                        const Progress& progress, const DtrSettings& settings)
+    : DtrRuntime(graph, request, progress, settings,
+                 graph.framework == "simrd" ? RebuildInfo{} : rebuildInfo(graph)) {
+    if (!simulated_) planConstantFrees();
+}
+
+DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
+                       const Progress& progress, const DtrSettings& settings, RebuildInfo info)
     : graph_(graph),
       request_(request),
       progress_(progress),
       settings_(settings),
       simulated_(graph.framework == "simrd"),
-      info_(simulated_ ? RebuildInfo{} : rebuildInfo(graph)),
+      info_(std::move(info)),
       evictor_(graph.storages.size(), settings.heuristic,
                {simulated_, !settings.banish, request.seed, settings.some}),
       defined_(graph.tensors.size(), false),
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
         at(s).size = graph.storages[s].bytes.count();
-    if (!simulated_) planConstantFrees();
 }
 
 Proposal DtrRuntime::run() {
@@ -140,8 +147,10 @@ void DtrRuntime::requireFinals() {
 // --- materialization
 
 void DtrRuntime::materialize(OpIndex index, TensorIndex wanted, bool again) {
+    const std::size_t outer = std::exchange(outer_, depth_);
     begin(index, wanted, again);
-    while (depth_ > 0) advance();
+    while (depth_ > outer_) advance();
+    outer_ = outer;
 }
 
 // Locks first on what is there, so that rebuilding one input does not evict another.
@@ -169,9 +178,10 @@ void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
 void DtrRuntime::advance() {
     Frame& frame = frames_[depth_ - 1];
     for (; frame.next < frame.missing.size(); ++frame.next, frame.cursor = 0) {
+        hear();
         const Use& use = frame.missing[frame.next];
         if (const auto step = nextRebuild(use, frame.cursor)) {
-            begin(step->op, step->wanted, true);  // may move the frames
+            begin(step->op, step->wanted, true);
             return;
         }
         evictor_.lock(graph_.storageOf(use.tensor));
@@ -234,12 +244,16 @@ void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
     if (wantedMade != kNone) made_.push_back(wantedMade);
     for (const Write& write : op.writes) ++at(write.storage).version;
     evictor_.materialized(made_);
-    if (!simulated_)
-        for (const StorageIndex s : made_)
-            if (!info_.rematerializable[s] && !at(s).dead) evictor_.pin(s);
+    pinWhatStays();
     if (!settings_.recordSchedule) return;
     schedule_.push_back(frame.again ? Action::recompute(frame.op, std::move(kept))
                                     : Action::compute(frame.op));
+}
+
+void DtrRuntime::pinWhatStays() {
+    if (simulated_) return;
+    for (const StorageIndex s : made_)
+        if (!info_.rematerializable[s] && !at(s).dead) evictor_.pin(s);
 }
 
 // False when it is resident already.
@@ -254,9 +268,17 @@ bool DtrRuntime::place(StorageIndex s) {
 }
 
 // The simulator brings every sibling back; in a recorded session the dead and the overwritten stay
-// away, and the banished do everywhere.
+// away unless the op that waits reads them, and the banished do everywhere.
 bool DtrRuntime::unwantedSibling(StorageIndex s) const {
-    return at(s).gone || (!simulated_ && (at(s).dead || !graph_.storages[s].writers.empty()));
+    if (simulated_ || at(s).gone) return at(s).gone;
+    return !graph_.storages[s].writers.empty() || (at(s).dead && !waitedFor(s));
+}
+
+bool DtrRuntime::waitedFor(StorageIndex s) const {
+    if (depth_ < outer_ + 2) return false;
+    const std::vector<Use>& inputs = graph_.ops[frames_[depth_ - 2].op].inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](const Use& use) { return graph_.storageOf(use.tensor) == s; });
 }
 
 bool DtrRuntime::satisfied(const Use& use) const {

@@ -2,6 +2,7 @@
 // DTR's runtime: plays the program of a graph under a budget and writes down what it did.
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,6 +25,9 @@ class DtrRuntime {
 public:
     DtrRuntime(const core::TrainingGraph& graph, const PlanRequest& request,
                const Progress& progress, const DtrSettings& settings);
+    virtual ~DtrRuntime() = default;
+    DtrRuntime(const DtrRuntime&) = delete;
+    DtrRuntime& operator=(const DtrRuntime&) = delete;
 
     /// Plays the program once. Ok with its schedule, or why it stopped; figures either way.
     Proposal run();
@@ -31,7 +35,11 @@ public:
     /// Entry of the schedule, of the run that has ended, during which memory was highest.
     std::size_t peakAction() const { return peakAction_; }
 
-private:
+protected:
+    /// `info`: what is to be known ahead of how storages are made again.
+    DtrRuntime(const core::TrainingGraph& graph, const PlanRequest& request,
+               const Progress& progress, const DtrSettings& settings, core::RebuildInfo info);
+
     struct Stop {
         PlanStatus status;
         std::string reason;
@@ -52,8 +60,14 @@ private:
         std::size_t cursor = 0;  // of nextRebuild() for missing[next]
     };
 
+    // what a program does while it trains (live_replay.h)
+    virtual void play();
+    virtual void makeRoom(std::int64_t size, core::OpIndex forOp);
+    virtual void hear() {}  // before something that is missing is made again
+    virtual void pinWhatStays();
+    virtual bool unwantedSibling(core::StorageIndex s) const;
+
     // the program
-    void play();
     void addConstant(core::StorageIndex s);
     void computeFirst(core::OpIndex index);
     void connect(core::OpIndex index);
@@ -72,10 +86,9 @@ private:
     bool satisfied(const core::Use& use) const;
     std::optional<Step> nextRebuild(const core::Use& use, std::size_t& cursor) const;
     std::optional<core::OpIndex> nextVersion(const core::Use& use, std::size_t& cursor) const;
-    bool unwantedSibling(core::StorageIndex s) const;
+    bool waitedFor(core::StorageIndex s) const;
 
     // memory
-    void makeRoom(std::int64_t size, core::OpIndex forOp);
     void evict(core::StorageIndex s);
     void noteFreed(core::StorageIndex s);
 
@@ -98,8 +111,9 @@ private:
     const core::RebuildInfo info_;  // of a recorded session
     Evictor evictor_;
     std::vector<bool> defined_;  // per tensor
-    std::vector<Frame> frames_;  // the first depth_ are in use
+    std::deque<Frame> frames_;   // the first depth_ are in use
     std::size_t depth_ = 0;
+    std::size_t outer_ = 0;  // of these belong to an op that waits for other ones to come back
     std::vector<core::StorageIndex> touched_, made_, toBanish_;
     std::vector<std::vector<core::StorageIndex>> constantFrees_;  // [op]: freed right after it
     std::vector<core::OpIndex> constantNeeds_;

@@ -5,8 +5,11 @@
 #include "runtime.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -15,6 +18,7 @@
 #include "core/memory/schedule_builder.h"
 #include "core/plan/codec.h"
 #include "observer.h"
+#include "planners/dtr/live_replay.h"
 #include "planners/echo/codecs.h"
 #include "planners/schedule/free_early.h"
 #include "profiler/recorder/live_program.h"
@@ -166,10 +170,13 @@ std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
     return state;
 }
 
+constexpr unsigned kHeuristics = 7;  // of DTR
+
 struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
     std::int64_t within = 0, evicted = 0;  // a budget
     std::int64_t bySize = 0, requests = 0;
+    std::int64_t replayed = 0;             // evictions
     std::map<std::string, int> encodings;  // planned, by codec
 };
 
@@ -258,7 +265,6 @@ void runWithin(unsigned number, Figures& figures) {
         steps.push_back(i == 0 || random() % 2 == 0 ? randomProgram(random, 6 + random() % 40)
                                                     : changed(steps.front(), random));
     const std::string alone = runAlone(steps, number);
-    constexpr unsigned kHeuristics = 7;
     BudgetRuntime runtime(pressingAgent(),
                           static_cast<planners::DtrHeuristic>(random() % kHeuristics));
     std::string why;
@@ -388,6 +394,48 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsUnderSeveralPlansAsItIs) {
     EXPECT_GT(figures.bySize, figures.steps / 16);
     EXPECT_GT(figures.evicted, figures.steps);
     EXPECT_GT(figures.requests, static_cast<std::int64_t>(cases) / 2);
+}
+
+/// The log of what a program does under DTR, of which the simulation makes its own evictions.
+void replayWithin(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    const std::string path = ::testing::TempDir() + "decisions-" + std::to_string(getpid());
+    std::mt19937 random(number);
+    std::vector<Program> steps;
+    for (int i = 0; i < 3; ++i) steps.push_back(randomProgram(random, 6 + random() % 60));
+    setenv("HIGHWATER_DTR_LOG", path.c_str(), 1);
+    const auto heuristic = static_cast<planners::DtrHeuristic>(number % kHeuristics);
+    BudgetRuntime runtime(pressingAgent(), heuristic);
+    unsetenv("HIGHWATER_DTR_LOG");
+    gPressure.runtime = &runtime;
+    gPressure.random.seed(number);
+    gPressure.oneIn = 1 + random() % 5;
+    runLive(steps, number, runtime, figures);
+    gPressure.runtime = nullptr;
+    std::ifstream file(path);
+    const auto log = planners::readLiveLog(file);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(log) << log.error().what;
+    EXPECT_EQ(log->heuristic, heuristic);
+    for (const planners::LiveStretch& stretch : log->stretches) {
+        SCOPED_TRACE("stretch " + std::to_string(&stretch - log->stretches.data()));
+        const planners::Replayed replayed = planners::replay(stretch, heuristic);
+        const auto [one, other] = std::mismatch(replayed.evicted.begin(), replayed.evicted.end(),
+                                                stretch.evicted.begin(), stretch.evicted.end());
+        SCOPED_TRACE("first other eviction: " + std::to_string(one - replayed.evicted.begin()));
+        EXPECT_EQ(replayed.stopped, "");
+        EXPECT_EQ(replayed.evicted, stretch.evicted);
+        figures.replayed += static_cast<std::int64_t>(stretch.evicted.size());
+    }
+}
+
+TEST_F(LiveRuntime, TheSimulationEvictsTheSame) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) replayWithin(i, figures);
+    EXPECT_GT(figures.replayed, figures.steps);
+    EXPECT_GE(figures.replayed, figures.evicted);
+    EXPECT_GT(figures.recomputed, figures.steps);
 }
 
 /// What the judge and the planners look at, but for times and workspaces.
