@@ -13,6 +13,7 @@ from train_test import BEGIN
 
 WAIT = """
     import os, time
+    torch.set_num_threads(1)
     def wait(): time.sleep(0.4 if os.environ.get("SLOW") else 0)
     """
 
