@@ -8,6 +8,7 @@
 
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 namespace hw::executor::live {
 namespace {
@@ -108,7 +109,8 @@ Tensors plainTensors(const Tensors& tensors) {
 
 void Call::clear() {
     op_.reset();
-    for (Argument& argument : arguments_) argument.value = {};
+    if (std::exchange(holdsTensors_, false))
+        for (Argument& argument : arguments_) argument.value = {};
     generator_ = at::Generator();
     generatorState_.reset();
     inputs_ = 0;
@@ -144,6 +146,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
         if (value.isTensor() && value.toTensor().defined() &&
             value.toTensor().unsafeGetTensorImpl()->is_wrapped_number()) {
             argument.value = value;
+            holdsTensors_ = true;
         } else if (value.isTensor()) {
             argument.kind = Argument::Kind::Tensor;
             plain = plain && add(argument, value.toTensor(), planned);
@@ -157,7 +160,9 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
                 plain = plain &&
                         add(argument, item.isTensor() ? item.toTensor() : at::Tensor(), planned);
         } else {
-            plain = plain && !hasTensors(value);
+            const bool unplain = hasTensors(value);
+            holdsTensors_ = holdsTensors_ || unplain;
+            plain = plain && !unplain;
             argument.value = value;
         }
         if (value.isGenerator()) generator_ = value.toGenerator();

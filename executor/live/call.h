@@ -53,7 +53,7 @@ public:
     /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
     /// are left as they were; running statistics are not updated twice.
     std::vector<at::Tensor> run(const ProgramOp& planned, const FindStorage& find) const;
-    /// The room for the arguments stays.
+    /// No tensor is held any more; the room for the arguments stays, and what they were.
     void clear();
     bool kept() const { return op_.has_value(); }
 
@@ -78,6 +78,7 @@ private:
     std::optional<c10::OperatorHandle> op_;
     std::vector<Argument> arguments_;
     std::int64_t inputs_ = 0;
+    bool holdsTensors_ = false;  // among the values
     at::Generator generator_;
     at::Tensor generatorState_;
 };

@@ -29,7 +29,7 @@ void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
 
 const profiler::native::TypedHook kTyped{
     [](const profiler::native::Passing& op, const profiler::native::Arguments& arguments,
-       const std::function<torch::jit::Stack()>& box) {
+       c10::function_ref<torch::jit::Stack()> box) {
         return gRuntime->beginTyped(op, arguments, box);
     },
     [](const Tensors& results) { gRuntime->endTyped(results); }, [] { gRuntime->failTyped(); }};

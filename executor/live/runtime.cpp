@@ -545,7 +545,7 @@ void Runtime::timeSome() {
 
 /// Everything is ready for the planned op. False: it is not to be planned, and the plan is left.
 bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
-                     const std::function<Values()>& values) {
+                     c10::function_ref<Values()> values) {
     if (std::exchange(begins_, false)) program().forwardAt = position_;
     if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
@@ -629,7 +629,7 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
 
 profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
                                            const profiler::native::Arguments& arguments,
-                                           const std::function<torch::jit::Stack()>& box) {
+                                           c10::function_ref<torch::jit::Stack()> box) {
     using profiler::native::Turn;
     Guard guard(lock_);
     if (!planned()) {

@@ -36,7 +36,7 @@ public:
     /// The same of a typed op, see TypedHook; the caller runs it.
     profiler::native::Turn beginTyped(const profiler::native::Passing& op,
                                       const profiler::native::Arguments& arguments,
-                                      const std::function<torch::jit::Stack()>& box);
+                                      c10::function_ref<torch::jit::Stack()> box);
     void endTyped(const Tensors& results);
     void failTyped();
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
@@ -66,7 +66,7 @@ private:
                          std::vector<std::size_t>& bound);
     bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
     bool before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
-                const std::function<Values()>& values);
+                c10::function_ref<Values()> values);
     void after(const Tensors& results);
     void failed();
     void perform(Items<Action> actions);

@@ -6,8 +6,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
-
-#include <functional>
+#include <c10/util/FunctionRef.h>
 
 #include "operators.h"
 #include "session.h"
@@ -38,7 +37,7 @@ enum class Turn { Boxed, Unseen, Seen };
 struct TypedHook {
     /// `box` gives the arguments as they would lie on a stack.
     Turn (*begin)(const Passing& op, const Arguments& arguments,
-                  const std::function<torch::jit::Stack()>& box);
+                  c10::function_ref<torch::jit::Stack()> box);
     void (*end)(const Tensors& results);
     void (*failed)();  // the op has thrown
 };
