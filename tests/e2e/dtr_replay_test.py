@@ -43,20 +43,20 @@ class Replay(InFolder):
                     self.assertEqual(stretch["replayed"], stretch["live"], number)
                 evicted = sum(len(stretch["live"]) for stretch in stretches)
                 self.assertGreaterEqual(evicted, report["evictions"])
-                self.assertGreater(evicted, 100)
+                self.assertGreater(evicted, 40)
                 self.assertGreater(report["recomputed_ops"], 0)
 
     def test_gpt(self):
         self.check(0.7, os.path.join(TRAINING, "gpt.py"))
 
     def test_unet(self):
-        self.check(0.6, os.path.join(TRAINING, "unet.py"), "--batch", "2")
+        self.check(0.7, os.path.join(TRAINING, "unet.py"), "--batch", "2")
 
     def test_lstm(self):
-        self.check(0.7, os.path.join(TRAINING, "lstm.py"))
+        self.check(0.8, os.path.join(TRAINING, "lstm.py"))
 
     def test_no_two_steps_alike(self):
-        self.check(0.7, self.script(DYNAMIC))
+        self.check(0.75, self.script(DYNAMIC))
 
 
 if __name__ == "__main__":
