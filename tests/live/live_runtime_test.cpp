@@ -107,7 +107,7 @@ void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
 std::map<native::Turn, std::int64_t> gTurns;  // of typed ops
 
 const native::TypedHook kTyped{[](const native::Passing& op, const native::Arguments& arguments,
-                                  const std::function<torch::jit::Stack()>& box) {
+                                  c10::function_ref<torch::jit::Stack()> box) {
                                    const native::Turn turn =
                                        gRuntime->beginTyped(op, arguments, box);
                                    ++gTurns[turn];
