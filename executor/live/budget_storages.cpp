@@ -310,6 +310,10 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
         }
         lock(s);
     }
+    if (!goal.missing.empty())  // the first of them may have waited long for the others
+        for (const Input& input : inputs)
+            if (input.version != kUnread)
+                evictor_[input.storage].lastAccess = evictor_.state().clock;
     goal.locked.clear();  // they are unlocked in this order
     for (const Input& input : inputs)
         if (input.version != kUnread) goal.locked.push_back(input.storage);

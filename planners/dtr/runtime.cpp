@@ -161,16 +161,20 @@ void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
     frame.next = frame.cursor = 0;
     frame.missing.clear();
     const Op& op = graph_.ops[index];
-    for (const Use& use : op.inputs) {
-        DtrStorage& storage = at(graph_.storageOf(use.tensor));
-        // With banishing, only what the program still holds counts as used.
-        if (!settings_.banish || !storage.dead) storage.lastAccess = evictor_.state().clock;
-    }
+    access(op);
     for (const Use& use : op.inputs) {
         if (satisfied(use))
             evictor_.lock(graph_.storageOf(use.tensor));
         else
             frame.missing.push_back(use);
+    }
+}
+
+void DtrRuntime::access(const Op& op) {
+    for (const Use& use : op.inputs) {
+        DtrStorage& storage = at(graph_.storageOf(use.tensor));
+        // With banishing, only what the program still holds counts as used.
+        if (!settings_.banish || !storage.dead) storage.lastAccess = evictor_.state().clock;
     }
 }
 
@@ -186,6 +190,9 @@ void DtrRuntime::advance() {
         }
         evictor_.lock(graph_.storageOf(use.tensor));
     }
+    // The first of them may have waited long for the others; the simulator counts from when it
+    // began.
+    if (frame.again && !simulated_ && !frame.missing.empty()) access(graph_.ops[frame.op]);
     finish(frame);
     --depth_;
 }

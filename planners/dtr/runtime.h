@@ -78,6 +78,7 @@ protected:
     // materialization
     void materialize(core::OpIndex index, core::TensorIndex wanted, bool again);
     void begin(core::OpIndex index, core::TensorIndex wanted, bool again);
+    void access(const core::Op& op);
     void advance();
     void finish(const Frame& frame);
     void notePeak(std::int64_t memory);

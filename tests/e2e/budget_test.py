@@ -108,9 +108,10 @@ class Budget(InFolder):
         self.check(train_test.MASKED, 0.6)
 
     def test_other_threads_get_the_bytes(self):
-        # Without its own references to everything, which would have to be there when the parameters change.
+        # Without its own references to everything, which would have to be there when the parameters change. What the
+        # threads take beside the backward pass differs from run to run, and with it what there must be room for.
         self.check(train_test.THREADS.replace("optimizer.step()", "del x, kept[:]; optimizer.step()").replace(
-            "del x, loss, kept", "del loss, kept"), 0.8)
+            "del x, loss, kept", "del loss, kept").replace("loss.backward()", "[each.result() for each in sums]; loss.backward()"), 0.9)
 
     def test_who_looks_past_the_dispatcher_gets_the_bytes(self):
         script, plain, peak = self.alone(train_test.WATCHED)
