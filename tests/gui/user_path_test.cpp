@@ -33,8 +33,9 @@ public:
         return window_.findChild<T*>(QLatin1String(name));
     }
     QString label(const char* name) const {
-        const auto* found = named<QLabel>(name);
-        return found && found->isVisible() ? found->text() : QString();
+        for (const QLabel* found : window_.findChildren<QLabel*>(QLatin1String(name)))
+            if (found->isVisible()) return found->text();  // several views have one of that name
+        return {};
     }
     template <class Condition>
     bool sees(Condition condition) const {
