@@ -257,6 +257,17 @@ void runCase(unsigned number, Figures& figures) {
     EXPECT_TRUE(runtime.fault() == "released") << runtime.fault();
 }
 
+/// Allocations ask for room at any time.
+std::string runPressed(const std::vector<Program>& steps, unsigned number, BudgetRuntime& runtime,
+                       std::mt19937& random, Figures& figures) {
+    gPressure.runtime = &runtime;
+    gPressure.random.seed(number);
+    gPressure.oneIn = 1 + random() % 5;
+    std::string results = runLive(steps, number, runtime, figures);
+    gPressure.runtime = nullptr;
+    return results;
+}
+
 void runWithin(unsigned number, Figures& figures) {
     SCOPED_TRACE("case " + std::to_string(number));
     std::mt19937 random(number);
@@ -276,11 +287,7 @@ void runWithin(unsigned number, Figures& figures) {
                 << why;
         }
     }
-    gPressure.runtime = &runtime;
-    gPressure.random.seed(number);
-    gPressure.oneIn = 1 + random() % 5;
-    EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
-    gPressure.runtime = nullptr;
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
 }
 
 /// Several plans side by side, of programs that begin alike, and steps of kinds without any.
@@ -304,11 +311,7 @@ void runWithSeveralPlans(unsigned number, Figures& figures) {
                                    liveProgramOf(recorded, random, figures), why))
             << why;
     }
-    gPressure.runtime = &runtime;
-    gPressure.random.seed(number);
-    gPressure.oneIn = 1 + random() % 5;
-    EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
-    gPressure.runtime = nullptr;
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
     while (runtime.takeRequest()) ++figures.requests;
 }
 
@@ -407,11 +410,7 @@ void replayWithin(unsigned number, Figures& figures) {
     const auto heuristic = static_cast<planners::DtrHeuristic>(number % kHeuristics);
     BudgetRuntime runtime(pressingAgent(), heuristic);
     unsetenv("HIGHWATER_DTR_LOG");
-    gPressure.runtime = &runtime;
-    gPressure.random.seed(number);
-    gPressure.oneIn = 1 + random() % 5;
-    runLive(steps, number, runtime, figures);
-    gPressure.runtime = nullptr;
+    runPressed(steps, number, runtime, random, figures);
     std::ifstream file(path);
     const auto log = planners::readLiveLog(file);
     std::filesystem::remove(path);
