@@ -77,14 +77,8 @@ protected:
         QTest::mouseClick(window_.findChild<QPushButton*>(QStringLiteral("liveButton")),
                           Qt::LeftButton);
     }
-    QString problem() {
-        const auto* label = dialog().findChild<QLabel*>(QStringLiteral("trainingProblem"));
-        return label->isVisible() ? label->text() : QString();
-    }
-    QString barText() {
-        const auto* label = window_.findChild<QLabel*>(QStringLiteral("liveText"));
-        return label->isVisible() ? label->text() : QString();
-    }
+    QString problem() { return testing::shownText(dialog(), "trainingProblem"); }
+    QString barText() { return testing::shownText(window_, "liveText"); }
     bool legendSays(const QString& name) {
         const auto& items = panel().legend().items();
         return std::any_of(items.begin(), items.end(),

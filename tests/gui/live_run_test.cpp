@@ -100,14 +100,8 @@ protected:
     }
     TrainDialog& dialog() { return window_.trainDialog(); }
     LiveRun& run() { return window_.liveRun(); }
-    QString problem() {
-        const auto* label = dialog().findChild<QLabel*>(QStringLiteral("trainingProblem"));
-        return label->isVisible() ? label->text() : QString();
-    }
-    QString barText() {
-        const auto* label = window_.findChild<QLabel*>(QStringLiteral("liveText"));
-        return label->isVisible() ? label->text() : QString();
-    }
+    QString problem() { return testing::shownText(dialog(), "trainingProblem"); }
+    QString barText() { return testing::shownText(window_, "liveText"); }
 
     static inline QString missing_, session_;
     static inline std::unique_ptr<testing::Training> training_;  // one for all, recorded

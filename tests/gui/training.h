@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A real training process that knows nothing of Highwater, for tests that record it.
+// A real training process that knows nothing of Highwater, for tests that record it, and what a
+// person reads meanwhile.
 #pragma once
 
 #include <QFile>
+#include <QLabel>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
@@ -85,6 +87,12 @@ inline QString missingForTraining() {
     return torch.exitStatus() == QProcess::NormalExit && torch.exitCode() == 0
                ? QString()
                : QStringLiteral("/usr/bin/python3 has no torch: apt-get install python3-torch");
+}
+
+/// Of the label of that name, if it can be seen.
+inline QString shownText(const QWidget& window, const char* name) {
+    const auto* label = window.findChild<QLabel*>(QLatin1String(name));
+    return label->isVisible() ? label->text() : QString();
 }
 
 }  // namespace hw::viewer::testing
