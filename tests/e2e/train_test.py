@@ -111,7 +111,7 @@ THREADS = BEGIN + """
     optimizer = torch.optim.AdamW(layers.parameters(), lr=1e-3)
     for step in range(8):
         optimizer.zero_grad()
-        x, kept = torch.randn(512, 64), []
+        x, kept = torch.randn(2048, 64), []
         for layer in layers:
             x = torch.tanh(layer(x))
             kept.append(x)
