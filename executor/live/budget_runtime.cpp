@@ -55,14 +55,14 @@ void BudgetRuntime::begin() {
     divergence_.reset();
     if (!acting_) return;
     guides_.begin();
-    trace_.reset();
-    if (!kinds_.wanted()) return;
+    leaveTrace();
+    if (!planned_ || !kinds_.wanted()) return;
     std::int64_t window[5];
     agent_.begin(window);
     std::int64_t live = window[0];
     for (const std::size_t away : slots_.away())
         live += evictor_[static_cast<core::StorageIndex>(away)].size;
-    trace_ = std::make_unique<StepTrace>(agent_, place_, live);
+    traceStep(live);
 }
 
 bool BudgetRuntime::follow(std::int64_t kind, Boundary ending, const std::string& program,
@@ -95,6 +95,7 @@ Boundary BudgetRuntime::boundary() {
 
 void BudgetRuntime::endTrace() {
     auto trace = std::move(trace_);
+    leaveTrace();
     if (!trace || trace->broken() || trace->ops() == 0) return;
     trace->finish([&](c10::StorageImpl* impl) { return wanted(impl); });
     kinds_.add(std::move(trace));
@@ -131,7 +132,7 @@ void BudgetRuntime::release() {
     }
     acting_ = false;
     guides_.clear();
-    trace_.reset();
+    leaveTrace();
     reset();
 }
 
@@ -167,8 +168,8 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     evictingNs_ = opPeak_ = opEvicted_ = 0;
     std::int64_t window[5];
     if (trace_) {
-        trace_->begin(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
-                      [&](c10::StorageImpl* impl) { return wanted(impl); });
+        traceOp(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
+                running.inputs);
         tracing_ = true;
         agent_.begin(window);
     }
@@ -213,7 +214,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
             [&](Storage s) { return evictor_[static_cast<core::StorageIndex>(s)].size; });
         if (!guides_.follows() && (divergence_ = guides_.left()))
             divergence_->found = op.known.name;
-        if (trace_ && guides_.certain()) trace_.reset();
+        if (trace_ && guides_.certain()) leaveTrace();
         if (planned != nullptr) follow(planned->before);
     }
     const bool views = onlyViews(*op.known.schema);
@@ -322,6 +323,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         needed_[s] = false;
         const StoragePointer impl = slot.lock();
         const bool resized = impl && static_cast<std::int64_t>(impl->nbytes()) != evictor_[s].size;
+        if (resized && trace_) trace_->untold(impl.get());
         if (!running.onTape || updates || resized) keepAsItIs(s);
     }
     const bool changes = !made.empty() || (!running.written.empty() && !updates);
@@ -380,7 +382,7 @@ void BudgetRuntime::follow(const Action& action) {
     const DtrStorage& state = evictor_[s];
     switch (action.kind) {
         case wire::LiveAction::Hold:
-            if (present(s)) slots_[s].held = slots_[s].lock();
+            if (present(s)) hold(s);
             return;
         case wire::LiveAction::Release:
         case wire::LiveAction::Drop:

@@ -24,8 +24,10 @@ namespace hw::executor::live {
 
 class BudgetRuntime final : public Engine {
 public:
-    /// `agent`, whose allocator knows the budget, outlives the runtime.
-    BudgetRuntime(const profiler::native::AgentApi& agent, planners::DtrHeuristic heuristic);
+    /// `agent`, whose allocator knows the budget, outlives the runtime. `planned`: steps are traced
+    /// for planners.
+    BudgetRuntime(const profiler::native::AgentApi& agent, planners::DtrHeuristic heuristic,
+                  bool planned);
 
     Boundary boundary() override;
     void begin() override;
@@ -95,6 +97,10 @@ private:
 
     void follow(Items<Action> actions);
     void follow(const Action& action);
+    void traceStep(std::int64_t live);
+    void traceOp(const profiler::native::Operator& op, Values arguments,
+                 const std::vector<Storage>& inputs);
+    void leaveTrace();
     void endTrace();
 
     void giveUp(Storage storage);
@@ -109,6 +115,7 @@ private:
     void noteThrashing();
 
     const planners::DtrHeuristic heuristic_;
+    const bool planned_;
     std::recursive_mutex lock_;
     bool acting_ = true;
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun

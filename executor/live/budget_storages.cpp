@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The storages of a program under a budget: which are there, go, come back, and can no longer.
 #include <algorithm>
+#include <atomic>
+#include <mutex>
 
 #include "budget_runtime.h"
 #include "rebuild.h"
@@ -19,6 +21,17 @@ planners::HeuristicOptions options() {
     return options;
 }
 
+/// Dropped storages that may be gone, while a step is traced: nothing else tells of their end.
+std::mutex gGoneLock;
+std::vector<c10::StorageImpl*> gGone;
+std::atomic<bool> gTracing{false};
+
+void noteGone(void* impl) {
+    if (!gTracing.load(std::memory_order_relaxed)) return;
+    const std::lock_guard guard(gGoneLock);
+    gGone.push_back(static_cast<c10::StorageImpl*>(impl));
+}
+
 std::uint64_t addressOf(const c10::StorageImpl& impl) {
     return reinterpret_cast<std::uint64_t>(impl.data_ptr().get());
 }
@@ -26,10 +39,12 @@ std::uint64_t addressOf(const c10::StorageImpl& impl) {
 }  // namespace
 
 BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
-                             planners::DtrHeuristic heuristic)
+                             planners::DtrHeuristic heuristic, bool planned)
     : Engine(agent),
       heuristic_(heuristic),
+      planned_(planned),
       evictor_(0, heuristic, options()),
+      slots_(&noteGone),
       tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
       log_(DecisionLog::wanted(static_cast<int>(heuristic))) {
     if (log_) logStretch({});
@@ -93,7 +108,9 @@ void BudgetRuntime::watch(Storage storage) {
     std::int64_t before[2];
     watched_[storage] = impl && addressOf(*impl) != 0 &&
                         agent_.tag(addressOf(*impl), tagOf(storage), 0, before) != 0;
-    if (!watched_[storage]) keepAsItIs(storage);
+    if (watched_[storage]) return;
+    if (trace_) trace_->untold(slots_[storage].key());
+    keepAsItIs(storage);
 }
 
 /// Nothing makes it again.
@@ -108,12 +125,42 @@ void BudgetRuntime::takeReleased() {
     logReferences();
     if (agent_.pending->load(std::memory_order_relaxed) == 0) return;
     const std::int64_t count = agent_.freed(tags_.data());
-    if (count < 0)
+    if (count < 0) {
+        if (trace_) trace_->allUntold();
         for (Storage s = 0; s < tape_.storages(); ++s) released(s);
+    }
     for (std::int64_t i = 0; i < count; ++i) {
         const auto tag = static_cast<std::uint64_t>(tags_[static_cast<std::size_t>(i)]);
-        if (tag % 2 == 1 && tag / 2 < tape_.storages()) released(static_cast<Storage>(tag / 2));
+        if (tag % 2 == 0 || tag / 2 >= tape_.storages()) continue;
+        if (trace_) trace_->mayBeGone(slots_[tag / 2].key());
+        released(static_cast<Storage>(tag / 2));
     }
+}
+
+void BudgetRuntime::traceStep(std::int64_t live) {
+    trace_ = std::make_unique<StepTrace>(agent_, place_, live);
+    const std::lock_guard guard(gGoneLock);
+    gGone.clear();
+    gTracing = true;
+}
+
+void BudgetRuntime::leaveTrace() {
+    trace_.reset();
+    const std::lock_guard guard(gGoneLock);
+    gGone.clear();
+    gTracing = false;
+}
+
+void BudgetRuntime::traceOp(const profiler::native::Operator& op, Values arguments,
+                            const std::vector<Storage>& inputs) {
+    {
+        const std::lock_guard guard(gGoneLock);
+        for (c10::StorageImpl* const impl : gGone) trace_->mayBeGone(impl);
+        gGone.clear();
+    }
+    trace_->begin(op, arguments, [&](c10::StorageImpl* impl) { return wanted(impl); });
+    for (const Storage s : inputs)
+        if (!watched_[s] || slots_[s].held) trace_->untold(slots_[s].key());
 }
 
 /// Its bytes may have gone without us.
@@ -210,6 +257,7 @@ void BudgetRuntime::giveUp(Storage storage) {
 /// The program may let go of it, we do not.
 void BudgetRuntime::hold(Storage storage) {
     if (!slots_[storage].held) slots_[storage].held = slots_[storage].weak.lock();
+    if (trace_) trace_->untold(slots_[storage].key());
 }
 
 /// What it would be made from stays until then. False: that would take more than it gives.
@@ -365,6 +413,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
 /// stays known how it is made.
 void BudgetRuntime::settle() {
     takeReleased();
+    if (trace_) trace_->allUntold();  // storages have other numbers from here on, or none
     std::vector<bool> makes(tape_.storages(), false), kept(tape_.storages(), false);
     std::vector<Storage> ahead;
     const auto keep = [&](Storage s) {

@@ -104,11 +104,12 @@ HW_EXPORT const char* hwl_add(const char* path) {
     std::string why;
     return gRuntime->add(bytes, why) ? "" : keep(std::move(why));
 }
-/// From now on DTR keeps live bytes within the agent's limit; which of its heuristics.
-HW_EXPORT void hwl_keep_within(std::int64_t heuristic) {
+/// From now on DTR keeps live bytes within the agent's limit; which of its heuristics. `planned`:
+/// planners look at the steps (hwl_hand_over()).
+HW_EXPORT void hwl_keep_within(std::int64_t heuristic, int planned) {
     const auto& agent = gRuntime->agent();
     gEngine = gBudget =
-        new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic));
+        new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic), planned != 0);
     agent.onShortage([](std::int64_t bytes) { return gBudget->makeRoom(bytes) ? 1 : 0; });
 }
 /// Between two steps within a budget: leaves what planners are to look at as files that begin with

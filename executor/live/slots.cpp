@@ -55,7 +55,9 @@ bool Slots::drop(std::size_t storage) {
     if (impl->allocator() == nullptr || data.get_deleter() != impl->allocator()->raw_deleter())
         return false;
     // The number of bytes stays: views that are made meanwhile are within their bounds.
-    impl->set_data_ptr_noswap(c10::DataPtr(nullptr, impl->device()));
+    impl->set_data_ptr_noswap(back_ == nullptr
+                                  ? c10::DataPtr(nullptr, impl->device())
+                                  : c10::DataPtr(nullptr, impl.get(), back_, impl->device()));
     slot.dropped = true;
     away_.set(impl.get(), storage);
     return true;

@@ -44,6 +44,10 @@ struct Slot {
 
 class Slots {
 public:
+    /// Called, on any thread, with a storage that was dropped when it has bytes again or is gone.
+    using Back = void (*)(void* impl);
+    explicit Slots(Back back = nullptr) : back_(back) {}
+
     void reset(std::size_t storages);
     /// There are more of them.
     void grow(std::size_t storages) { slots_.resize(storages); }
@@ -85,6 +89,7 @@ private:
     void note(std::size_t storage);  // whether it is away
     void index();
 
+    Back back_;
     std::vector<Slot> slots_;
     // Where storages are bound, from the first time on that somebody asks: most steps pass without.
     profiler::native::FlatMap<c10::StorageImpl, std::size_t> bound_;

@@ -2,6 +2,7 @@
 #include "step_trace.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hw::executor::live {
 namespace {
@@ -37,11 +38,10 @@ StepTrace::Known& StepTrace::known(c10::StorageImpl* impl, bool constant) {
         untouched_ -= std::max<std::int64_t>(0, agent_.block(address));
     }
     c10::raw::weak_intrusive_ptr::incref(impl);
-    alive_.push_back(impl);
     first_.push_back(-1);
     return storages_
         .emplace(impl,
-                 Known{index, c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl), 0, false})
+                 Known{index, c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl)})
         .first->second;
 }
 
@@ -60,15 +60,45 @@ std::int64_t StepTrace::tensor(const c10::TensorImpl& tensor) {
     return at->second;
 }
 
+void StepTrace::untold(c10::StorageImpl* impl) {
+    const auto found = storages_.find(impl);
+    if (found == storages_.end() || std::exchange(found->second.untold, true)) return;
+    untold_.push_back(impl);
+}
+
+void StepTrace::allUntold() {
+    for (c10::StorageImpl* const impl : alive()) untold(impl);
+}
+
+std::vector<c10::StorageImpl*> StepTrace::alive() const {
+    std::vector<std::pair<std::int64_t, c10::StorageImpl*>> numbered;
+    for (const auto& [impl, storage] : storages_)
+        if (!storage.gone) numbered.emplace_back(storage.index, impl);
+    std::sort(numbered.begin(), numbered.end());
+    std::vector<c10::StorageImpl*> alive;
+    for (const auto& each : numbered) alive.push_back(each.second);
+    return alive;
+}
+
 void StepTrace::noteReleases(const Wanted& wanted) {
-    const auto gone = [&](c10::StorageImpl* impl) {
-        Known& storage = storages_.at(impl);
-        if (!storage.weak.expired() && wanted(impl)) return false;
+    std::vector<std::int64_t> gone;
+    const auto lookAt = [&](c10::StorageImpl* impl) {
+        const auto found = storages_.find(impl);
+        if (found == storages_.end()) return;
+        Known& storage = found->second;
+        if (storage.gone || (!storage.weak.expired() && wanted(impl))) return;
         storage.gone = true;
-        append(events_, "[\"release\"," + std::to_string(storage.index) + "]");
-        return true;
+        gone.push_back(storage.index);
     };
-    alive_.erase(std::remove_if(alive_.begin(), alive_.end(), gone), alive_.end());
+    for (c10::StorageImpl* const impl : suspects_) lookAt(impl);
+    suspects_.clear();
+    for (c10::StorageImpl* const impl : untold_) lookAt(impl);
+    untold_.erase(std::remove_if(untold_.begin(), untold_.end(),
+                                 [&](c10::StorageImpl* impl) { return storages_.at(impl).gone; }),
+                  untold_.end());
+    std::sort(gone.begin(), gone.end());
+    for (const std::int64_t index : gone)
+        append(events_, "[\"release\"," + std::to_string(index) + "]");
 }
 
 void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
@@ -119,9 +149,11 @@ void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak)
 }
 
 void StepTrace::finish(const Wanted& wanted) {
+    allUntold();
     noteReleases(wanted);
+    const std::vector<c10::StorageImpl*> stays = alive();
     std::vector<std::int64_t> finals;
-    for (c10::StorageImpl* const impl : alive_)
+    for (c10::StorageImpl* const impl : stays)
         finals.push_back(first_[static_cast<std::size_t>(storages_.at(impl).index)]);
     std::sort(finals.begin(), finals.end());
     finals_ = listOf(finals);
@@ -129,13 +161,13 @@ void StepTrace::finish(const Wanted& wanted) {
     std::int64_t window[5];
     agent_.begin(window);
     std::int64_t atEnd = window[0];
-    for (c10::StorageImpl* const impl : alive_)
+    for (c10::StorageImpl* const impl : stays)
         if (const auto* const bytes = impl->data_ptr().get(); bytes != nullptr)
             atEnd -=
                 std::max<std::int64_t>(0, agent_.block(reinterpret_cast<std::uint64_t>(bytes)));
     untouched_ = std::min(untouched_, atEnd);
     storages_.clear();
-    alive_.clear();
+    untold_.clear();
 }
 
 bool StepTrace::merge(const StepTrace& later) {

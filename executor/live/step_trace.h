@@ -35,6 +35,12 @@ public:
     /// nothing.
     void failed() { broken_ = true; }
     bool broken() const { return broken_; }
+    /// The program may have let go of it. All that it lets go of is to be told of; where nobody
+    /// can, untold() says so, and it is looked at again and again.
+    void mayBeGone(c10::StorageImpl* impl) { suspects_.push_back(impl); }
+    void untold(c10::StorageImpl* impl);
+    /// All that are known by now.
+    void allUntold();
     std::size_t ops() const { return ops_.size(); }
     /// The step has ended.
     void finish(const Wanted& wanted);
@@ -51,6 +57,7 @@ private:
         c10::weak_intrusive_ptr<c10::StorageImpl> weak;  // keeps the address from being used again
         std::int64_t version = 0;
         bool gone = false;
+        bool untold = false;
     };
 
     struct Op {
@@ -62,6 +69,7 @@ private:
     Known& known(c10::StorageImpl* impl, bool constant);
     std::int64_t tensor(const c10::TensorImpl& tensor);
     void noteReleases(const Wanted& wanted);
+    std::vector<c10::StorageImpl*> alive() const;  // in the order in which they became known
 
     const profiler::native::AgentApi& agent_;
     const Place& place_;
@@ -72,7 +80,8 @@ private:
     std::string events_, tensors_, bytes_, finals_;
     std::string parameters_;  // storages of constants that want gradients
     std::string constants_;   // they are there from the beginning, whenever an op first reads them
-    std::vector<c10::StorageImpl*> written_, alive_;
+    std::vector<c10::StorageImpl*> written_;
+    std::vector<c10::StorageImpl*> suspects_, untold_;
     std::unordered_map<c10::StorageImpl*, Known> storages_;
     std::map<std::tuple<std::int64_t, std::uint64_t, std::int64_t>, std::int64_t> numbers_;
     std::vector<std::int64_t> first_;  // tensor of each storage

@@ -31,6 +31,8 @@ struct FoundPlan {
 struct PlannerCommands {
     std::vector<std::string> soon;   // for one of several kinds of steps, as it has come by
     std::vector<std::string> often;  // for a kind that comes often
+
+    bool any() const { return !soon.empty() || !often.empty(); }
 };
 
 class HandOver {

@@ -20,9 +20,11 @@ constexpr int kDrainRounds = 40;
 constexpr int kPollMilliseconds = 100;
 
 /// The program is not started where its framework is known and has no runtime.
-core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const std::string& programs,
+core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const std::string& files,
                                            const Progress& progress) {
     wire::ConfigRecord record;
+    // DTR alone needs no files: its steps are not traced where nobody plans.
+    const std::string programs = options.heuristic < 0 || options.planners.any() ? files : "";
     if (const auto framework = frameworkOfPython(options.command.front())) {
         const auto known = liveConfig(*framework, programs, progress);
         if (!known) return known.error();

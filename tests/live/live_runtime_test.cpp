@@ -7,11 +7,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <sstream>
+#include <unordered_map>
 
 #include "core/memory/evaluate.h"
 #include "core/memory/rebuild.h"
@@ -49,6 +52,53 @@ const native::AgentApi& silentAgent() {
     return agent;
 }
 
+/// The processor's allocator, which tells of tagged blocks that are freed.
+class Blocks final : public c10::Allocator {
+public:
+    static Blocks& use() {
+        static Blocks& blocks = *new Blocks;  // blocks outlive everything
+        if (c10::GetAllocator(c10::DeviceType::CPU) != &blocks)
+            c10::SetAllocator(c10::DeviceType::CPU, &blocks, 1);
+        return blocks;
+    }
+
+    c10::DataPtr allocate(std::size_t bytes) const override {
+        void* const data = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+        return {data, data, &Blocks::give, c10::DeviceType::CPU};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return &Blocks::give; }
+
+    void tag(std::uint64_t address, std::uint64_t tag) {
+        const std::lock_guard guard(lock_);
+        tags_[reinterpret_cast<void*>(address)] = tag;
+    }
+    /// Those that were freed since the last time.
+    std::vector<std::uint64_t> take() {
+        const std::lock_guard guard(lock_);
+        pending = 0;
+        return std::exchange(freed_, {});
+    }
+    std::atomic<std::size_t> pending{0};
+
+private:
+    static void give(void* data) {
+        Blocks& blocks = use();
+        {
+            const std::lock_guard guard(blocks.lock_);
+            if (const auto tagged = blocks.tags_.find(data); tagged != blocks.tags_.end()) {
+                blocks.freed_.push_back(tagged->second);
+                blocks.tags_.erase(tagged);
+                ++blocks.pending;
+            }
+        }
+        std::free(data);
+    }
+
+    std::mutex lock_;
+    std::unordered_map<void*, std::uint64_t> tags_;
+    std::vector<std::uint64_t> freed_;
+};
+
 /// Asks for room at any time, as allocations within ops do: whenever it is asked for the time.
 struct Pressure {
     BudgetRuntime* runtime = nullptr;
@@ -56,7 +106,7 @@ struct Pressure {
     unsigned oneIn = 4;
     std::int64_t time = 0;
     bool asking = false;
-    std::atomic<std::size_t> freed{1};
+    bool loses = true;  // some of what was freed
 };
 Pressure gPressure;
 
@@ -75,11 +125,18 @@ const native::AgentApi& pressingAgent() {
     static const native::AgentApi agent = [] {
         native::AgentApi api = silentAgent();
         api.now = pressingNow;
-        api.tag = [](std::uint64_t, std::uint64_t, int, std::int64_t*) { return 1; };
-        api.pending = &gPressure.freed;
-        // It may have lost what was freed: then everything is looked at.
-        api.freed = [](std::int64_t*) -> std::int64_t {
-            return gPressure.random() % 2 == 0 ? -1 : 0;
+        api.tag = [](std::uint64_t address, std::uint64_t tag, int, std::int64_t*) {
+            Blocks::use().tag(address, tag);
+            return 1;
+        };
+        api.pending = &Blocks::use().pending;
+        // It may have lost some: then everything is looked at.
+        api.freed = [](std::int64_t* out) -> std::int64_t {
+            const std::vector<std::uint64_t> tags = Blocks::use().take();
+            const bool lost = gPressure.loses && gPressure.random() % 4 == 0;
+            if (lost || tags.size() > native::kMostFreed) return -1;
+            std::copy(tags.begin(), tags.end(), out);
+            return static_cast<std::int64_t>(tags.size());
         };
         api.begin = [](std::int64_t* figures) { std::fill_n(figures, 5, 0); };
         api.end = api.begin;
@@ -277,7 +334,7 @@ void runWithin(unsigned number, Figures& figures) {
                                                     : changed(steps.front(), random));
     const std::string alone = runAlone(steps, number);
     BudgetRuntime runtime(pressingAgent(),
-                          static_cast<planners::DtrHeuristic>(random() % kHeuristics));
+                          static_cast<planners::DtrHeuristic>(random() % kHeuristics), true);
     std::string why;
     if (random() % 2 == 0) {
         const Recorded recorded = record(steps.front(), number);
@@ -301,7 +358,7 @@ void runWithSeveralPlans(unsigned number, Figures& figures) {
     std::vector<Program> steps{kinds.front()};  // as record() has it, for what all others find
     for (int i = 0; i < 6; ++i) steps.push_back(kinds[random() % kinds.size()]);
     const std::string alone = runAlone(steps, number);
-    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass);
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
     std::string why;
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
         const Recorded recorded = record(kinds[kind], number);
@@ -408,7 +465,7 @@ void replayWithin(unsigned number, Figures& figures) {
     for (int i = 0; i < 3; ++i) steps.push_back(randomProgram(random, 6 + random() % 60));
     setenv("HIGHWATER_DTR_LOG", path.c_str(), 1);
     const auto heuristic = static_cast<planners::DtrHeuristic>(number % kHeuristics);
-    BudgetRuntime runtime(pressingAgent(), heuristic);
+    BudgetRuntime runtime(pressingAgent(), heuristic, number % 2 == 0);
     unsetenv("HIGHWATER_DTR_LOG");
     runPressed(steps, number, runtime, random, figures);
     std::ifstream file(path);
@@ -469,13 +526,15 @@ TEST_F(LiveRuntime, TracesAStepWithinABudgetAsItIsAlone) {
         const Program usual = randomProgram(random, 6 + random() % 40);
         const Recorded recorded = record(usual, number);
         if (recorded.graph.ops.empty()) continue;
-        BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass);
+        BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
         gPressure.runtime = &runtime;
         gPressure.random.seed(number);
         gPressure.oneIn = 2;
+        gPressure.loses = number % 2 == 0;
         Figures figures;
         runLive(std::vector<Program>(6, usual), number, runtime, figures);
         gPressure.runtime = nullptr;
+        gPressure.loses = true;
         const auto request = runtime.takeRequest();
         if (!request) continue;  // it fails half-way, or the other thread's ops come between
         ++traced;

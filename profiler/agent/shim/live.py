@@ -27,7 +27,7 @@ def load():
     for name, result, *arguments in (
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
-            ("keep_within", None, ctypes.c_int64),
+            ("keep_within", None, ctypes.c_int64, ctypes.c_int),
             ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
             ("tracing", ctypes.c_int),
             ("layer", ctypes.c_int64, ctypes.c_char_p),
@@ -307,9 +307,9 @@ def start(running, rank, curves):
             return why
     gpu.count_blocks(native.hwl_count_cuda)
     heuristic = library.hw_heuristic()
-    if heuristic >= 0:
-        native.hwl_keep_within(heuristic)
     plans = library.hw_programs() if heuristic >= 0 else b""
+    if heuristic >= 0:
+        native.hwl_keep_within(heuristic, bool(plans))
     if plans and rank >= 0:
         plans += b".rank%d" % rank
     _current = Live(native, running, heuristic >= 0, plans)
