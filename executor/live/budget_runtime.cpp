@@ -15,7 +15,6 @@ bool aliases(const c10::Argument& result) {
     return result.alias_info() != nullptr && !result.alias_info()->isWrite();
 }
 
-/// Its results are views, for which it looks at no bytes.
 bool onlyViews(const c10::FunctionSchema& schema) {
     return !schema.is_mutable() && !schema.returns().empty() &&
            std::all_of(schema.returns().begin(), schema.returns().end(), &aliases);
@@ -37,6 +36,8 @@ const std::unordered_set<std::string> kFilling{
     "aten::uniform_",   "aten::normal_",      "aten::random_",    "aten::cauchy_",
     "aten::geometric_", "aten::exponential_", "aten::log_normal_"};
 
+const std::vector<std::uint32_t> kNone;
+
 /// Its bytes are the framework's to give back, and in the processor's memory.
 bool evictable(const c10::StorageImpl& impl) {
     return impl.device_type() == c10::DeviceType::CPU && impl.nbytes() > 0 &&
@@ -45,6 +46,22 @@ bool evictable(const c10::StorageImpl& impl) {
 }
 
 }  // namespace
+
+BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
+    : onlyViews(live::onlyViews(*op.schema)),
+      collective(core::isCollective(op.name)),
+      leavesEmpty(core::leavesEmpty(op.name)),
+      fills(kFilling.count(op.name) != 0),
+      hasStatistics(live::hasStatistics(*op.schema)) {}
+
+void BudgetRuntime::Running::clear() {
+    for (auto* const list : {&inputs, &missing, &locked, &written, &unread, &touched})
+        list->clear();
+    outputs.clear();
+    made.clear();
+    kept.clear();
+    onTape = false;
+}
 
 // --- steps
 
@@ -155,7 +172,9 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         return op.handle.redispatchBoxed(op.below, stack);
     }
     running_ = &op.known;
-    Running running;
+    auto begun = spare_.empty() ? std::make_unique<Running>() : std::move(spare_.back());
+    if (!spare_.empty()) spare_.pop_back();
+    Running& running = *begun;
     const std::int64_t came = agent_.now();
     const std::int64_t recomputed = figures_.recomputedNs;
     try {
@@ -196,6 +215,13 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     finish(results, cost, running);
     figures_.runtimeNs +=
         agent_.now() - ended + began - came + evictingNs_ - (figures_.recomputedNs - recomputed);
+    running.clear();
+    spare_.push_back(std::move(begun));
+}
+
+const BudgetRuntime::OpFacts& BudgetRuntime::factsOf(const profiler::native::Operator& op) {
+    const auto known = facts_.find(&op);
+    return known != facts_.end() ? known->second : facts_.emplace(&op, OpFacts(op)).first->second;
 }
 
 /// What it reads is there and stays, and what it is about to write is no more than that.
@@ -217,20 +243,19 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         if (trace_ && guides_.certain()) leaveTrace();
         if (planned != nullptr) follow(planned->before);
     }
-    const bool views = onlyViews(*op.known.schema);
-    if (log_) log_->line("op", op.known.name, views ? 1 : 0, running.inputs);
-    if (views) return;
-    std::vector<Storage> missing;
+    const OpFacts& facts = factsOf(op.known);
+    if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
+    if (facts.onlyViews) return;
     for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
     for (const Storage s : running.inputs) {
         if (!present(s)) {
-            missing.push_back(s);
+            running.missing.push_back(s);
             continue;
         }
         evictor_.lock(s);
         running.locked.push_back(s);
     }
-    for (const Storage s : missing) {
+    for (const Storage s : running.missing) {
         materialize(s);
         evictor_.lock(s);
         running.locked.push_back(s);
@@ -238,8 +263,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled =
-            !unfilled_[s] || (contains(running.written, s) && kFilling.count(op.known.name) != 0);
-        if (!filled || core::isCollective(op.known.name)) {
+            !unfilled_[s] || (facts.fills && contains(running.written, s));
+        if (!filled || facts.collective) {
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op
         } else if (unfilled_[s] && tape_.canMake(s)) {
@@ -255,22 +280,23 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    if (keepsAll_ || op.known.adopts || core::isCollective(op.known.name) ||
+    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective ||
         !deviceOf(tensors, toldDevice(values)).is_cpu())
         return false;
-    std::vector<Storage> written = running.written;
-    if (updatesStatistics(*op.known.schema, values)) {
+    const bool updates =
+        factsOf(op.known).hasStatistics && updatesStatistics(*op.known.schema, values);
+    if (updates) {
         for (const std::size_t index : op.known.writes)
             for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
                 running.unread.push_back(known(plainStorage(*tensor)));
-        written.clear();
         running.written = running.unread;
     }
-    if (written.size() > 1 || (!written.empty() && !tape_.canMake(written.front()))) return false;
+    const std::vector<Storage>& written = running.written;
+    if (!updates && !written.empty() && (written.size() > 1 || !tape_.canMake(written.front())))
+        return false;
     TapeOp& kept = tape_.next();
-    std::vector<Input> inputs;  // for their number only, as yet
-    inputs.resize(running.inputs.size());
-    kept.op.inputs = Items<Input>(inputs);
+    running.kept.resize(running.inputs.size());  // for their number only, as yet
+    kept.op.inputs = Items<Input>(running.kept);
     kept.op.random = op.known.random;
     agent_.pause(1);
     const bool plain = kept.call.keep(op.handle, values, tensors, kept.op);
@@ -283,9 +309,9 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     planners::DtrState& state = evictor_.state();
     if (!allPlain(results))  // they may look at the bytes in a way of their own
         for (const Storage s : running.inputs) keepAsItIs(s);
-    std::vector<Output> outputs;
-    std::vector<Storage> touched;
-    std::vector<core::StorageIndex> made;
+    std::vector<Output>& outputs = running.outputs;
+    std::vector<Storage>& touched = running.touched;
+    std::vector<core::StorageIndex>& made = running.made;
     for (const c10::TensorImpl* const tensor : plainTensors(results)) {
         c10::StorageImpl* const impl = plainStorage(*tensor);
         const std::int64_t there = slots_.find(impl);
@@ -293,7 +319,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         outputs.push_back({s, there < 0, 0, static_cast<std::int64_t>(impl->nbytes())});
         if (there < 0) {
             made.push_back(static_cast<core::StorageIndex>(s));
-            unfilled_[s] = core::leavesEmpty(running_->name);
+            unfilled_[s] = factsOf(*running_).leavesEmpty;
         }
         if (!contains(touched, s)) touched.push_back(s);
     }
@@ -328,15 +354,15 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     }
     const bool changes = !made.empty() || (!running.written.empty() && !updates);
     if (running.onTape && changes) {
-        std::vector<Input> inputs;
+        running.kept.clear();
         const bool writes = !running.written.empty() && !updates;
         for (const Storage s : running.inputs) {
             const bool own = writes && s == running.written.front();
-            inputs.push_back(
+            running.kept.push_back(
                 {s, 0, contains(running.unread, s) ? kUnread : slots_[s].written - (own ? 1 : 0)});
         }
         tape_.next().cost = cost;
-        tape_.add(inputs, outputs, writes ? running.written : std::vector<Storage>());
+        tape_.add(running.kept, outputs, writes ? running.written : kNone);
         for (const Storage s : running.inputs)
             if (!tape_.canMake(s) && !watched_[s] && !contains(running.unread, s)) hold(s);
     }

@@ -9,8 +9,10 @@
 // running op reads.
 #pragma once
 
+#include <memory>
 #include <mutex>
-#include <thread>
+#include <unordered_map>
+#include <vector>
 
 #include "decision_log.h"
 #include "engine.h"
@@ -55,13 +57,29 @@ private:
     using Storage = std::uint32_t;
     using DtrStorage = planners::DtrStorage;
     using Guard = std::unique_lock<std::recursive_mutex>;
-    /// An op between its arguments and its results.
+    /// What the name and the schema of an op say.
+    struct OpFacts {
+        explicit OpFacts(const profiler::native::Operator& op);
+        bool onlyViews;    // it makes, and looks at no bytes
+        bool collective;   // see core::isCollective
+        bool leavesEmpty;  // see core::leavesEmpty
+        bool fills;        // what it writes does not depend on what was there
+        bool hasStatistics;
+    };
+    /// An op between its arguments and its results. The room of its lists is used again.
     struct Running {
         std::vector<Storage> inputs;   // a storage for each tensor
+        std::vector<Storage> missing;  // of these, when it came
         std::vector<Storage> locked;   // of these
         std::vector<Storage> written;  // each once
         std::vector<Storage> unread;   // running statistics, which are left out when it runs again
+        std::vector<Output> outputs;
+        std::vector<Storage> touched;  // outputs and written, each once
+        std::vector<core::StorageIndex> made;
+        std::vector<Input> kept;  // inputs, for the tape
         bool onTape = false;
+
+        void clear();
     };
     /// A storage on the way to be there: the next link of its chain, and what that op has locked.
     struct Goal {
@@ -69,10 +87,11 @@ private:
         std::size_t link = 0;
         bool begun = false;  // the link: what was there is locked
         std::size_t next = 0;
-        std::vector<Storage> missing = {};  // the first next of them are locked, too
-        std::vector<Storage> locked = {};
+        c10::SmallVector<Storage, 4> missing = {};  // the first next of them are locked, too
+        c10::SmallVector<Storage, 4> locked = {};
     };
 
+    const OpFacts& factsOf(const profiler::native::Operator& op);
     void prepare(const profiler::native::Passing& op, Values values, Running& running);
     void finish(Values results, std::int64_t cost, Running& running);
     void failed(Running& running);
@@ -119,6 +138,10 @@ private:
     std::recursive_mutex lock_;
     bool acting_ = true;
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
+    std::unordered_map<const profiler::native::Operator*, OpFacts> facts_;
+    std::vector<std::unique_ptr<Running>> spare_;
+    std::vector<Storage> ahead_, passed_, sources_;  // of a search, empty between two
+    std::vector<core::StorageIndex> madeAgain_;      // likewise
     bool keepsAll_ = false;                                // until the step ends
     planners::Evictor evictor_;
     Slots slots_;

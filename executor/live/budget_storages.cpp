@@ -262,34 +262,35 @@ void BudgetRuntime::hold(Storage storage) {
 
 /// What it would be made from stays until then. False: that would take more than it gives.
 bool BudgetRuntime::holdSources(Storage storage) {
-    std::vector<Storage> ahead{storage}, passed, sources;
+    for (auto* const list : {&ahead_, &passed_, &sources_}) list->clear();
+    ahead_.push_back(storage);
     std::int64_t bytes = 0;
     std::optional<Storage> gone;
     needed_[storage] = true;
-    while (!ahead.empty()) {
-        const Storage s = ahead.back();
-        ahead.pop_back();
-        passed.push_back(s);
+    while (!ahead_.empty()) {
+        const Storage s = ahead_.back();
+        ahead_.pop_back();
+        passed_.push_back(s);
         for (const std::uint32_t op : tape_.chain(s))
             for (const Input& input : tape_[op].op.inputs) {
                 if (input.version == kUnread || needed_[input.storage]) continue;
                 needed_[input.storage] = true;
                 if (tape_.canMake(input.storage)) {
-                    ahead.push_back(input.storage);
+                    ahead_.push_back(input.storage);
                     continue;
                 }
                 if (!slots_[input.storage].alive()) gone = input.storage;
-                sources.push_back(input.storage);
+                sources_.push_back(input.storage);
                 if (made_[input.storage]) bytes += evictor_[input.storage].size;
             }
     }
     if (gone || bytes > evictor_[storage].size) {
-        for (const auto* const list : {&passed, &sources})
+        for (const auto* const list : {&passed_, &sources_})
             for (const Storage s : *list) needed_[s] = false;
         if (gone) released(*gone);
         return false;
     }
-    for (const Storage s : sources) hold(s);
+    for (const Storage s : sources_) hold(s);
     return true;
 }
 
@@ -376,13 +377,13 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
         op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
     figures_.recomputedNs += agent_.now() - began;
-    std::vector<core::StorageIndex> made;
+    madeAgain_.clear();
     if (log_) log_->line("made");
     const auto take = [&](Storage s, std::size_t result) {
         if (log_) log_->filled(s);
         slots_.fill(s, StoragePointer::reclaim_copy(plainStorage(results[result])), 0);
         evictor_[s].material = true;
-        made.push_back(static_cast<core::StorageIndex>(s));
+        madeAgain_.push_back(static_cast<core::StorageIndex>(s));
     };
     const auto waitedFor = [&](Storage s) {
         return waiting != nullptr &&
@@ -402,8 +403,8 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     if (wantedResult >= 0) take(wantedOne, static_cast<std::size_t>(wantedResult));
     for (const std::uint32_t s : op.op.writes) slots_.advance(s);
     evictor_.state().clock += op.cost;
-    evictor_.materialized(made);
-    for (const core::StorageIndex s : made) watch(static_cast<Storage>(s));
+    evictor_.materialized(madeAgain_);
+    for (const core::StorageIndex s : madeAgain_) watch(static_cast<Storage>(s));
     if (log_) log_->line("done");
 }
 

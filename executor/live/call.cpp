@@ -61,9 +61,13 @@ private:
 
 }  // namespace
 
+bool hasStatistics(const c10::FunctionSchema& schema) {
+    return kUpdating.count(schema.name()) != 0;
+}
+
 /// In evaluation it reads them.
 bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
-    if (kUpdating.count(schema.name()) == 0) return false;
+    if (!hasStatistics(schema)) return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
         if (schema.arguments()[i].name() == "training" && arguments[i].isBool())
             return arguments[i].toBool();

@@ -42,7 +42,9 @@ at::Device deviceOf(const Tensors& tensors, at::Device told);
 /// The device that is among the arguments of an op, or the CPU.
 at::Device toldDevice(Values arguments);
 
-/// Whether the op updates running statistics, which it leaves alone when it runs again.
+/// The op has running statistics.
+bool hasStatistics(const c10::FunctionSchema& schema);
+/// Whether it updates them now; it leaves them alone when it runs again.
 bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
 
 class Call {

@@ -49,6 +49,12 @@ double EqClassHeuristic::score(StorageIndex s) {
     return dtrScore(compute, storage.size, state_.clock - storage.lastAccess);
 }
 
+/// That of a storage without evicted neighbours.
+double EqClassHeuristic::leastScore(StorageIndex s) {
+    const DtrStorage& storage = state_.storages[s];
+    return dtrScore(storage.compute, storage.size, state_.clock - storage.lastAccess);
+}
+
 int EqClassHeuristic::add(std::int64_t compute) {
     nodes_.push_back({static_cast<int>(nodes_.size()), compute, -1});
     return static_cast<int>(nodes_.size()) - 1;

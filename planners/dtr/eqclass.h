@@ -28,6 +28,7 @@ private:
     };
 
     double score(core::StorageIndex s) override;
+    double leastScore(core::StorageIndex s) override;
     int add(std::int64_t compute);
     int root(int node);
     void merge(int from, int into);

@@ -84,7 +84,7 @@ StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::i
     StorageIndex chosen = EvictionPool::end();
     for (std::size_t i = 0; i < (all ? pool.size() : drawn); ++i) {
         const StorageIndex s = pool[all ? i : ((draw_() >> 32) * pool.size()) >> 32];
-        if (state_.storages[s].size * count * kSmall < bytes) continue;
+        if (state_.storages[s].size * count * kSmall < bytes || leastScore(s) > best) continue;
         ++state_.evals;
         ++state_.accesses;
         const double cost = score(s);

@@ -2,6 +2,7 @@
 // DTR's eviction heuristics: each keeps its own metadata, told by the runtime what happens.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <random>
 #include <vector>
@@ -40,6 +41,10 @@ public:
 
 protected:
     virtual double score(core::StorageIndex s) = 0;
+    /// No more than its score, and quicker to have.
+    virtual double leastScore(core::StorageIndex /*s*/) {
+        return -std::numeric_limits<double>::infinity();
+    }
 
     DtrState& state_;
 
