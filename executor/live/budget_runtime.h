@@ -81,6 +81,8 @@ private:
 
         void clear();
     };
+    /// What a storage is made from, before it is evicted.
+    enum class Sources { Held, Gone, Dear };
     /// A storage on the way to be there: the next link of its chain, and what that op has locked.
     struct Goal {
         Storage storage = 0;
@@ -124,7 +126,7 @@ private:
 
     void giveUp(Storage storage);
     void hold(Storage storage);
-    bool holdSources(Storage storage);
+    Sources holdSources(Storage storage);
     void drop(Storage storage);
     void materialize(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
@@ -160,6 +162,7 @@ private:
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
     bool saidThrashing_ = false;
+    bool atAnyPrice_ = false;  // until the step ends
     std::vector<std::int64_t> tags_;
     std::unique_ptr<DecisionLog> log_;
 };

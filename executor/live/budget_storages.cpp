@@ -181,9 +181,15 @@ void BudgetRuntime::released(Storage storage) {
 }
 
 void BudgetRuntime::evict(Storage storage) {
-    if (!needed_[storage] && slots_[storage].alive() && !holdSources(storage))
-        return evictor_.pin(storage);
-    drop(storage);
+    if (needed_[storage] || !slots_[storage].alive()) return drop(storage);
+    switch (holdSources(storage)) {
+        case Sources::Held:
+            return drop(storage);
+        case Sources::Gone:
+            return evictor_.pin(storage);
+        case Sources::Dear:
+            return evictor_.defer(storage);
+    }
 }
 
 void BudgetRuntime::drop(Storage storage) {
@@ -212,10 +218,15 @@ bool BudgetRuntime::makeRoom(std::int64_t bytes) {
     if (log_) log_->line("room", bytes);
     while (figures_.evictions == before) {
         const core::StorageIndex victim = evictor_.choose();
+        if (victim == core::kNone && evictor_.takeDeferred()) {
+            atAnyPrice_ = true;  // better than none
+            continue;
+        }
         if (victim == core::kNone) {
             shortage_ = (running_ != nullptr ? running_->name : std::string("the program")) +
                         " asked for " + std::to_string(bytes) +
                         " bytes, and nothing more can be evicted for them";
+            if (log_) log_->flush();  // it is likely to be the program's end
             return false;
         }
         if (slots_[static_cast<Storage>(victim)].alive()) opEvicted_ += evictor_[victim].size;
@@ -260,8 +271,9 @@ void BudgetRuntime::hold(Storage storage) {
     if (trace_) trace_->untold(slots_[storage].key());
 }
 
-/// What it would be made from stays until then. False: that would take more than it gives.
-bool BudgetRuntime::holdSources(Storage storage) {
+/// What it would be made from stays until then. Dear: that may take more than it gives, where the
+/// program would let go of it.
+BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     for (auto* const list : {&ahead_, &passed_, &sources_}) list->clear();
     ahead_.push_back(storage);
     std::int64_t bytes = 0;
@@ -284,14 +296,15 @@ bool BudgetRuntime::holdSources(Storage storage) {
                 if (made_[input.storage]) bytes += evictor_[input.storage].size;
             }
     }
-    if (gone || bytes > evictor_[storage].size) {
+    if (gone || (bytes > evictor_[storage].size && !atAnyPrice_)) {
         for (const auto* const list : {&passed_, &sources_})
             for (const Storage s : *list) needed_[s] = false;
-        if (gone) released(*gone);
-        return false;
+        if (!gone) return Sources::Dear;
+        released(*gone);
+        return Sources::Gone;
     }
     for (const Storage s : sources_) hold(s);
-    return true;
+    return Sources::Held;
 }
 
 /// Chains may be as long as a step: what a goal needs are goals of their own, on a stack of ours.
@@ -414,6 +427,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
 /// stays known how it is made.
 void BudgetRuntime::settle() {
     takeReleased();
+    atAnyPrice_ = false;
     if (trace_) trace_->allUntold();  // storages have other numbers from here on, or none
     std::vector<bool> makes(tape_.storages(), false), kept(tape_.storages(), false);
     std::vector<Storage> ahead;

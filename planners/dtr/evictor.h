@@ -72,14 +72,34 @@ public:
         if (--state_->storages[s].locks == 0) enter(s);
     }
     void pin(core::StorageIndex s) {
+        state_->storages[s].deferred = false;
         if (state_->storages[s].pinned) return;
         lock(s);
         state_->storages[s].pinned = true;
     }
     void unpin(core::StorageIndex s) {
+        state_->storages[s].deferred = false;
         if (!state_->storages[s].pinned) return;
         state_->storages[s].pinned = false;
         unlock(s);
+    }
+    /// It is pinned until takeDeferred().
+    void defer(core::StorageIndex s) {
+        if (state_->storages[s].pinned) return;
+        pin(s);
+        state_->storages[s].deferred = true;
+        deferred_.push_back(s);
+    }
+    /// False: there were none.
+    bool takeDeferred() {
+        bool any = false;
+        for (const core::StorageIndex s : deferred_) {
+            if (!state_->storages[s].deferred) continue;
+            unpin(s);
+            any = true;
+        }
+        deferred_.clear();
+        return any;
     }
 
 private:
@@ -99,6 +119,7 @@ private:
     std::unique_ptr<DtrState> state_;  // where the heuristic finds it
     std::unique_ptr<EvictionHeuristic> heuristic_;
     EvictionPool pool_;
+    std::vector<core::StorageIndex> deferred_;
     std::int64_t bytes_ = 0;  // of the pool
     bool some_;
 };

@@ -235,14 +235,25 @@ void LiveReplay::makeOneRoom() {
     const std::size_t before = evicted_.size();
     while (evicted_.size() == before) {
         const StorageIndex victim = evictor_.choose();
+        if (victim == kNone && evictor_.takeDeferred()) {
+            atAnyPrice_ = true;
+            continue;
+        }
         if (victim == kNone) return;
         chosen(victim);
     }
 }
 
 void LiveReplay::chosen(StorageIndex s) {
-    if (!needed_[s] && present(s) && !holdSources(s)) return evictor_.pin(s);
-    drop(s);
+    if (needed_[s] || !present(s)) return drop(s);
+    switch (holdSources(s)) {
+        case Sources::Held:
+            return drop(s);
+        case Sources::Gone:
+            return evictor_.pin(s);
+        case Sources::Dear:
+            return evictor_.defer(s);
+    }
 }
 
 void LiveReplay::drop(StorageIndex s) {
@@ -252,8 +263,8 @@ void LiveReplay::drop(StorageIndex s) {
     evicted_.push_back(s);
 }
 
-/// What it would be made from stays until then. False: that would take more than it gives.
-bool LiveReplay::holdSources(StorageIndex storage) {
+/// What it would be made from stays until then. Dear: that may take more than it gives.
+LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
     std::vector<StorageIndex> ahead{storage}, found{storage};
     std::int64_t bytes = 0;
     bool gone = false;
@@ -278,10 +289,12 @@ bool LiveReplay::holdSources(StorageIndex storage) {
             }
         }
     }
-    if (!gone && bytes <= at(storage).size) return true;
+    const bool dear = bytes > at(storage).size && !atAnyPrice_;
+    if (!gone && !dear) return Sources::Held;
     for (const StorageIndex s : found) needed_[s] = false;
-    if (gone) hear();
-    return false;
+    if (!gone) return Sources::Dear;
+    hear();
+    return Sources::Gone;
 }
 
 // --- what can no longer be made again

@@ -26,6 +26,7 @@ public:
 
 private:
     using Kind = LiveEntry::Kind;
+    enum class Sources { Held, Gone, Dear };  // as in the program
 
     void play() override;
     void makeRoom(std::int64_t size, core::OpIndex forOp) override;
@@ -49,7 +50,7 @@ private:
     void makeOneRoom();
     void chosen(core::StorageIndex s);
     void drop(core::StorageIndex s);
-    bool holdSources(core::StorageIndex s);
+    Sources holdSources(core::StorageIndex s);
     std::vector<core::StorageIndex> lostWith(const std::vector<core::StorageIndex>& changed);
     void aboutToChange(const std::vector<core::StorageIndex>& changed);
     void giveUp(core::StorageIndex s);
@@ -60,6 +61,7 @@ private:
     std::vector<bool> finished_;       // by op
     std::vector<bool> forgotten_;      // by storage: nothing makes it again
     std::vector<bool> needed_;         // something that is not there is made from it
+    bool atAnyPrice_ = false;
     std::vector<core::StorageIndex> evicted_;
 };
 

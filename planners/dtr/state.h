@@ -73,6 +73,7 @@ struct DtrStorage {
     bool material = false;
     bool everMaterial = false;
     bool pinned = false;
+    bool deferred = false;  // pinned as long as others can go
     bool dead = false;  // released by the program
     bool gone = false;  // banished, or a constant freed for good: it never comes back
 };

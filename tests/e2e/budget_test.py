@@ -45,6 +45,27 @@ DYNAMIC = BEGIN + """
     digest([modules], [optimizer])
     """
 
+# What is made first comes from leaves that the program lets go of: it stays, and much could be made from it again only.
+TREE = BEGIN + """
+    cell, head = nn.Linear(192, 480), nn.Linear(96, 4)
+    modules = nn.ModuleList([cell, head])
+    optimizer = torch.optim.Adam(modules.parameters(), lr=1e-3)
+    def join(left, right):
+        i, fl, fr, o, u = cell(torch.cat([left[0], right[0]], 1)).chunk(5, 1)
+        c = torch.sigmoid(i) * torch.tanh(u) + torch.sigmoid(fl) * left[1] + torch.sigmoid(fr) * right[1]
+        return torch.sigmoid(o) * torch.tanh(c), c
+    for step in range(5):
+        nodes = [(leaf, torch.zeros_like(leaf)) for leaf in torch.randn(48, 128, 96)]
+        while len(nodes) > 1:
+            nodes = [join(nodes[i], nodes[i + 1]) for i in range(0, len(nodes) - 1, 2)] + nodes[len(nodes) & ~1:]
+        loss = head(nodes[0][0]).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+    digest([modules], [optimizer])
+    """
+
 # A tensor that C++ has filled, one that Python fills through numpy, and one that is made empty and filled by ops.
 FILLED = BEGIN + """
     layers = nn.ModuleList(nn.Linear(128, 128) for _ in range(10))
@@ -111,7 +132,7 @@ class Budget(InFolder):
         # Without its own references to everything, which would have to be there when the parameters change. What the
         # threads take beside the backward pass differs from run to run, and with it what there must be room for.
         self.check(train_test.THREADS.replace("optimizer.step()", "del x, kept[:]; optimizer.step()").replace(
-            "del x, loss, kept", "del loss, kept").replace("loss.backward()", "[each.result() for each in sums]; loss.backward()"), 0.9)
+            "del x, loss, kept", "del loss, kept").replace("loss.backward()", "[each.result() for each in sums]; loss.backward()"), 0.95)
 
     def test_who_looks_past_the_dispatcher_gets_the_bytes(self):
         script, plain, peak = self.alone(train_test.WATCHED)
@@ -121,6 +142,9 @@ class Budget(InFolder):
     def test_no_two_steps_alike(self):
         report, _ = self.check(DYNAMIC, 0.7)
         self.assertEqual(report["modes"]["plan"], 0)
+
+    def test_leaves_that_are_let_go(self):
+        self.check(TREE, 0.9)
 
     def test_what_no_op_has_filled(self):
         self.check(FILLED, 0.7)
