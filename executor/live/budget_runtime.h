@@ -17,6 +17,7 @@
 #include "decision_log.h"
 #include "engine.h"
 #include "guides.h"
+#include "op_lock.h"
 #include "planners/dtr/evictor.h"
 #include "slots.h"
 #include "step_kinds.h"
@@ -56,7 +57,7 @@ public:
 private:
     using Storage = std::uint32_t;
     using DtrStorage = planners::DtrStorage;
-    using Guard = std::unique_lock<std::recursive_mutex>;
+    using Guard = std::unique_lock<OpLock>;
     /// What the name and the schema of an op say.
     struct OpFacts {
         explicit OpFacts(const profiler::native::Operator& op);
@@ -137,7 +138,7 @@ private:
 
     const planners::DtrHeuristic heuristic_;
     const bool planned_;
-    std::recursive_mutex lock_;
+    OpLock lock_;
     bool acting_ = true;
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
     std::unordered_map<const profiler::native::Operator*, OpFacts> facts_;

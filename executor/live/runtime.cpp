@@ -53,7 +53,7 @@ void Runtime::forgetStep() {
 }
 
 void Runtime::begin() {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     for (Program& each : programs_)
         if (!each.complete) each.complete = findSchemas(each);
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
@@ -62,12 +62,12 @@ void Runtime::begin() {
 }
 
 void Runtime::forward() {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     forward_ = begins_ = true;
 }
 
 Boundary Runtime::boundary() {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     Boundary result = Boundary::Unplanned;
     if (planned()) {
         const bool whole = position_ == program().ops.size();
@@ -281,6 +281,9 @@ void Runtime::fetchAhead(const ProgramOp& now) {
         __builtin_prefetch(op + line);
         __builtin_prefetch(items + line);
     }
+    if (position_ == program().ops.size()) return;
+    for (const Input& input : (&now + 1)->inputs) __builtin_prefetch(&slots_[input.storage]);
+    for (const Output& output : (&now + 1)->outputs) __builtin_prefetch(&slots_[output.storage]);
 }
 
 /// An op of nobody's plan, between two ops of this one: it may not write what the plan knows.
@@ -360,12 +363,12 @@ void Runtime::restoreForGood(const std::string& why) {
 }
 
 void Runtime::interrupt(const std::string& why) {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     if (planned()) diverge(why);
 }
 
 void Runtime::release() {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     if (planned()) {
         try {
             restoreAll();

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "engine.h"
+#include "op_lock.h"
 #include "rebuild.h"
 #include "streams.h"
 
@@ -79,7 +80,7 @@ private:
         if (timed_) figures_.runtimeNs += kOpsPerTimed * (agent_.now() - began_);
     }
     void ensureInputs(const ProgramOp& op);
-    static void fetchAhead(const ProgramOp& now);
+    void fetchAhead(const ProgramOp& now);
     void restore(std::size_t storage);
     void restoreAll();
     void follow(c10::Device device, const Tensors& tensors);
@@ -91,7 +92,7 @@ private:
     void passBy(const Tensors& tensors);
     void restartFigures();
     void noteLiveBytes();
-    using Guard = std::unique_lock<std::recursive_mutex>;
+    using Guard = std::unique_lock<OpLock>;
     void awaitOp(Guard& guard);
     void begins(Guard& guard);
     void ended(Guard& guard);
@@ -101,7 +102,7 @@ private:
     void restoreForGood(const std::string& why);
     Shared shared(const Program& one, const Program& other) const;
 
-    std::recursive_mutex lock_;
+    OpLock lock_;
     std::condition_variable_any ended_;
     std::thread::id running_;  // in which an op of the plan runs, without the lock
     int waiting_ = 0;          // for its end

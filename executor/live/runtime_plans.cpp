@@ -9,7 +9,7 @@
 namespace hw::executor::live {
 
 void Runtime::forgetPrograms() {
-    const std::lock_guard<std::recursive_mutex> guard(lock_);
+    const std::lock_guard<OpLock> guard(lock_);
     programs_.clear();
     fault_.clear();
 }

@@ -32,18 +32,20 @@ class Ways(unittest.TestCase):
                 self.check(way, losses, os.path.join(folder, "s.hws"))
 
     def check(self, way, losses, session):
-        done = subprocess.run([HIGHWATER, "record", "-o", session, "--", self.python, SCRIPT, way],
+        compiled = way.startswith("compile")
+        warmup = "1" if way == "compile-whole" else "0"  # then it is compiled while somebody watches
+        done = subprocess.run([HIGHWATER, "record", "-o", session, "--warmup", warmup, "--", self.python, SCRIPT, way],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         seen = [line for line in done.stdout.splitlines() if line.startswith(way + " ")]
-        if way == "compile":  # captured steps run without the compiler, which rounds differently
+        if compiled:  # captured steps run without the compiler, which rounds differently
             for mine, theirs in zip(seen, losses, strict=True):
                 self.assertAlmostEqual(float.fromhex(mine.split()[2]), float.fromhex(theirs.split()[2]), places=6)
         else:
             self.assertEqual(seen, losses)
         info = json.loads(subprocess.run([HIGHWATER, "info", session, "--json"], capture_output=True, text=True,
                                          timeout=60, check=True).stdout)
-        self.assertEqual([gap["what"] for gap in info["gaps"]], ["compiled code"] if way == "compile" else [])
+        self.assertEqual([gap["what"] for gap in info["gaps"]], ["compiled code"] if compiled else [])
         database = sqlite3.connect(session)
         peaks = database.execute("SELECT allocator_peak_bytes FROM steps ORDER BY id").fetchall()
         phases = dict(database.execute("SELECT phase, count(*) FROM ops GROUP BY phase"))
@@ -60,7 +62,7 @@ class Ways(unittest.TestCase):
 @needs_torch2
 class WaysOnTorch2(Ways):
     python = TORCH2
-    ways = Ways.ways + ["fused", "compile", "checkpoint-selective"]
+    ways = Ways.ways + ["fused", "compile", "compile-whole", "checkpoint-selective"]
 
 
 if __name__ == "__main__":

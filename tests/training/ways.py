@@ -63,7 +63,7 @@ def batches(way):
 def train(way):
     torch.manual_seed(0)
     model = Net(way)
-    run = torch.compile(model) if way == "compile" else model
+    run = torch.compile(model, fullgraph=way == "compile-whole") if way in ("compile", "compile-whole") else model
     steppers = optimizers(way, model)
     data = batches(way)
     for step in range(4):

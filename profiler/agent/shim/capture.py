@@ -121,6 +121,7 @@ class Capture:
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
+        self.stance = None  # of torch's compiler, while it is ours
         self.optimizer_depth = 0
         self.inputs = []
         self.layer = -1
@@ -130,13 +131,16 @@ class Capture:
     # Entering and leaving.
 
     def enter(self, compiled):
-        """Begins to see ops. A dispatch mode makes compiled code run op by op; so does what only
-        the mode can tell: why an op failed."""
+        """Begins to see ops. Compiled code runs op by op meanwhile: torch is asked for it or, before 2.6, a
+        dispatch mode brings it about. What only the mode can tell: why an op failed."""
         if _python_dispatch._get_current_dispatch_mode() is not None:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
-        library_of_ours = None if self.entered or compiled or self.steps.until_failure \
+        if compiled and hasattr(torch.compiler, "set_stance"):
+            self.stance = torch.compiler.set_stance("force_eager")
+        unasked = compiled and self.stance is None
+        library_of_ours = None if self.entered or unasked or self.steps.until_failure \
             else load_native(self.contents)
         if library_of_ours is not None:
             self.registry = NativeRegistry(library_of_ours, self.registry.owned)
@@ -169,6 +173,9 @@ class Capture:
         mode = self.mode
         if mode is None:
             return True
+        if self.stance is not None:
+            self.stance.__exit__(None, None, None)
+            self.stance = None
         if mode is self.registry:
             self.quick = 0
             self.watch_modules(NOT_AT_ALL)

@@ -9,6 +9,7 @@ import threading
 
 import torch
 from _highwater import doors, encode, gpu, library, wire
+from _highwater.modules import compiling
 from _highwater.places import Places
 from torch.autograd import profiler
 from torch.nn.modules import module as framework
@@ -147,8 +148,11 @@ class Live:
 
     def await_forward(self):
         if self.handle is None:
-            self.handle = framework.register_module_forward_pre_hook(
-                lambda *_: self.guard(self.forward))
+            self.handle = framework.register_module_forward_pre_hook(self.before_module)
+
+    def before_module(self, *_):
+        if not compiling():
+            self.guard(self.forward)
 
     def guard(self, function):
         """Nothing of ours is raised into the program; without a recorder the plan ends with this step."""

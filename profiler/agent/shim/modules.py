@@ -8,6 +8,10 @@ from torch.nn.modules import module as framework
 
 NOT_AT_ALL, HOOKS, CALLS = range(3)
 
+# A compiler that follows the program into what is called here is to find nothing: what it cannot follow may end the
+# program (torch.compile's fullgraph). It takes this for a constant.
+compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+
 
 class Modules:
     def __init__(self, hooks):
@@ -40,6 +44,8 @@ class Modules:
         layers, steps, context, inners = capture.layers, capture.steps, capture.context, capture.layers.inners
 
         def __call__(module, *arguments, **named):
+            if compiling():
+                return call(module, *arguments, **named)
             key = id(module)
             layer = inners.get(key)
             stack = layers.stack
@@ -63,9 +69,13 @@ class Modules:
         return __call__
 
     def before_forward(self, module, *_):
+        if compiling():
+            return
         self.hooks.guard(self.enter, module)
 
     def after_forward(self, module, *_):
+        if compiling():
+            return
         capture = self.hooks.capture
         if self.hooks.installed and capture.concerns():
             capture.layers.leave(module)

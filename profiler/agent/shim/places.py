@@ -4,6 +4,7 @@ import _thread
 import weakref
 
 from _highwater import wire
+from _highwater.modules import compiling
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as framework
 
@@ -70,6 +71,8 @@ class Places:
             self.tell()
 
     def enter(self, module, *_):
+        if compiling():
+            return
         if _thread.get_ident() != self.thread:
             return
         if self.stack and self.stack[0][0] == id(module):
@@ -84,6 +87,8 @@ class Places:
 
     def leave(self, module, *_):
         """Pops up to the module: an exception in an inner forward leaves its entry behind."""
+        if compiling():
+            return
         if _thread.get_ident() != self.thread:
             return
         for depth in range(len(self.stack) - 1, -1, -1):

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The lock of what acts on a program's ops. It is taken several times an op and almost always free.
+#pragma once
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <thread>
+
+namespace hw::executor::live {
+
+/// Recursive. Who has to wait sleeps in between: the holder may be running ops again.
+class OpLock {
+public:
+    void lock() {
+        const pthread_t self = pthread_self();
+        if (holder_.load(std::memory_order_relaxed) != self) {
+            for (int tries = 0; taken_.test_and_set(std::memory_order_acquire); ++tries)
+                tries < kYields ? std::this_thread::yield() : static_cast<void>(usleep(kSleepUs));
+            holder_.store(self, std::memory_order_relaxed);
+        }
+        ++depth_;
+    }
+    void unlock() {
+        if (--depth_ > 0) return;
+        holder_.store(0, std::memory_order_relaxed);
+        taken_.clear(std::memory_order_release);
+    }
+
+private:
+    static constexpr int kYields = 64;
+    static constexpr unsigned kSleepUs = 50;
+
+    std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
+    std::atomic<pthread_t> holder_{0};
+    int depth_ = 0;  // of the holder
+};
+
+}  // namespace hw::executor::live
