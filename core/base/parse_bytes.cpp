@@ -29,6 +29,10 @@ Result<Bytes> parseBytes(const std::string& text) {
     skipSpaces();
     const auto unit = kUnits.find(rest);
     if (unit == kUnits.end() || value * unit->second > 9e18) return error;
+    if (value * unit->second < 1)
+        return Error{
+            ErrorCode::Usage, "'" + text + "' is less than a byte",
+            "write 4GiB, 500MB or a number of bytes; shares are for --ratio, where there is one"};
     return Bytes(static_cast<std::int64_t>(value * unit->second));
 }
 

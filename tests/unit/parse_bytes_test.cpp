@@ -28,6 +28,13 @@ TEST(ParseBytes, WhatIsNoSizeIsRefusedInItsOwnWords) {
     }
 }
 
+TEST(ParseBytes, AShareIsNoSize) {
+    const auto parsed = parseBytes("0.7");
+    ASSERT_FALSE(parsed);
+    EXPECT_NE(parsed.error().what.find("less than a byte"), std::string::npos);
+    EXPECT_NE(parsed.error().hint.find("--ratio"), std::string::npos);
+}
+
 // The window has the user's locale, in which a comma may be the decimal point.
 TEST(ParseBytes, NoLocaleChangesIt) {
     const char* const german = std::setlocale(LC_ALL, "de_DE.UTF-8");
