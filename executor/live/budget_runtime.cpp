@@ -230,9 +230,10 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     const Tensors tensors = plainTensors(values);
     for (const c10::TensorImpl* const tensor : tensors)
         running.inputs.push_back(known(plainStorage(*tensor)));
+    ++search_;
     for (const std::size_t index : op.known.writes)
         for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
-            if (const Storage s = known(plainStorage(*tensor)); !contains(running.written, s))
+            if (const Storage s = known(plainStorage(*tensor)); isNew(s))
                 running.written.push_back(s);
     if (guides_.follows()) {
         const ProgramOp* const planned = guides_.begin(
@@ -311,6 +312,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     std::vector<Output>& outputs = running.outputs;
     std::vector<Storage>& touched = running.touched;
     std::vector<core::StorageIndex>& made = running.made;
+    ++search_;
     for (const c10::TensorImpl* const tensor : plainTensors(results)) {
         c10::StorageImpl* const impl = plainStorage(*tensor);
         const std::int64_t there = slots_.find(impl);
@@ -320,16 +322,21 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
             made.push_back(static_cast<core::StorageIndex>(s));
             unfilled_[s] = factsOf(*running_).leavesEmpty;
         }
-        if (!contains(touched, s)) touched.push_back(s);
+        if (isNew(s)) touched.push_back(s);
     }
     if (!made.empty() && outputs.front().makes)  // the pool gets it after the others
         std::rotate(made.begin(), made.begin() + 1, made.end());
     if (log_) logEnd(outputs, cost, running);
     const std::size_t ofOutputs = touched.size();
     for (const Storage s : running.written)
-        if (!contains(touched, s)) touched.push_back(s);
+        if (isNew(s)) touched.push_back(s);
     for (const Storage s : touched) evictor_.announce(static_cast<core::StorageIndex>(s), cost);
+    const bool updates = !running.unread.empty();
+    if (!made.empty() && !running.written.empty() && !updates) running.onTape = false;
+    for (const Storage s : running.written)  // it may have been given up while the op ran
+        if (!updates && !tape_.canMake(s)) running.onTape = false;
     for (const Storage input : running.inputs) {
+        if (!running.onTape) break;  // what it makes and writes stays: no score asks for it
         if (contains(running.unread, input)) continue;
         for (const Output& output : outputs) evictor_.link(input, output.storage);
         for (std::size_t k = ofOutputs; k < touched.size(); ++k) evictor_.link(input, touched[k]);
@@ -338,10 +345,6 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const core::StorageIndex s : made) state.storages[s].material = true;
     evictor_.materialized(made);
 
-    const bool updates = !running.unread.empty();
-    if (!made.empty() && !running.written.empty() && !updates) running.onTape = false;
-    for (const Storage s : running.written)  // it may have been given up while the op ran
-        if (!updates && !tape_.canMake(s)) running.onTape = false;
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "decision_log.h"
@@ -111,6 +112,8 @@ private:
     bool wanted(Storage storage) const;
     bool wanted(c10::StorageImpl* impl);
     void takeReleased();
+    /// The search has not come by it.
+    bool isNew(Storage storage) { return std::exchange(found_[storage], search_) != search_; }
     void logReferences();
     void logEnd(const std::vector<Output>& outputs, std::int64_t cost, const Running& running);
     void logStretch(const std::vector<DtrStorage>& kept);
@@ -153,7 +156,9 @@ private:
     std::vector<bool> made_;      // by ops since the last step
     std::vector<bool> watched_;   // the agent tells when its bytes go
     std::vector<bool> needed_;    // something that is not there is made from it; so it can be
-    std::size_t room_ = 0;        // storages that the evictor and the slots have room for
+    std::vector<std::uint64_t> found_;  // by which search
+    std::uint64_t search_ = 0;
+    std::size_t room_ = 0;  // storages that the evictor and the slots have room for
     Guides guides_;
     StepKinds kinds_;
     Place place_;

@@ -89,6 +89,7 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
         evictor_.resize(room_);
         slots_.grow(room_);
         for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->resize(room_);
+        found_.resize(room_);
     }
     watched_[s] = needed_[s] = false;
     made_[s] = true;
@@ -459,6 +460,7 @@ void BudgetRuntime::settle() {
     const std::int64_t clock = evictor_.state().clock;
     room_ = tape_.storages();
     for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->assign(room_, false);
+    found_.resize(room_);
     needed_.assign(room_, true);  // all are held, or made from what is
     evictor_ = planners::Evictor(room_, heuristic_, options());
     evictor_.state().clock = clock;
