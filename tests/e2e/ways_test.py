@@ -14,6 +14,22 @@ HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "training", "ways.py")
 
 LOSS_BYTES = 16            # a scalar may come between two ops
+# No optimizer of torch's.
+BY_HAND = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+torch.set_num_threads(1)
+model = nn.Sequential(*[part for _ in range(4) for part in (nn.Linear(64, 64), nn.Tanh())])
+for step in range(8):
+    loss = model(torch.randn(128, 64)).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for each in model.parameters():
+            each -= 0.01 * each.grad
+            each.grad = None
+    print("step", step, loss.item().hex())
+"""
 GENERATOR_BYTES = 5056 + LOSS_BYTES  # checkpoints keep generator states, which no op makes
 
 
@@ -30,6 +46,35 @@ class Ways(unittest.TestCase):
             self.assertEqual(len(losses), 4)
             with self.subTest(way), tempfile.TemporaryDirectory() as folder:
                 self.check(way, losses, os.path.join(folder, "s.hws"))
+
+    def test_updates_by_hand(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, session, report = (os.path.join(folder, name) for name in ("train.py", "s.hws", "r.json"))
+            with open(script, "w") as file:
+                file.write(BY_HAND)
+            run = lambda *command: subprocess.run(command, capture_output=True, text=True, timeout=300)
+            plain = run(self.python, script)
+            for warmup in ("0", "1"):
+                done = run(HIGHWATER, "record", "-o", session, "--warmup", warmup, "--", self.python, script)
+                self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+            info = json.loads(run(HIGHWATER, "info", session, "--json").stdout)
+            self.assertEqual([gap["what"] for gap in info["gaps"]], ["the ends of steps"])
+            database = sqlite3.connect(session)
+            ops = database.execute("SELECT count(*) FROM ops JOIN steps ON seq >= first_seq AND seq < end_seq"
+                                   " GROUP BY steps.id").fetchall()
+            phases = {phase for phase, in database.execute("SELECT DISTINCT phase FROM ops")}
+            database.close()
+            self.assertEqual(len(ops), 3)
+            self.assertEqual(len(set(ops)), 1)  # each is one step
+            self.assertEqual(phases, {"forward", "backward", "optimizer"})
+            done = run(HIGHWATER, "train", "--budget", str(int(0.95 * info["baseline"]["peak_bytes"])), "--report", report, "--",
+                       self.python, script)
+            self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+            with open(report) as file:
+                told = json.load(file)
+            self.assertGreater(told["steps"], 4)
+            self.assertGreater(told["evictions"], 0)
+            self.assertLessEqual(told["measured_peak_bytes"], told["budget_bytes"])
 
     def check(self, way, losses, session):
         compiled = way.startswith("compile")

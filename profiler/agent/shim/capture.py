@@ -8,6 +8,7 @@ import traceback
 
 import torch
 from _highwater import blocking, encode, gpu, library, wire
+from _highwater.by_hand import ByHand
 from _highwater.encode import Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
@@ -115,6 +116,7 @@ class Capture:
         self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
+        self.by_hand = ByHand()
         self.attached = bool(config[3] & wire.CONFIG_RUNNING)
         self.steps = Steps(self, config[0], config[1], max(1, config[2]), self.attached or late,
                            bool(config[3] & wire.CONFIG_ON_OOM))
@@ -478,6 +480,18 @@ class Capture:
     def after_backward(self):
         if self.mode is not None:
             self.registry.categorize_gradients(self.trainer.has_others())
+        if self.by_hand.backward():
+            self.optimizer_depth = 1
+            self.steps.await_forward()
+
+    def end_by_hand(self):
+        """A forward begins after an update without torch.optim."""
+        self.optimizer_depth = 0
+        first = self.by_hand.ended()
+        if first:
+            encode.send_gap("the ends of steps", "the program uses no optimizer of torch's: a step ends where the "
+                            "next forward begins")
+        self.steps.done_by_hand(first)
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

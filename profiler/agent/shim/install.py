@@ -160,6 +160,7 @@ class Hooks:
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left
             capture.trainer.stepped()
+            capture.by_hand.optimizer()
             capture.steps.optimizer_done((getattr(scope, "handle", None), getattr(scope, "record", None)))
 
 

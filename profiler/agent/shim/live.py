@@ -9,9 +9,11 @@ import threading
 
 import torch
 from _highwater import doors, encode, gpu, library, wire
+from _highwater.by_hand import ByHand
 from _highwater.modules import compiling
-from _highwater.places import Places
+from _highwater.places import Engine, Places
 from torch.autograd import profiler
+from torch.autograd.variable import Variable
 from torch.nn.modules import module as framework
 
 MIDDLE, PLANNED, UNPLANNED, BUDGET, BY_SIZE = range(5)
@@ -67,6 +69,34 @@ class Step:
         self.divergence = self.curve = None
 
 
+class Backwards:
+    """Tells `live` where an outermost backward pass of the thread that trains has ended."""
+
+    def __init__(self, live):
+        self.live = live
+        self.depth = 0
+        self.engine = self.ours = None
+
+    def watch(self):
+        self.engine = Variable._execution_engine
+        self.ours = Variable._execution_engine = Engine(self.engine, self)
+
+    def unwatch(self):
+        if self.ours is not None and Variable._execution_engine is self.ours:
+            Variable._execution_engine = self.engine
+        self.engine = self.ours = None
+
+    def __enter__(self):
+        self.depth += self.live.is_trainer()
+
+    def __exit__(self, kind, *_):
+        if not self.live.is_trainer():
+            return
+        self.depth = max(0, self.depth - 1)
+        if self.depth == 0 and kind is None:
+            self.live.passed_backward()
+
+
 class Live:
     def __init__(self, native, running, budget, hands_over):
         self.native = native
@@ -86,6 +116,8 @@ class Live:
         self.patches = doors.Patches()
         self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
         self.places = Places(native)
+        self.by_hand = ByHand()
+        self.backwards = Backwards(self)
         self.leaving = False      # at the end of this step
         self.next_curve = None    # not before that time; None: nobody wants them
 
@@ -107,6 +139,7 @@ class Live:
             if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
                 live.depth -= 1
                 if live.depth == 0:
+                    live.by_hand.optimizer()
                     live.guard(live.stepped)
             return result
 
@@ -122,6 +155,7 @@ class Live:
         self.doors.open()
         gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
         if self.budget:
+            self.backwards.watch()
             self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
@@ -134,6 +168,7 @@ class Live:
             self.handle.remove()
             self.handle = None
         self.places.unwatch()
+        self.backwards.unwatch()
         self.patches.undo()
         self.doors.close()
         forget(self)
@@ -168,8 +203,17 @@ class Live:
             except Exception:
                 pass
 
+    def passed_backward(self):
+        if self.by_hand.backward():
+            self.await_forward()
+
     def forward(self):
-        if self.active or not torch.is_grad_enabled():
+        if not torch.is_grad_enabled():
+            return
+        if self.active and self.is_trainer() and self.by_hand.ends():
+            self.by_hand.ended()
+            self.stepped()
+        if self.active:
             return
         if not self.is_trainer():
             if not self.budget or self.number or self.pending is not None:

@@ -86,11 +86,13 @@ class Modules:
         trains = torch.is_grad_enabled()
         if not (capture.trainer.take() if trains else capture.trainer.ident):
             return
-        resting = capture.steps.resting()
-        if not resting:
+        ends = trains and capture.by_hand.ends()
+        if ends or not capture.steps.resting():
             capture.layers.enter(module, capture.registry)
             capture.moved()
+        if ends:
+            capture.end_by_hand()
         if trains and not capture.steps.active:
             capture.steps.forward()
-        if resting:
+        if capture.steps.resting():
             self.watch(NOT_AT_ALL)

@@ -101,6 +101,19 @@ class Steps:
             else:
                 self.start()
 
+    def await_forward(self):
+        """With the next one the step ends."""
+        if self.resting():
+            self.capture.watch_modules(HOOKS)
+
+    def done_by_hand(self, first):
+        """An update without torch.optim has come to its end. `first`: where this step began, nobody knows."""
+        if first and self.state == CAPTURING:
+            self.active = False
+            self.start()
+        else:
+            self.optimizer_done(())
+
     def resting(self):
         """Which module runs does not matter: the step that runs is not recorded, nor the first one."""
         return self.state == JOINING or \
