@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "core/family/size_fit.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hw::core {
+namespace {
+
+// Divided differences of the points, which lie at `at` and behind it, evaluated at `size`.
+double interpolated(const SizePoint* at, std::size_t count, double size) {
+    std::array<double, 3> difference{};
+    for (std::size_t i = 0; i < count; ++i) difference[i] = static_cast<double>(at[i].value);
+    for (std::size_t order = 1; order < count; ++order)
+        for (std::size_t i = count; i-- > order;)
+            difference[i] = (difference[i] - difference[i - 1]) /
+                            static_cast<double>(at[i].size - at[i - order].size);
+    double value = 0;
+    for (std::size_t i = count; i-- > 0;)
+        value = value * (size - static_cast<double>(at[i].size)) + difference[i];
+    return value;
+}
+
+// Weights of the powers among the three that `chosen` names; false where they are not determined.
+bool solve(const std::vector<SizePoint>& points, double scale, const std::vector<int>& chosen,
+           std::array<double, 3>& weights) {
+    const std::size_t n = chosen.size();
+    std::array<std::array<double, 4>, 3> rows{};  // normal equations, the right side last
+    for (const SizePoint& point : points) {
+        const double x = static_cast<double>(point.size) / scale;
+        for (std::size_t i = 0; i < n; ++i) {
+            for (std::size_t j = 0; j < n; ++j) rows[i][j] += std::pow(x, chosen[i] + chosen[j]);
+            rows[i][3] += std::pow(x, chosen[i]) * static_cast<double>(point.value);
+        }
+    }
+    for (std::size_t k = 0; k < n; ++k) {
+        std::size_t pivot = k;
+        for (std::size_t i = k + 1; i < n; ++i)
+            if (std::abs(rows[i][k]) > std::abs(rows[pivot][k])) pivot = i;
+        std::swap(rows[k], rows[pivot]);
+        if (std::abs(rows[k][k]) < 1e-12) return false;
+        for (std::size_t i = 0; i < n; ++i) {
+            if (i == k) continue;
+            const double factor = rows[i][k] / rows[k][k];
+            for (std::size_t j = k; j < 4; ++j) rows[i][j] -= factor * rows[k][j];
+        }
+    }
+    weights = {};
+    for (std::size_t k = 0; k < n; ++k) weights[chosen[k]] = rows[k][3] / rows[k][k];
+    return true;
+}
+
+double squareError(const std::vector<SizePoint>& points, double scale,
+                   const std::array<double, 3>& weights) {
+    double sum = 0;
+    for (const SizePoint& point : points) {
+        const double x = static_cast<double>(point.size) / scale;
+        const double off =
+            weights[0] + (weights[1] + weights[2] * x) * x - static_cast<double>(point.value);
+        sum += off * off;
+    }
+    return sum;
+}
+
+}  // namespace
+
+ExactFit::ExactFit(std::vector<SizePoint> points, SizeCurve curve)
+    : points_(std::move(points)), curve_(curve) {
+    for (const SizePoint& point : points_) {
+        const double line =
+            interpolated(points_.data(), std::min<std::size_t>(2, points_.size()),
+                         static_cast<double>(point.size));
+        affine_ = affine_ && std::llround(line) == point.value;
+    }
+}
+
+std::int64_t ExactFit::at(std::int64_t size) const {
+    std::size_t count = std::min<std::size_t>(points_.size(), 2);
+    if (!affine_ && curve_ == SizeCurve::Quadratic) count = 3;
+    // The records around the size, or the outermost ones on its side.
+    const auto behind = std::lower_bound(
+        points_.begin(), points_.end(), size,
+        [](const SizePoint& point, std::int64_t wanted) { return point.size < wanted; });
+    const auto ahead = static_cast<std::size_t>(behind - points_.begin());
+    const std::size_t from =
+        affine_ ? 0 : std::min(ahead == 0 ? 0 : ahead - 1, points_.size() - count);
+    const double value = interpolated(&points_[from], count, static_cast<double>(size));
+    return std::max<std::int64_t>(0, std::llround(value));
+}
+
+// Every choice of powers is tried: of the few whose weights are all positive one is the best.
+MeasuredFit::MeasuredFit(const std::vector<SizePoint>& points, SizeCurve curve) {
+    const double scale = static_cast<double>(points.back().size);
+    const bool quadratic = curve == SizeCurve::Quadratic && points.size() >= 3;
+    double least = std::numeric_limits<double>::infinity();
+    for (int subset = 1; subset < (quadratic ? 8 : 4); ++subset) {
+        std::vector<int> chosen;
+        for (int power = 0; power < 3; ++power)
+            if ((subset >> power & 1) != 0) chosen.push_back(power);
+        std::array<double, 3> weights{};
+        if (chosen.size() > points.size() || !solve(points, scale, chosen, weights)) continue;
+        if (std::any_of(weights.begin(), weights.end(), [](double w) { return w < 0; })) continue;
+        const double error = squareError(points, scale, weights);
+        if (error >= least) continue;
+        least = error;
+        constant_ = weights[0];
+        slope_ = weights[1] / scale;
+        square_ = weights[2] / (scale * scale);
+    }
+}
+
+std::int64_t MeasuredFit::at(std::int64_t size) const {
+    const auto x = static_cast<double>(size);
+    return std::llround(constant_ + (slope_ + square_ * x) * x);
+}
+
+}  // namespace hw::core
