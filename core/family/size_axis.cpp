@@ -66,10 +66,10 @@ Result<SizeAxis> wanted(const std::vector<std::vector<Varying>>& batch,
                 different.insert(axis.sizes[record] = varying.sizes[record]);
             if (different.size() > 1) return axis;
         }
-    return Error{ErrorCode::Usage,
-                 "no two records differ in dimension " + std::to_string(dimension) +
-                     " of the batch alone",
-                 "give --vary the dimension that does, from 0, or record another size of it"};
+    return Error{
+        ErrorCode::Usage,
+        "no two records differ in dimension " + std::to_string(dimension) + " of the batch alone",
+        "give --vary the dimension that does, from 0, or record another size of it"};
 }
 
 }  // namespace

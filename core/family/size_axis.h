@@ -15,8 +15,8 @@ namespace hw::core {
 using ShapesOfRecords = std::vector<std::vector<std::vector<std::int64_t>>>;
 
 struct SizeAxis {
-    TensorIndex tensor = kNone;  // of the batch
-    int dimension = 0;           // of that tensor
+    TensorIndex tensor = kNone;       // of the batch
+    int dimension = 0;                // of that tensor
     std::vector<std::int64_t> sizes;  // by record; 0: it differs in another dimension too
 };
 

@@ -70,9 +70,8 @@ double squareError(const std::vector<SizePoint>& points, double scale,
 ExactFit::ExactFit(std::vector<SizePoint> points, SizeCurve curve)
     : points_(std::move(points)), curve_(curve) {
     for (const SizePoint& point : points_) {
-        const double line =
-            interpolated(points_.data(), std::min<std::size_t>(2, points_.size()),
-                         static_cast<double>(point.size));
+        const double line = interpolated(points_.data(), std::min<std::size_t>(2, points_.size()),
+                                         static_cast<double>(point.size));
         affine_ = affine_ && std::llround(line) == point.value;
     }
 }

@@ -262,8 +262,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     }
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
-        const bool filled =
-            !unfilled_[s] || (facts.fills && contains(running.written, s));
+        const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
         if (!filled || facts.collective) {
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op

@@ -144,7 +144,7 @@ private:
     std::vector<std::unique_ptr<Running>> spare_;
     std::vector<Storage> ahead_, passed_, sources_;  // of a search, empty between two
     std::vector<core::StorageIndex> madeAgain_;      // likewise
-    bool keepsAll_ = false;                                // until the step ends
+    bool keepsAll_ = false;                          // until the step ends
     planners::Evictor evictor_;
     Slots slots_;
     Tape tape_;

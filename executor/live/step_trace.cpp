@@ -40,8 +40,7 @@ StepTrace::Known& StepTrace::known(c10::StorageImpl* impl, bool constant) {
     c10::raw::weak_intrusive_ptr::incref(impl);
     first_.push_back(-1);
     return storages_
-        .emplace(impl,
-                 Known{index, c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl)})
+        .emplace(impl, Known{index, c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl)})
         .first->second;
 }
 

@@ -74,8 +74,8 @@ struct DtrStorage {
     bool everMaterial = false;
     bool pinned = false;
     bool deferred = false;  // pinned as long as others can go
-    bool dead = false;  // released by the program
-    bool gone = false;  // banished, or a constant freed for good: it never comes back
+    bool dead = false;      // released by the program
+    bool gone = false;      // banished, or a constant freed for good: it never comes back
 };
 
 struct DtrState {
