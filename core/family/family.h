@@ -20,8 +20,8 @@ struct FamilyRecord {
     std::vector<std::vector<std::int64_t>> shapes;  // by tensor, elements; empty: not recorded
 };
 
-/// The size is what varies in the shapes of the batch: of tensors that ops read and that no op made
-/// from others. It need not be the first dimension: of a sequence it may be the second.
+/// The size is what varies in the shapes of the batch: of tensors that ops compute with and that no
+/// op made from others. It need not be the first dimension: of a sequence it may be the second.
 class Family {
 public:
     /// The step of `records` at any size; ops and storages are numbered as in the first one. Of

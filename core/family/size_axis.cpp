@@ -29,14 +29,23 @@ std::vector<Varying> varyingOf(TensorIndex tensor, const ShapesOfRecords& shapes
     return found;
 }
 
-/// What a step trains on: ops read it, and no op made it from other tensors. The batch of the step
-/// before, which may still be there, is read by none.
-bool isBatch(const TrainingGraph& graph, TensorIndex tensor) {
-    const Storage& storage = graph.storages[graph.storageOf(tensor)];
-    if (storage.readers.empty() || graph.tensors[tensor].creator != storage.creator) return false;
-    if (!storage.isConstant()) return graph.ops[storage.creator].inputs.empty();
-    return storage.category != Category::Parameter && storage.category != Category::Gradient &&
-           storage.category != Category::OptimizerState;
+/// What a step trains on, by tensor: ops compute with it, and no op made its bytes from others. A
+/// view of it may be a batch of a larger set of data; the batch of the step before, which may still
+/// be there, is read by no op.
+std::vector<bool> batchTensors(const TrainingGraph& graph) {
+    std::vector<bool> batch(graph.tensors.size(), false);
+    for (const Op& op : graph.ops) {
+        if (op.viewOnly()) continue;
+        for (const Use& use : op.inputs) {
+            const Storage& storage = graph.storages[graph.storageOf(use.tensor)];
+            batch[use.tensor] = storage.isConstant()
+                                    ? storage.category != Category::Parameter &&
+                                          storage.category != Category::Gradient &&
+                                          storage.category != Category::OptimizerState
+                                    : graph.ops[storage.creator].inputs.empty();
+        }
+    }
+    return batch;
 }
 
 std::string shapeText(const std::vector<std::int64_t>& shape) {
@@ -76,16 +85,17 @@ Result<SizeAxis> wanted(const std::vector<std::vector<Varying>>& batch,
 
 Result<SizeAxis> findSizeAxis(const TrainingGraph& graph, const ShapesOfRecords& shapes,
                               std::optional<int> vary) {
+    const std::vector<bool> isBatch = batchTensors(graph);
     std::vector<std::vector<Varying>> batch, all;  // by tensor
     for (TensorIndex t = 0; t < static_cast<TensorIndex>(graph.tensors.size()); ++t) {
         std::vector<Varying> varying = varyingOf(t, shapes);
         if (varying.empty()) continue;
-        if (isBatch(graph, t)) batch.push_back(varying);
+        if (isBatch[t]) batch.push_back(varying);
         all.push_back(std::move(varying));
     }
     if (batch.empty()) batch = std::move(all);
     if (batch.empty())
-        return badInput("all records are of one size: no tensor of the step has another shape",
+        return badInput("the records are of one size only: no tensor of the step has another shape",
                         "record the program again with another batch, and give both records");
     if (vary) return wanted(batch, shapes, *vary);
 
