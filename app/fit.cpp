@@ -16,6 +16,7 @@ namespace hw::app {
 namespace {
 
 using namespace hw::core;
+using planners::itemsPerSecond;
 using planners::LargestSize;
 
 struct Arguments {
@@ -25,12 +26,6 @@ struct Arguments {
     std::optional<int> vary;
     std::optional<double> timeLimit;
 };
-
-double itemsPerSecond(std::int64_t size, Nanoseconds time) {
-    return time == Nanoseconds(0)
-               ? 0
-               : static_cast<double>(size) * 1e9 / static_cast<double>(time.count());
-}
 
 /// What a device has left for the step.
 Result<Bytes> budgetOf(const Arguments& arguments) {
@@ -117,17 +112,16 @@ void printHead() {
 }
 
 void printRow(const std::string& planner, std::optional<std::int64_t> size,
-              const planners::Outcome* outcome, const Family& family, bool timedOut) {
+              const planners::Outcome* outcome, const Family& family, const std::string& note) {
     if (!size) {
-        std::printf("%-14s %9s %s\n", planner.c_str(), "-",
-                    timedOut ? "no plan in the time given" : "no plan at any size");
+        std::printf("%-14s %9s no plan%s\n", planner.c_str(), "-", note.c_str());
         return;
     }
     std::printf("%-14s %8lld%s %12s %10s %12s %10.1f%s\n", planner.c_str(),
                 static_cast<long long>(*size), family.extrapolates(*size) ? "*" : " ",
                 humanBytes(outcome->peak).c_str(), percent(outcome->overhead).c_str(),
                 humanTime(outcome->time).c_str(), itemsPerSecond(*size, outcome->time),
-                timedOut ? "  (its time ran out)" : "");
+                note.c_str());
 }
 
 void printNote(const Family& family) {
@@ -185,9 +179,20 @@ int atSize(const Arguments& arguments, const Family& family, const Common& commo
     }
     for (const auto& [planner, outcome] : least)
         printRow(planner, outcome ? std::optional(size) : std::nullopt,
-                 outcome ? &*outcome : nullptr, family, false);
+                 outcome ? &*outcome : nullptr, family, "");
     if (family.extrapolates(size)) printNote(family);
     return 0;
+}
+
+std::string noteOf(const LargestSize& row) {
+    std::string note;
+    if (row.fastest && row.fastest != row.size) {
+        char text[80];
+        std::snprintf(text, sizeof text, "  (most at %lld: %.1f)",
+                      static_cast<long long>(*row.fastest), row.itemsPerSecond);
+        note = text;
+    }
+    return note + (row.timedOut ? "  (its time ran out)" : "");
 }
 
 int within(const Arguments& arguments, const Family& family, Bytes budget, const Common& common) {
@@ -212,6 +217,8 @@ int within(const Arguments& arguments, const Family& family, Bytes budget, const
         for (const LargestSize& row : *rows) {
             Json made = rowJson(row.planner, row.size, outcomeOf(row), family);
             made["timed_out"] = row.timedOut;
+            made["fastest_batch"] = row.fastest ? Json(*row.fastest) : Json(nullptr);
+            made["fastest_items_per_second"] = row.itemsPerSecond;
             json["rows"].push_back(std::move(made));
         }
         printJson(json);
@@ -220,7 +227,7 @@ int within(const Arguments& arguments, const Family& family, Bytes budget, const
         std::printf("largest size within %s:\n", humanBytes(budget).c_str());
         printHead();
         for (const LargestSize& row : *rows)
-            printRow(row.planner, row.size, outcomeOf(row), family, row.timedOut);
+            printRow(row.planner, row.size, outcomeOf(row), family, noteOf(row));
         printNote(family);
     }
     if (std::any_of(rows->begin(), rows->end(), [](const auto& row) { return row.size; })) return 0;

@@ -74,8 +74,9 @@ public:
     /// Begins with what another planner has found.
     void beginWith(const LargestSize& other) {
         if (!other.size || !other.outcome || !other.outcome->plan) return;
-        found_.size = other.size;
-        found_.outcome = other.outcome;
+        found_ = other;
+        found_.planner = planner_.name;
+        found_.timedOut = false;
         found_.outcome->planner = found_.outcome->plan->planner = planner_.name;
         known_ = other.outcome->plan->schedule;
     }
@@ -124,10 +125,10 @@ private:
     void improve() {
         const std::int64_t size = best();
         const Nanoseconds time = found_.outcome->time;
-        LargestSize before = found_;
+        std::optional<Outcome> before = found_.outcome;
         known_ = found_.outcome->plan->schedule;
         if (!fits(size, {}, std::max(left(), limit_ / 4)) || found_.outcome->time > time)
-            found_ = std::move(before);
+            found_.outcome = std::move(before);
     }
 
     bool fits(std::int64_t size, const std::map<std::string, std::string>& options,
@@ -158,6 +159,9 @@ private:
             return false;
         }
         const bool ok = outcome->status == PlanStatus::Ok;
+        if (const double speed = itemsPerSecond(size, outcome->time);
+            ok && speed > found_.itemsPerSecond)
+            found_.fastest = size, found_.itemsPerSecond = speed;
         if (!ok && outcome->status != PlanStatus::Infeasible) found_.timedOut = true;
         if (ok ? size >= best() : !found_.size.has_value()) {
             found_.outcome = std::move(*outcome);
@@ -178,6 +182,12 @@ private:
 };
 
 }  // namespace
+
+double itemsPerSecond(std::int64_t size, Nanoseconds time) {
+    return time == Nanoseconds(0)
+               ? 0
+               : static_cast<double>(size) * 1e9 / static_cast<double>(time.count());
+}
 
 Result<std::vector<LargestSize>> largestSizes(const Family& family,
                                               const std::vector<std::string>& planners,

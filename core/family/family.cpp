@@ -2,7 +2,9 @@
 #include "core/family/family.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/family/align.h"
@@ -16,12 +18,12 @@ Bytes baselinePeak(const TrainingGraph& graph) {
     return evaluate(graph, baselineSchedule(graph)).peak;
 }
 
-// Of each op, over steps of one size.
+// Of each op, over steps of one size; of two the lower one: what disturbs makes ops longer.
 std::vector<std::int64_t> medians(const std::vector<std::vector<std::int64_t>>& steps) {
     std::vector<std::int64_t> made, seen(steps.size());
     for (std::size_t op = 0; op < steps.front().size(); ++op) {
         for (std::size_t i = 0; i < steps.size(); ++i) seen[i] = steps[i][op];
-        const auto middle = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 2);
+        const auto middle = seen.begin() + static_cast<std::ptrdiff_t>((seen.size() - 1) / 2);
         std::nth_element(seen.begin(), middle, seen.end());
         made.push_back(*middle);
     }
@@ -101,6 +103,12 @@ void Family::fit() {
         workspaces_.emplace_back(points(&Figures::workspaces, i), curve_);
         times_.emplace_back(points(&Figures::times, i), curve_);
     }
+    // Short ops are measured badly, and a fit that may not fall errs upwards: their sum does not.
+    std::vector<SizePoint> steps;
+    for (const Figures& figures : figures_)
+        steps.push_back({figures.size, std::accumulate(figures.times.begin(), figures.times.end(),
+                                                       std::int64_t{0})});
+    stepTime_.emplace(steps, curve_);
 }
 
 TrainingGraph Family::graphAt(std::int64_t size) const {
@@ -112,6 +120,9 @@ TrainingGraph Family::graphAt(std::int64_t size) const {
         graph.ops[i].workspace = Bytes(workspaces_[i].at(size));
         graph.ops[i].time = Nanoseconds(times_[i].at(size));
     }
+    const double scale = ratio(Nanoseconds(stepTime_->at(size)), graph.totalTime());
+    for (Op& op : graph.ops)
+        op.time = Nanoseconds(std::llround(static_cast<double>(op.time.count()) * scale));
     return graph;
 }
 

@@ -69,6 +69,7 @@ private:
     std::vector<std::variant<ExactFit, MeasuredFit>> bytes_;
     std::vector<ExactFit> workspaces_;
     std::vector<MeasuredFit> times_;
+    std::optional<MeasuredFit> stepTime_;  // of their sum
 };
 
 }  // namespace hw::core
