@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/least_squares.h"
+
 namespace hw::core {
 namespace {
 
@@ -24,33 +26,21 @@ double interpolated(const SizePoint* at, std::size_t count, double size) {
     return value;
 }
 
-// Weights of the powers among the three that `chosen` names; false where they are not determined.
-bool solve(const std::vector<SizePoint>& points, double scale, const std::vector<int>& chosen,
-           std::array<double, 3>& weights) {
-    const std::size_t n = chosen.size();
-    std::array<std::array<double, 4>, 3> rows{};  // normal equations, the right side last
+// The weights of the powers of size / scale that `chosen` names; the others are 0.
+std::array<double, 3> weightsOf(const std::vector<SizePoint>& points, double scale,
+                                const std::vector<int>& chosen) {
+    std::vector<std::vector<double>> rows;
+    std::vector<double> values;
     for (const SizePoint& point : points) {
-        const double x = static_cast<double>(point.size) / scale;
-        for (std::size_t i = 0; i < n; ++i) {
-            for (std::size_t j = 0; j < n; ++j) rows[i][j] += std::pow(x, chosen[i] + chosen[j]);
-            rows[i][3] += std::pow(x, chosen[i]) * static_cast<double>(point.value);
-        }
+        auto& row = rows.emplace_back();
+        for (const int power : chosen)
+            row.push_back(std::pow(static_cast<double>(point.size) / scale, power));
+        values.push_back(static_cast<double>(point.value));
     }
-    for (std::size_t k = 0; k < n; ++k) {
-        std::size_t pivot = k;
-        for (std::size_t i = k + 1; i < n; ++i)
-            if (std::abs(rows[i][k]) > std::abs(rows[pivot][k])) pivot = i;
-        std::swap(rows[k], rows[pivot]);
-        if (std::abs(rows[k][k]) < 1e-12) return false;
-        for (std::size_t i = 0; i < n; ++i) {
-            if (i == k) continue;
-            const double factor = rows[i][k] / rows[k][k];
-            for (std::size_t j = k; j < 4; ++j) rows[i][j] -= factor * rows[k][j];
-        }
-    }
-    weights = {};
-    for (std::size_t k = 0; k < n; ++k) weights[chosen[k]] = rows[k][3] / rows[k][k];
-    return true;
+    const std::vector<double> solved = leastSquares(std::move(rows), std::move(values));
+    std::array<double, 3> weights{};
+    for (std::size_t k = 0; k < chosen.size(); ++k) weights[chosen[k]] = solved[k];
+    return weights;
 }
 
 double squareError(const std::vector<SizePoint>& points, double scale,
@@ -99,8 +89,8 @@ MeasuredFit::MeasuredFit(const std::vector<SizePoint>& points, SizeCurve curve) 
         std::vector<int> chosen;
         for (int power = 0; power < 3; ++power)
             if ((subset >> power & 1) != 0) chosen.push_back(power);
-        std::array<double, 3> weights{};
-        if (chosen.size() > points.size() || !solve(points, scale, chosen, weights)) continue;
+        if (chosen.size() > points.size()) continue;
+        const std::array<double, 3> weights = weightsOf(points, scale, chosen);
         if (std::any_of(weights.begin(), weights.end(), [](double w) { return w < 0; })) continue;
         const double error = squareError(points, scale, weights);
         if (error >= least) continue;
