@@ -87,7 +87,7 @@ void Family::fit() {
     // What no op reads may be of another step: the batch before, of another size perhaps.
     const auto isRead = [&](std::size_t s) { return !graph_.storages[s].readers.empty(); };
     // Where bytes are no straight line, the size is one of a sequence.
-    curve_ = SizeCurve::Pieces;
+    curve_ = SizeCurve::Straight;
     for (std::size_t s = 0; s < graph_.storages.size() && figures_.size() > 2; ++s)
         if (isRead(s) && !ExactFit(points(&Figures::bytes, s), curve_).affine())
             curve_ = SizeCurve::Quadratic;
@@ -99,8 +99,10 @@ void Family::fit() {
         else
             bytes_.emplace_back(MeasuredFit(points(&Figures::bytes, s), curve_));
     }
+    const SizeCurve kernels =
+        curve_ == SizeCurve::Quadratic ? SizeCurve::Quadratic : SizeCurve::Kernels;
     for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-        workspaces_.emplace_back(points(&Figures::workspaces, i), curve_);
+        workspaces_.emplace_back(points(&Figures::workspaces, i), kernels);
         times_.emplace_back(points(&Figures::times, i), curve_);
     }
     // Short ops are measured badly, and a fit that may not fall errs upwards: their sum does not.

@@ -65,7 +65,7 @@ private:
     std::vector<std::int64_t> batchShape_;
     std::vector<std::int64_t> sizes_;
     std::vector<Figures> figures_;  // by ascending size
-    SizeCurve curve_ = SizeCurve::Pieces;
+    SizeCurve curve_ = SizeCurve::Straight;
     std::vector<std::variant<ExactFit, MeasuredFit>> bytes_;
     std::vector<ExactFit> workspaces_;
     std::vector<MeasuredFit> times_;

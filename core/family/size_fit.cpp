@@ -66,7 +66,15 @@ ExactFit::ExactFit(std::vector<SizePoint> points, SizeCurve curve)
     }
 }
 
+bool ExactFit::anotherKernel() const {
+    return curve_ == SizeCurve::Kernels && points_.size() > 1 &&
+           (points_.size() == 2 || !affine_) && interpolated(&points_.back() - 1, 2, 0) < 0;
+}
+
 std::int64_t ExactFit::at(std::int64_t size) const {
+    if (const SizePoint& last = points_.back(); size > last.size && anotherKernel())
+        return std::llround(static_cast<double>(last.value) * static_cast<double>(size) /
+                            static_cast<double>(last.size));
     std::size_t count = std::min<std::size_t>(points_.size(), 2);
     if (!affine_ && curve_ == SizeCurve::Quadratic) count = 3;
     // The records around the size, or the outermost ones on its side.

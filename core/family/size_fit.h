@@ -13,10 +13,13 @@ struct SizePoint {
     std::int64_t value = 0;
 };
 
-/// How a figure that is no straight line through all records goes on between and beyond them.
+/// How a figure goes on between records and beyond them.
 enum class SizeCurve : std::uint8_t {
-    Pieces,    // straight from record to record: thresholds of kernels
-    Quadratic  // the parabola through the nearest three: pairs of positions of a sequence
+    Straight,  // from record to record, and on as at the outermost two
+    /// The same, but where that would begin below 0 the last record is of another kernel than the
+    /// one before, and what it needs grows with the size.
+    Kernels,
+    Quadratic  // where no line holds all records: the parabola through the nearest three
 };
 
 /// A figure that is exactly known at each record: bytes of a storage or of a workspace.
@@ -31,6 +34,8 @@ public:
     std::int64_t at(std::int64_t size) const;
 
 private:
+    bool anotherKernel() const;
+
     std::vector<SizePoint> points_;
     SizeCurve curve_;
     bool affine_ = true;

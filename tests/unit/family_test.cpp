@@ -145,19 +145,22 @@ TEST(Align, FindsWhatIsNumberedInAnotherWay) {
 
 TEST(SizeFit, GoesThroughRecordsAndBetweenThem) {
     const std::vector<SizePoint> steps{{1, 0}, {2, 0}, {4, 100}, {8, 100}};
-    const ExactFit pieces(steps, SizeCurve::Pieces);
+    const ExactFit pieces(steps, SizeCurve::Straight);
     EXPECT_FALSE(pieces.affine());
     for (const SizePoint& point : steps) EXPECT_EQ(pieces.at(point.size), point.value);
     EXPECT_EQ(pieces.at(3), 50);
     EXPECT_EQ(pieces.at(100), 100);
-    EXPECT_EQ(ExactFit({{4, 10}, {8, 30}}, SizeCurve::Pieces).at(1), 0) << "nothing is below 0";
-    EXPECT_EQ(ExactFit({{4, 7}}, SizeCurve::Pieces).at(9), 7);
+    EXPECT_EQ(ExactFit({{4, 10}, {8, 30}}, SizeCurve::Straight).at(1), 0) << "nothing is below 0";
+    EXPECT_EQ(ExactFit({{8, 0}, {16, 100}}, SizeCurve::Straight).at(32), 300);
+    EXPECT_EQ(ExactFit({{8, 0}, {16, 100}}, SizeCurve::Kernels).at(32), 200) << "another kernel";
+    EXPECT_EQ(ExactFit({{8, 60}, {16, 100}}, SizeCurve::Kernels).at(32), 180);
+    EXPECT_EQ(ExactFit({{4, 7}}, SizeCurve::Straight).at(9), 7);
 }
 
 TEST(SizeFit, OfTimesNeitherFallsNorStartsBelowNothing) {
-    EXPECT_EQ(MeasuredFit({{4, 90}, {8, 70}}, SizeCurve::Pieces).at(100), 80);
-    EXPECT_EQ(MeasuredFit({{4, 10}, {8, 30}}, SizeCurve::Pieces).at(16), 56) << "through 0";
-    EXPECT_EQ(MeasuredFit({{1, 10}, {2, 20}, {3, 24}, {4, 36}}, SizeCurve::Pieces).at(10), 84);
+    EXPECT_EQ(MeasuredFit({{4, 90}, {8, 70}}, SizeCurve::Straight).at(100), 80);
+    EXPECT_EQ(MeasuredFit({{4, 10}, {8, 30}}, SizeCurve::Straight).at(16), 56) << "through 0";
+    EXPECT_EQ(MeasuredFit({{1, 10}, {2, 20}, {3, 24}, {4, 36}}, SizeCurve::Straight).at(10), 84);
     EXPECT_EQ(MeasuredFit({{1, 3}, {2, 9}, {4, 33}}, SizeCurve::Quadratic).at(10), 201);
 }
 
