@@ -12,6 +12,12 @@
 namespace hw::core {
 namespace {
 
+constexpr double kMost = 1e14;  // bytes or nanoseconds of one op: sums of it are still in range
+
+std::int64_t inRange(double value) {
+    return std::llround(std::clamp(value, 0.0, kMost));
+}
+
 // Divided differences of the points, which lie at `at` and behind it, evaluated at `size`.
 double interpolated(const SizePoint* at, std::size_t count, double size) {
     std::array<double, 3> difference{};
@@ -73,8 +79,8 @@ bool ExactFit::anotherKernel() const {
 
 std::int64_t ExactFit::at(std::int64_t size) const {
     if (const SizePoint& last = points_.back(); size > last.size && anotherKernel())
-        return std::llround(static_cast<double>(last.value) * static_cast<double>(size) /
-                            static_cast<double>(last.size));
+        return inRange(static_cast<double>(last.value) * static_cast<double>(size) /
+                       static_cast<double>(last.size));
     std::size_t count = std::min<std::size_t>(points_.size(), 2);
     if (!affine_ && curve_ == SizeCurve::Quadratic) count = 3;
     // The records around the size, or the outermost ones on its side.
@@ -84,8 +90,7 @@ std::int64_t ExactFit::at(std::int64_t size) const {
     const auto ahead = static_cast<std::size_t>(behind - points_.begin());
     const std::size_t from =
         affine_ ? 0 : std::min(ahead == 0 ? 0 : ahead - 1, points_.size() - count);
-    const double value = interpolated(&points_[from], count, static_cast<double>(size));
-    return std::max<std::int64_t>(0, std::llround(value));
+    return inRange(interpolated(&points_[from], count, static_cast<double>(size)));
 }
 
 // Every choice of powers is tried: of the few whose weights are all positive one is the best.
@@ -111,7 +116,7 @@ MeasuredFit::MeasuredFit(const std::vector<SizePoint>& points, SizeCurve curve) 
 
 std::int64_t MeasuredFit::at(std::int64_t size) const {
     const auto x = static_cast<double>(size);
-    return std::llround(constant_ + (slope_ + square_ * x) * x);
+    return inRange(constant_ + (slope_ + square_ * x) * x);
 }
 
 }  // namespace hw::core

@@ -30,7 +30,7 @@ public:
 
     /// A straight line through all records.
     bool affine() const { return affine_; }
-    /// The recorded value at the size of a record; never below 0.
+    /// The recorded value at the size of a record; never below 0, nor above 10^14.
     std::int64_t at(std::int64_t size) const;
 
 private:
@@ -42,7 +42,7 @@ private:
 };
 
 /// A measured figure, such as the time of an op: the polynomial with the least square error that
-/// neither starts below 0 nor falls. Never below 0.
+/// neither starts below 0 nor falls, up to 10^14.
 class MeasuredFit {
 public:
     /// `points` as above. Quadratic only where there are three and the parabola rises.
