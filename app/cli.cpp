@@ -125,4 +125,33 @@ Json outcomeJson(const planners::Outcome& outcome) {
     return json;
 }
 
+Json baselineJson(const core::TrainingGraph& graph, const core::Evaluation& baseline) {
+    return {{"peak_bytes", baseline.peak.count()},
+            {"time_ns", graph.totalTime().count()},
+            {"constant_bytes", graph.constantBytes().count()},
+            {"bottleneck_bytes", graph.bottleneckBytes().count()}};
+}
+
+std::map<std::string, core::Bytes> categoriesAtPeak(const core::TrainingGraph& graph,
+                                                    const core::Evaluation& baseline) {
+    const core::Schedule schedule = core::baselineSchedule(graph);
+    const std::size_t at = baseline.peakAction;
+    std::map<std::string, core::Bytes> bytes;
+    for (const core::StorageIndex s : core::residentDuring(graph, schedule, at)) {
+        const core::Storage& storage = graph.storages[s];
+        bytes[std::string(categoryName(storage.category))] += storage.bytes;
+    }
+    if (schedule[at].runsOp())
+        if (const core::Bytes workspace = graph.ops[schedule[at].target].workspace;
+            workspace > core::Bytes(0))
+            bytes["workspace"] += workspace;
+    return bytes;
+}
+
+Json categoriesJson(const std::map<std::string, core::Bytes>& categories) {
+    Json json = Json::object();
+    for (const auto& [name, bytes] : categories) json[name] = bytes.count();
+    return json;
+}
+
 }  // namespace hw::app

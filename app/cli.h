@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@ void addCategorize(CLI::App& app, Common& common);
 void addCheck(CLI::App& app, Common& common);
 void addDiff(CLI::App& app, Common& common);
 void addExport(CLI::App& app, Common& common);
+void addFit(CLI::App& app, Common& common);
 void addImport(CLI::App& app, Common& common);
 void addInfo(CLI::App& app, Common& common);
 void addLayout(CLI::App& app, Common& common);
@@ -86,5 +88,12 @@ core::Result<core::CostSet> parseCosts(const std::string& name);
 
 std::string percent(double overhead);  // 1.107 -> "+10.7 %"
 Json outcomeJson(const planners::Outcome& outcome);
+
+/// The baseline's figures, as `info` and `fit` tell them.
+Json baselineJson(const core::TrainingGraph& graph, const core::Evaluation& baseline);
+/// Bytes of each category that are resident at the baseline's peak; none is 0.
+std::map<std::string, core::Bytes> categoriesAtPeak(const core::TrainingGraph& graph,
+                                                    const core::Evaluation& baseline);
+Json categoriesJson(const std::map<std::string, core::Bytes>& categories);
 
 }  // namespace hw::app

@@ -21,21 +21,6 @@ struct Arguments {
     std::string costs;
 };
 
-std::map<std::string, Bytes> categoriesAtPeak(const LoadedStep& step) {
-    const Schedule schedule = baselineSchedule(step.graph);
-    const std::size_t at = step.baseline.peakAction;
-    std::map<std::string, Bytes> bytes;
-    for (const StorageIndex s : residentDuring(step.graph, schedule, at)) {
-        const Storage& storage = step.graph.storages[s];
-        bytes[std::string(categoryName(storage.category))] += storage.bytes;
-    }
-    if (schedule[at].runsOp())
-        if (const Bytes workspace = step.graph.ops[schedule[at].target].workspace;
-            workspace > Bytes(0))
-            bytes["workspace"] += workspace;
-    return bytes;
-}
-
 Json gapList(const Session& session) {
     Json list = Json::array();
     if (const auto gaps = session.gaps())
@@ -204,22 +189,16 @@ int run(const Arguments& arguments, const Common& common) {
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const TrainingGraph& graph = step->graph;
-    const auto categories = categoriesAtPeak(*step);
+    const auto categories = categoriesAtPeak(graph, step->baseline);
     if (common.json) {
-        Json atPeak = Json::object();
-        for (const auto& [name, bytes] : categories) atPeak[name] = bytes.count();
         printJson({{"ops", graph.ops.size()},
                    {"tensors", graph.tensors.size()},
                    {"storages", graph.storages.size()},
                    {"layers", graph.layers.size()},
                    {"steps", counts->steps},
                    {"events", counts->events},
-                   {"baseline",
-                    {{"peak_bytes", step->baseline.peak.count()},
-                     {"time_ns", graph.totalTime().count()},
-                     {"constant_bytes", graph.constantBytes().count()},
-                     {"bottleneck_bytes", graph.bottleneckBytes().count()}}},
-                   {"categories", atPeak},
+                   {"baseline", baselineJson(graph, step->baseline)},
+                   {"categories", categoriesJson(categories)},
                    {"step", graph.sessionStep},
                    {"costs", costSetName(graph.costs)},
                    {"fingerprint", graph.fingerprint()},

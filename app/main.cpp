@@ -26,6 +26,7 @@ int main(int argc, char** argv) {
     addInfo(app, common);
     addPlan(app, common);
     addSweep(app, common);
+    addFit(app, common);
     addCheck(app, common);
     addLayout(app, common);
     addRun(app, common);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "core/base/least_squares.h"
 #include "core/memory/evaluate.h"
 #include "planners/mimose/layers.h"
 
@@ -12,37 +13,6 @@ namespace hw::planners {
 namespace {
 
 using namespace hw::core;
-using Matrix = std::vector<std::vector<double>>;
-
-// Least squares by Householder reflections; `a` has at least as many rows as columns.
-std::vector<double> leastSquares(Matrix a, std::vector<double> b) {
-    const std::size_t rows = a.size(), columns = a.front().size();
-    for (std::size_t k = 0; k < columns; ++k) {
-        double norm = 0;
-        for (std::size_t i = k; i < rows; ++i) norm = std::hypot(norm, a[i][k]);
-        if (norm == 0) continue;
-        std::vector<double> v(rows, 0);
-        for (std::size_t i = k; i < rows; ++i) v[i] = a[i][k];
-        v[k] += v[k] > 0 ? norm : -norm;
-        double square = 0;
-        for (std::size_t i = k; i < rows; ++i) square += v[i] * v[i];
-        auto reflect = [&](auto&& at) {
-            double dot = 0;
-            for (std::size_t i = k; i < rows; ++i) dot += v[i] * at(i);
-            for (std::size_t i = k; i < rows; ++i) at(i) -= 2 * dot / square * v[i];
-        };
-        for (std::size_t j = k; j < columns; ++j)
-            reflect([&](std::size_t i) -> double& { return a[i][j]; });
-        reflect([&](std::size_t i) -> double& { return b[i]; });
-    }
-    std::vector<double> x(columns, 0);
-    for (std::size_t k = columns; k-- > 0;) {
-        double rest = b[k];
-        for (std::size_t j = k + 1; j < columns; ++j) rest -= a[k][j] * x[j];
-        x[k] = a[k][k] == 0 ? 0 : rest / a[k][k];
-    }
-    return x;
-}
 
 // Root mean square error of predicting each size from the others.
 double leaveOneOutError(const std::vector<double>& sizes, const std::vector<double>& values,
@@ -79,7 +49,7 @@ Polynomial fitPolynomial(const std::vector<double>& sizes, const std::vector<dou
     result.scale = std::max(1e-300, *std::max_element(sizes.begin(), sizes.end()));
     const auto different = std::set<double>(sizes.begin(), sizes.end()).size();
     const std::size_t terms = std::min<std::size_t>(order + 1, different);
-    Matrix powers;
+    std::vector<std::vector<double>> powers;
     for (const double size : sizes) {
         std::vector<double> row(terms, 1);
         for (std::size_t k = 1; k < terms; ++k) row[k] = row[k - 1] * size / result.scale;

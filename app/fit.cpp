@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How large a batch fits: records at some sizes answer for all others.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "app/cli.h"
+#include "core/family/load_family.h"
+#include "core/import/import.h"
+#include "core/memory/evaluate.h"
+#include "planners/largest_size.h"
+#include "planners/registry.h"
+#include "planners/smallest_budget.h"
+
+namespace hw::app {
+namespace {
+
+using namespace hw::core;
+using planners::itemsPerSecond;
+using planners::LargestSize;
+
+struct Arguments {
+    std::vector<std::string> files, planners;
+    std::optional<std::int64_t> batch;
+    std::string budget, deviceMemory, besides;
+    std::optional<int> vary;
+    std::optional<double> timeLimit;
+};
+
+/// What a device has left for the step.
+Result<Bytes> budgetOf(const Arguments& arguments) {
+    if (!arguments.budget.empty()) return parseBytes(arguments.budget);
+    auto memory = parseBytes(arguments.deviceMemory);
+    if (!memory || arguments.besides.empty()) return memory;
+    const auto besides = parseBytes(arguments.besides);
+    if (!besides) return besides.error();
+    if (*besides >= *memory)
+        return Error{ErrorCode::Usage, "--besides leaves nothing of the device's memory",
+                     "it is what the framework and the driver take, often below 1 GB"};
+    return *memory - *besides;
+}
+
+Result<Family> loadSessions(const Arguments& arguments) {
+    std::vector<Session> sessions;
+    for (const std::string& file : arguments.files) {
+        auto session = openAny(file);
+        if (!session) return session.error();
+        sessions.push_back(std::move(*session));
+    }
+    return loadFamily(sessions, arguments.vary);
+}
+
+double off(auto predicted, auto recorded) {
+    return recorded.count() == 0 ? 0 : ratio(predicted - recorded, recorded);
+}
+
+/// How far the fits are from records that they do not know; null where too few were recorded.
+Json errorJson(const std::vector<Family::LeftOut>& rows) {
+    if (rows.empty()) return nullptr;
+    double peak = 0, time = 0;
+    Json records = Json::array();
+    for (const Family::LeftOut& row : rows) {
+        const double peakOff = off(row.predictedPeak, row.recordedPeak),
+                     timeOff = off(row.predictedTime, row.recordedTime);
+        peak = std::max(peak, std::abs(peakOff)), time = std::max(time, std::abs(timeOff));
+        records.push_back({{"batch", row.size},
+                           {"predicted_peak_bytes", row.predictedPeak.count()},
+                           {"recorded_peak_bytes", row.recordedPeak.count()},
+                           {"peak", peakOff},
+                           {"predicted_time_ns", row.predictedTime.count()},
+                           {"recorded_time_ns", row.recordedTime.count()},
+                           {"time", timeOff}});
+    }
+    return {{"peak", peak}, {"time", time}, {"records", records}};
+}
+
+/// What both answers have in common.
+Json familyJson(const Family& family, const std::vector<Family::LeftOut>& leftOut) {
+    return {{"sizes", family.sizes()},
+            {"batch_shape", family.batchShape()},
+            {"dimension", family.dimension()},
+            {"error", errorJson(leftOut)}};
+}
+
+void printFamily(const Family& family, const std::vector<Family::LeftOut>& leftOut) {
+    std::string sizes;
+    for (const std::int64_t size : family.sizes())
+        sizes += (sizes.empty() ? "" : ", ") + std::to_string(size);
+    std::printf("recorded: sizes %s (dimension %d of the batch)\n", sizes.c_str(),
+                family.dimension());
+    for (const Family::LeftOut& row : leftOut)
+        std::printf("  size %lld from the others: peak %+.2f %%, time %+.1f %%\n",
+                    static_cast<long long>(row.size),
+                    off(row.predictedPeak, row.recordedPeak) * 100,
+                    off(row.predictedTime, row.recordedTime) * 100);
+}
+
+Json rowJson(const std::string& planner, std::optional<std::int64_t> size,
+             const planners::Outcome* outcome, const Family& family) {
+    Json row{{"planner", planner}, {"batch", size ? Json(*size) : Json(nullptr)}};
+    if (size) {
+        row["items_per_second"] = itemsPerSecond(*size, outcome->time);
+        row["extrapolated"] = family.extrapolates(*size);
+    }
+    if (outcome != nullptr) row.update(outcomeJson(*outcome));
+    return row;
+}
+
+void printHead() {
+    std::printf("%-14s %9s %12s %10s %12s %10s\n", "planner", "size", "peak", "time", "step",
+                "items/s");
+}
+
+void printRow(const std::string& planner, std::optional<std::int64_t> size,
+              const planners::Outcome* outcome, const Family& family, const std::string& note) {
+    if (!size) {
+        std::printf("%-14s %9s no plan%s\n", planner.c_str(), "-", note.c_str());
+        return;
+    }
+    std::printf("%-14s %8lld%s %12s %10s %12s %10.1f%s\n", planner.c_str(),
+                static_cast<long long>(*size), family.extrapolates(*size) ? "*" : " ",
+                humanBytes(outcome->peak).c_str(), percent(outcome->overhead).c_str(),
+                humanTime(outcome->time).c_str(), itemsPerSecond(*size, outcome->time),
+                note.c_str());
+}
+
+void printNote(const Family& family) {
+    std::printf("* beyond the sizes recorded (%lld to %lld)\n",
+                static_cast<long long>(family.sizes().front()),
+                static_cast<long long>(family.sizes().back()));
+}
+
+int atSize(const Arguments& arguments, const Family& family, const Common& common) {
+    const std::int64_t size = *arguments.batch;
+    const TrainingGraph graph = family.graphAt(size);
+    const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
+    // The least that each planner needs, where planners are named.
+    planners::PlanRequest request;
+    request.timeLimitSeconds = arguments.timeLimit;
+    std::vector<std::pair<std::string, std::optional<planners::Outcome>>> least;
+    for (const std::string& planner : arguments.planners) {
+        std::optional<planners::Outcome> outcome;
+        if (const auto enough =
+                planners::smallestBudget(planner, graph, request, terminalProgress())) {
+            request.budget = *enough;
+            auto made = planners::planWith(planner, graph, request, terminalProgress());
+            if (!made) return fail(made.error());
+            if (made->status == planners::PlanStatus::Ok) outcome = std::move(*made);
+        }
+        least.emplace_back(planner, std::move(outcome));
+    }
+    clearProgress();
+    const auto leftOut = family.leaveOneOut();
+    if (common.json) {
+        Json json{{"batch", size}, {"extrapolated", family.extrapolates(size)}};
+        json.update(familyJson(family, leftOut));
+        json["baseline"] = baselineJson(graph, baseline);
+        json["items_per_second"] = itemsPerSecond(size, graph.totalTime());
+        json["categories"] = categoriesJson(categoriesAtPeak(graph, baseline));
+        json["fingerprint"] = graph.fingerprint();
+        json["rows"] = Json::array();
+        for (const auto& [planner, outcome] : least)
+            json["rows"].push_back(rowJson(planner, outcome ? std::optional(size) : std::nullopt,
+                                           outcome ? &*outcome : nullptr, family));
+        printJson(json);
+        return 0;
+    }
+    printFamily(family, leftOut);
+    std::printf("at size %lld%s: peak %s, op time %s, %.1f items/s\n  at the peak:",
+                static_cast<long long>(size), family.extrapolates(size) ? "*" : "",
+                humanBytes(baseline.peak).c_str(), humanTime(graph.totalTime()).c_str(),
+                itemsPerSecond(size, graph.totalTime()));
+    for (const auto& [name, bytes] : categoriesAtPeak(graph, baseline))
+        std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
+    std::printf("\n");
+    if (!least.empty()) {
+        std::printf("least memory with each planner:\n");
+        printHead();
+    }
+    for (const auto& [planner, outcome] : least)
+        printRow(planner, outcome ? std::optional(size) : std::nullopt,
+                 outcome ? &*outcome : nullptr, family, "");
+    if (family.extrapolates(size)) printNote(family);
+    return 0;
+}
+
+std::string noteOf(const LargestSize& row) {
+    std::string note;
+    if (row.fastest && row.fastest != row.size) {
+        char text[80];
+        std::snprintf(text, sizeof text, "  (most at %lld: %.1f)",
+                      static_cast<long long>(*row.fastest), row.itemsPerSecond);
+        note = text;
+    }
+    return note + (row.timedOut ? "  (its time ran out)" : "");
+}
+
+int within(const Arguments& arguments, const Family& family, Bytes budget, const Common& common) {
+    planners::PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = arguments.timeLimit;
+    std::vector<std::string> names = arguments.planners;
+    if (names.empty())
+        for (const auto& info : planners::plannerList())
+            if (info.preselected) names.push_back(info.name);
+    const auto rows = planners::largestSizes(family, names, request, terminalProgress());
+    clearProgress();
+    if (!rows) return fail(rows.error());
+    const auto leftOut = family.leaveOneOut();
+    const auto outcomeOf = [](const LargestSize& row) {
+        return row.outcome ? &*row.outcome : nullptr;
+    };
+    if (common.json) {
+        Json json{{"budget_bytes", budget.count()}};
+        json.update(familyJson(family, leftOut));
+        json["rows"] = Json::array();
+        for (const LargestSize& row : *rows) {
+            Json made = rowJson(row.planner, row.size, outcomeOf(row), family);
+            made["timed_out"] = row.timedOut;
+            made["fastest_batch"] = row.fastest ? Json(*row.fastest) : Json(nullptr);
+            made["fastest_items_per_second"] = row.itemsPerSecond;
+            json["rows"].push_back(std::move(made));
+        }
+        printJson(json);
+    } else {
+        printFamily(family, leftOut);
+        std::printf("largest size within %s:\n", humanBytes(budget).c_str());
+        printHead();
+        for (const LargestSize& row : *rows)
+            printRow(row.planner, row.size, outcomeOf(row), family, noteOf(row));
+        printNote(family);
+    }
+    if (std::any_of(rows->begin(), rows->end(), [](const auto& row) { return row.size; })) return 0;
+    return fail({ErrorCode::NoPlan, "not even size 1 fits into " + humanBytes(budget),
+                 "no plan at all fits below " + humanBytes(family.graphAt(1).floorBytes())});
+}
+
+int run(const Arguments& arguments, const Common& common) {
+    const int given = static_cast<int>(arguments.batch.has_value()) +
+                      static_cast<int>(!arguments.budget.empty()) +
+                      static_cast<int>(!arguments.deviceMemory.empty());
+    if (given != 1)
+        return fail({ErrorCode::Usage,
+                     "exactly one of --batch, --budget and --device-memory is needed",
+                     "for example --budget 4GiB, or --batch 64"});
+    if (arguments.batch && *arguments.batch < 1)
+        return fail({ErrorCode::Usage, "the batch must be at least 1", "for example --batch 64"});
+    if (!arguments.besides.empty() && arguments.deviceMemory.empty())
+        return fail({ErrorCode::Usage, "--besides goes with --device-memory",
+                     "leave it out: a budget is what the step itself may take"});
+    for (const std::string& planner : arguments.planners)
+        if (const auto known = planners::makePlanner(planner); !known) return fail(known.error());
+    std::optional<Bytes> budget;
+    if (!arguments.batch) {
+        const auto parsed = budgetOf(arguments);
+        if (!parsed) return fail(parsed.error());
+        budget = *parsed;
+    }
+    const auto family = loadSessions(arguments);
+    if (!family) return fail(family.error());
+    return budget ? within(arguments, *family, *budget, common)
+                  : atSize(arguments, *family, common);
+}
+
+}  // namespace
+
+void addFit(CLI::App& app, Common& common) {
+    auto* command =
+        addCommand(app, common, "fit",
+                   "How large a batch fits into a budget, from records at two sizes or more");
+    auto arguments = std::make_shared<Arguments>();
+    command
+        ->add_option("SESSIONS", arguments->files,
+                     "Records of one program at different sizes, or one in which sizes vary")
+        ->required();
+    command->add_option("--batch", arguments->batch, "What this size needs");
+    command->add_option("--budget", arguments->budget,
+                        "The largest size within it for each planner, as 4GiB, 500MB or bytes");
+    command->add_option("--device-memory", arguments->deviceMemory,
+                        "The same, within the memory of a device");
+    command->add_option("--besides", arguments->besides,
+                        "What the framework and the driver take of the device's memory");
+    command
+        ->add_option("--planners", arguments->planners,
+                     "Planners, separated by commas (default: those of the window)")
+        ->delimiter(',');
+    command->add_option("--vary", arguments->vary,
+                        "The dimension of the batch that is the size, from 0, where several vary");
+    command->add_option("--time-limit", arguments->timeLimit,
+                        "Seconds that one planner may take for all sizes that it tries (10)");
+    command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
+}
+
+}  // namespace hw::app

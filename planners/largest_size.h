@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// How large a step can be within a budget, for each planner.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/family/family.h"
+#include "planners/plan_with.h"
+
+namespace hw::planners {
+
+/// Items of size `size` a second, where a step takes `time`; 0 where it takes none.
+double itemsPerSecond(std::int64_t size, core::Nanoseconds time);
+
+/// The largest size at which a planner found a plan within the budget.
+struct LargestSize {
+    std::string planner;
+    std::optional<std::int64_t> size;  // none: it found none at any size
+    std::optional<Outcome> outcome;    // its plan at that size; without one, what it said at last
+    bool timedOut = false;             // more time might have found a larger one
+    /// The size with the most items a second of those that were tried and fit: not always the
+    /// largest, as recomputation takes time.
+    std::optional<std::int64_t> fastest;
+    double itemsPerSecond = 0;  // there
+};
+
+/// The largest size of `family` for each of `planners`, in their order. Sizes are searched by
+/// bisection; as planners are not monotonic, a few above the end are tried, too. Highwater's own
+/// planner begins with the plans of the others: its size is never below theirs.
+/// @param request the budget; its time limit is what each planner may take for all of its tries
+///        (default 10 seconds)
+/// Errors: as planWith().
+core::Result<std::vector<LargestSize>> largestSizes(const core::Family& family,
+                                                    const std::vector<std::string>& planners,
+                                                    const PlanRequest& request,
+                                                    const Progress& progress = {});
+
+}  // namespace hw::planners
