@@ -14,8 +14,9 @@ class ByHand:
         self.begun = False   # the first step is known to have ended
 
     def optimizer(self):
-        """An Optimizer.step has been seen."""
-        self.certain, self.passed = False, 0
+        """One of torch's has been seen at work; whether the program did without until now."""
+        before, self.certain = self.certain, False
+        return bool(before)
 
     def backward(self):
         """An outermost backward pass has ended; whether an update by hand follows."""

@@ -147,6 +147,8 @@ class Hooks:
     def enter_scope(self):
         if not self.capture.trainer.take():
             return
+        if self.capture.by_hand.optimizer():
+            self.capture.optimizer_depth = 0
         self.capture.optimizer_depth += 1
         self.capture.moved()
 
@@ -160,7 +162,6 @@ class Hooks:
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left
             capture.trainer.stepped()
-            capture.by_hand.optimizer()
             capture.steps.optimizer_done((getattr(scope, "handle", None), getattr(scope, "record", None)))
 
 
