@@ -93,6 +93,10 @@ Result<SizeAxis> findSizeAxis(const TrainingGraph& graph, const ShapesOfRecords&
         if (isBatch[t]) batch.push_back(varying);
         all.push_back(std::move(varying));
     }
+    if (std::all_of(shapes.front().begin(), shapes.front().end(),
+                    [](const std::vector<std::int64_t>& shape) { return shape.empty(); }))
+        return badInput("no shapes of tensors are recorded, which tell the size",
+                        "use sessions that 'highwater record' made");
     if (batch.empty()) batch = std::move(all);
     if (batch.empty())
         return badInput("the records are of one size only: no tensor of the step has another shape",

@@ -130,6 +130,9 @@ TEST(Family, NeedsRecordsOfOneProgram) {
     EXPECT_NE(problem({record(4), record(8, 4, {.keeps = true})}).find("op 0 (linear) makes"),
               std::string::npos);
     EXPECT_NE(problem({record(4), record(4)}).find("one size only"), std::string::npos);
+    auto shapeless = records({4, 8});
+    for (FamilyRecord& each : shapeless) each.shapes.assign(each.shapes.size(), {});
+    EXPECT_NE(problem(shapeless).find("no shapes"), std::string::npos);
     EXPECT_NE(problem(records({4})).find("one size only"), std::string::npos);
 }
 
