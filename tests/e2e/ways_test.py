@@ -76,6 +76,22 @@ class Ways(unittest.TestCase):
             self.assertGreater(told["evictions"], 0)
             self.assertLessEqual(told["measured_peak_bytes"], told["budget_bytes"])
 
+    def test_an_optimizer_that_comes_late(self):
+        text = BY_HAND.replace("    with torch", "    if step > 3:\n        torch.optim.SGD(model.parameters(), lr=0.1).step()\n"
+                               "    with torch").replace("each -= 0.01", "each -= (0.01 if step < 4 else 0.0)")
+        with tempfile.TemporaryDirectory() as folder:
+            script, session = os.path.join(folder, "train.py"), os.path.join(folder, "s.hws")
+            with open(script, "w") as file:
+                file.write(text)
+            plain = subprocess.run([self.python, script], capture_output=True, text=True, timeout=300)
+            done = subprocess.run([HIGHWATER, "record", "-o", session, "--steps", "5", "--", self.python, script],
+                                  capture_output=True, text=True, timeout=300)
+            self.assertEqual((done.returncode, done.stdout), (0, plain.stdout), done.stderr)
+            database = sqlite3.connect(session)
+            steps = database.execute("SELECT count(*) FROM steps").fetchone()
+            database.close()
+            self.assertEqual(steps, (5,))
+
     def check(self, way, losses, session):
         compiled = way.startswith("compile")
         warmup = "1" if way == "compile-whole" else "0"  # then it is compiled while somebody watches
