@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "planners/dtr/score.h"
-
 namespace hw::planners {
 
 using namespace hw::core;
@@ -35,8 +33,7 @@ void EqClassHeuristic::banished(StorageIndex s) {
 }
 
 double EqClassHeuristic::score(StorageIndex s) {
-    const DtrStorage& storage = state_.storages[s];
-    std::int64_t compute = storage.compute;
+    std::int64_t compute = state_.storages[s].compute;
     ++stamp_;
     for (const LinkTable* links : {&state_.parents, &state_.children}) {
         state_.accesses += links->tensors(s);
@@ -46,13 +43,12 @@ double EqClassHeuristic::score(StorageIndex s) {
             if (std::exchange(node.stamp, stamp_) != stamp_) compute += node.compute;
         });
     }
-    return dtrScore(compute, storage.size, state_.clock - storage.lastAccess);
+    return scoreOf(s, compute);
 }
 
 /// That of a storage without evicted neighbours.
 double EqClassHeuristic::leastScore(StorageIndex s) {
-    const DtrStorage& storage = state_.storages[s];
-    return dtrScore(storage.compute, storage.size, state_.clock - storage.lastAccess);
+    return scoreOf(s, state_.storages[s].compute);
 }
 
 int EqClassHeuristic::add(std::int64_t compute) {

@@ -17,10 +17,7 @@ using namespace hw::core;
 
 class Local final : public EvictionHeuristic {
     using EvictionHeuristic::EvictionHeuristic;
-    double score(StorageIndex s) override {
-        const DtrStorage& storage = state_.storages[s];
-        return dtrScore(storage.compute, storage.size, state_.clock - storage.lastAccess);
-    }
+    double score(StorageIndex s) override { return scoreOf(s, state_.storages[s].compute); }
 };
 
 // 1 / staleness orders storages as their last access does.
@@ -59,6 +56,11 @@ private:
 };
 
 }  // namespace
+
+double EvictionHeuristic::scoreOf(StorageIndex s, std::int64_t compute) const {
+    const DtrStorage& storage = state_.storages[s];
+    return dtrScore(compute, storage.size, state_.clock - storage.lastAccess);
+}
 
 StorageIndex EvictionHeuristic::choose(const EvictionPool& pool) {
     double best = std::numeric_limits<double>::infinity();

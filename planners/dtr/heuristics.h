@@ -40,6 +40,9 @@ public:
     core::StorageIndex chooseAmongSome(const EvictionPool& pool, std::int64_t bytes);
 
 protected:
+    /// Of a storage that would take so long to have again (ns): dtrScore() of its size and
+    /// staleness.
+    double scoreOf(core::StorageIndex s, std::int64_t compute) const;
     virtual double score(core::StorageIndex s) = 0;
     /// No more than its score, and quicker to have.
     virtual double leastScore(core::StorageIndex /*s*/) {

@@ -8,21 +8,9 @@ import sys
 import tempfile
 import unittest
 
-from sessions import InFolder
+from sessions import HIGHWATER, InFolder, run, skip
 
-BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
 TRAINING = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "training")
-HIGHWATER = os.path.join(BIN, "highwater")
-
-
-def skip(why):
-    print("skipped:", why)
-    sys.exit(77)
-
-
-def run(*arguments):
-    done = subprocess.run([HIGHWATER, *map(str, arguments)], capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout, done.stderr
 
 
 def ask(*arguments):

@@ -1,10 +1,25 @@
 # SPDX-License-Identifier: MIT
-"""What tests that record have in common: a folder of their own, scripts and a session in it."""
+"""What tests that record have in common: the program, a folder of their own, scripts and a session in it."""
 import os
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import textwrap
 import unittest
+
+BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
+HIGHWATER = os.path.join(BIN, "highwater")
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def run(*arguments):
+    done = subprocess.run([HIGHWATER, *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    return done.returncode, done.stdout, done.stderr
 
 
 class InFolder(unittest.TestCase):

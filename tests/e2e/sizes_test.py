@@ -8,19 +8,9 @@ import sys
 import tempfile
 import unittest
 
-BIN = os.environ.get("HIGHWATER_BIN", "build/release/bin")
+from sessions import BIN, run, skip
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-HIGHWATER = os.path.join(BIN, "highwater")
-
-
-def skip(why):
-    print("skipped:", why)
-    sys.exit(77)
-
-
-def run(*arguments):
-    done = subprocess.run([HIGHWATER, *map(str, arguments)], capture_output=True, text=True, timeout=600)
-    return done.returncode, done.stdout, done.stderr
 
 
 class SizesTest(unittest.TestCase):

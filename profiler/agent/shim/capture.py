@@ -172,12 +172,12 @@ class Capture:
     def leave(self):
         """Only the thread that entered the mode can leave it, and only while it is innermost; the
         capture in C++ is left by any."""
-        mode = self.mode
-        if mode is None:
-            return True
         if self.stance is not None:
             self.stance.__exit__(None, None, None)
             self.stance = None
+        mode = self.mode
+        if mode is None:
+            return True
         if mode is self.registry:
             self.quick = 0
             self.watch_modules(NOT_AT_ALL)

@@ -75,16 +75,6 @@ class Backwards:
     def __init__(self, live):
         self.live = live
         self.depth = 0
-        self.engine = self.ours = None
-
-    def watch(self):
-        self.engine = Variable._execution_engine
-        self.ours = Variable._execution_engine = Engine(self.engine, self)
-
-    def unwatch(self):
-        if self.ours is not None and Variable._execution_engine is self.ours:
-            Variable._execution_engine = self.engine
-        self.engine = self.ours = None
 
     def __enter__(self):
         self.depth += self.live.is_trainer()
@@ -117,7 +107,6 @@ class Live:
         self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
         self.places = Places(native)
         self.by_hand = ByHand()
-        self.backwards = Backwards(self)
         self.leaving = False      # at the end of this step
         self.next_curve = None    # not before that time; None: nobody wants them
 
@@ -155,7 +144,7 @@ class Live:
         self.doors.open()
         gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
         if self.budget:
-            self.backwards.watch()
+            self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, Backwards(self)))
             self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
@@ -168,7 +157,6 @@ class Live:
             self.handle.remove()
             self.handle = None
         self.places.unwatch()
-        self.backwards.unwatch()
         self.patches.undo()
         self.doors.close()
         forget(self)
