@@ -2,6 +2,7 @@
 """What the benchmarks of training within a budget share: a whole program under `highwater train`, and what it came to."""
 import json
 import os
+import signal
 import subprocess
 
 
@@ -19,16 +20,20 @@ def train(highwater, command, folder, *options, seconds=None):
     if os.path.exists(progress):
         os.remove(progress)
     words = [highwater, "train", *options, "--report", report, "--progress", progress, "--", *command]
+    # In a group of its own: the program trains on when only who started it is killed.
+    running = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds)
+        printed, complaint = running.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.communicate()
         return None
-    if done.returncode == 3:
+    if running.returncode == 3:
         return None
-    if done.returncode:
-        raise SystemExit(" ".join(words) + ": " + done.stderr)
+    if running.returncode:
+        raise SystemExit(" ".join(words) + ": " + complaint)
     with open(report) as file:
         told = json.load(file)
     with open(progress) as file:
         steps = [event for event in map(json.loads, file) if event["event"] == "step"]
-    return done.stdout, told, steps
+    return printed, told, steps

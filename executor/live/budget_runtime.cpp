@@ -312,8 +312,10 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     std::vector<Output>& outputs = running.outputs;
     std::vector<Storage>& touched = running.touched;
     std::vector<core::StorageIndex>& made = running.made;
+    bool lists = false;
     ++search_;
     for (const c10::TensorImpl* const tensor : plainTensors(results)) {
+        lists = lists || listsIntegers(*tensor);
         c10::StorageImpl* const impl = plainStorage(*tensor);
         const std::int64_t there = slots_.find(impl);
         const Storage s = there >= 0 ? static_cast<Storage>(there) : add(impl);
@@ -379,6 +381,9 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         if (log_) log_->line("pin", s);
         evictor_.pin(s);
     }
+    if (lists)
+        for (const c10::TensorImpl* const tensor : plainTensors(results))
+            if (listsIntegers(*tensor)) keepAsItIs(known(plainStorage(*tensor)));
     unlock(running);
     if (log_) log_->line("done");
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;

@@ -95,6 +95,11 @@ c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor) {
     return tensor.layout() == at::kStrided ? storage : nullptr;
 }
 
+bool listsIntegers(const c10::TensorImpl& tensor) {
+    return tensor.dim() == 1 && tensor.is_cpu() &&
+           c10::isIntegralType(c10::typeMetaToScalarType(tensor.dtype()), false);
+}
+
 Tensors plainTensors(Values values) {
     Tensors tensors;
     eachTensor(values, [&](const at::Tensor& tensor) {

@@ -33,6 +33,11 @@ inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     return plainStorage(*tensor.unsafeGetTensorImpl());
 }
 
+/// A list of integers in the CPU's memory: of lengths, batch sizes, places to split at. Ops that
+/// are made of others read such arguments themselves, above the dispatch key that we are at (packed
+/// sequences, CTC's loss, tensor_split), so its bytes have to stay.
+bool listsIntegers(const c10::TensorImpl& tensor);
+
 /// Those with plain memory, in the order in which a recording notes them.
 Tensors plainTensors(Values values);
 Tensors plainTensors(const Tensors& tensors);

@@ -154,6 +154,7 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
                    !slots_.bindNew(output.storage, impl)) {
             return false;
         }
+        if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
     }
     return true;
 }

@@ -223,24 +223,13 @@ bool isLauncher() {
     return false;
 }
 
-/// In a program that is not Python (a shell, env), or a launcher, nothing happens, and the
-/// variables stay for its children. In Python they go, so that what the training starts is left
-/// alone.
+/// In a program that is not Python (a shell, env), or a launcher, nothing happens. The variables
+/// stay for its children until it imports torch (shim/launching.py).
 __attribute__((constructor)) void onLoad() {
     const char* socketPath = getenv(wire::kSocketVariable);
     PythonApi python{};
     if (socketPath == nullptr || !resolvePython(python) || isLauncher()) return;
-    static char path[128];
-    if (strlen(socketPath) >= sizeof(path)) return;
-    strcpy(path, socketPath);
-    unsetenv(wire::kSocketVariable);
-    const char* before = getenv(wire::kPreloadVariable);
-    if (before != nullptr && *before != '\0')
-        setenv("LD_PRELOAD", before, 1);
-    else
-        unsetenv("LD_PRELOAD");
-    unsetenv(wire::kPreloadVariable);
-    start(path, Wait::Here);
+    start(socketPath, Wait::Here);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-# Enums and integers of C++ headers as Python: cmake -DFILES=a;b -DOUTPUT=wire.py -P wire_py.cmake
+# Enums, integers and texts of C++ headers as Python: cmake -DFILES=a;b -DOUTPUT=wire.py -P wire_py.cmake
 # `enum class StepKind { LastOne = 3 }` becomes STEP_KIND_LAST_ONE = 3, a constant kLastOne LAST_ONE.
 function(python_name output name)
     string(REGEX REPLACE "([a-z0-9])([A-Z])" "\\1_\\2" name ${name})
@@ -40,6 +40,12 @@ foreach(file IN LISTS FILES)
         python_name(name ${CMAKE_MATCH_1})
         string(REGEX REPLACE "([0-9a-fA-F])[ul]+" "\\1" value "${value}")
         string(APPEND text "${name} = ${value}\n")
+    endforeach()
+    string(REGEX MATCHALL "constexpr char k[A-Za-z0-9]+\\[\\] = \"[^\"]*\"" texts "${source}")
+    foreach(constant IN LISTS texts)
+        string(REGEX MATCH "k([A-Za-z0-9]+)\\[\\] = (.*)" whole "${constant}")
+        python_name(name ${CMAKE_MATCH_1})
+        string(APPEND text "${name} = ${CMAKE_MATCH_2}\n")
     endforeach()
 endforeach()
 file(WRITE ${OUTPUT} "${text}")

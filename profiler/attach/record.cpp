@@ -112,6 +112,7 @@ core::Result<RecordSummary> record(const RecordOptions& options, const Progress&
     auto child =
         launch({options.command, *agent, (*server)->socketPath(), options.childStdoutToStderr});
     if (!child) return child.error();
+    (*server)->startedProgram(child->pid());
     const auto claim = Claim::take(child->pid());  // without it, only detaching does not work
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     const int status = receiveUntilExit(**server, *child, options, progress);

@@ -77,6 +77,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     auto child =
         launch({options.command, *agent, (*server)->socketPath(), options.childStdoutToStderr});
     if (!child) return child.error();
+    (*server)->startedProgram(child->pid());
     const auto claim = Claim::take(child->pid());  // without it, only releasing does not work
     yieldToProgram();
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));

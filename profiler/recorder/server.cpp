@@ -112,6 +112,15 @@ Server::~Server() {
     if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
 }
 
+wire::ConfigRecord Server::configFor(pid_t pid) const {
+    wire::ConfigRecord config = config_;
+    if (program_.value_or(pid) != pid && config.nativeCapture[0] != '\0') {
+        config.nativeCapture[0] = '\0';
+        config.flags |= wire::kConfigNative;
+    }
+    return config;
+}
+
 void Server::accept() {
     const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (socket < 0) return;
@@ -119,8 +128,9 @@ void Server::accept() {
     const bool admitted = peer && (peer->uid == geteuid() || peer->uid == user_);
     admitted_ += admitted ? 1 : 0;
     auto connection = std::make_unique<Connection>();
+    const wire::ConfigRecord config = configFor(peer ? peer->pid : 0);
     if (!admitted ||
-        !sendWithFile(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config_)),
+        !sendWithFile(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config)),
                       connection->ring.file())) {
         ::close(socket);
         return;
@@ -128,6 +138,7 @@ void Server::accept() {
     ::fcntl(socket, F_SETFL, O_NONBLOCK);
     connection->socket = socket;
     connection->pid = peer->pid;
+    connection->asksForNative = (config.flags & wire::kConfigNative) != 0;
     connection->assembler = std::make_unique<Assembler>(session_);
     connections_.push_back(std::move(connection));
 }
@@ -197,11 +208,15 @@ void Server::takeFrames(Connection& connection) {
     }
 }
 
-/// A process has introduced itself.
+/// A process has introduced itself. One that has gone without a step yields its place: it has only
+/// started those that train.
 void Server::introduce(Connection& connection) {
-    if ((config_.flags & wire::kConfigNative) != 0 && findNative_ && admits(connection))
+    std::erase_if(owners_, [](const Connection* owner) {
+        return owner->socket < 0 && owner->assembler->steps() == 0;
+    });
+    if (connection.asksForNative && findNative_ && admits(connection))
         connection.native = std::async(std::launch::async, findNative_, connection.pid);
-    else if ((config_.flags & wire::kConfigNative) != 0)
+    else if (connection.asksForNative)
         sendNative(connection.socket, "");
     if (!admits(connection)) {
         notes_.push_back("a second Python process with torch was not recorded");

@@ -39,6 +39,8 @@ public:
     Server& operator=(const Server&) = delete;
 
     void findNativeWith(FindNative find) { findNative_ = std::move(find); }
+    /// The library in the configuration is for this process; another may have another framework.
+    void startedProgram(pid_t pid) { program_ = pid; }
     /// So many processes are to be recorded, whether or not they are ranks of one training.
     void expect(std::size_t processes) { expected_ = processes; }
     const std::string& socketPath() const { return socketPath_; }
@@ -79,6 +81,7 @@ private:
         pid_t pid = 0;
         wire::FrameReader reader;
         std::unique_ptr<Assembler> assembler;
+        bool asksForNative = false;
         std::future<std::string> native;  // the answer that the process waits for
         bool refused = false;             // records are read and thrown away
     };
@@ -91,6 +94,7 @@ private:
     void takeFrames(Connection& connection);
     void close(Connection& connection);
     bool admits(const Connection& connection) const;
+    wire::ConfigRecord configFor(pid_t pid) const;
     void introduce(Connection& connection);
     void answer();
 
@@ -102,6 +106,7 @@ private:
     std::size_t admitted_ = 0, expected_ = 1;
     bool distributed_ = false;  // the first process is a rank
     FindNative findNative_;
+    std::optional<pid_t> program_;
     std::shared_ptr<SharedSession> session_;
     std::vector<std::unique_ptr<Connection>> connections_;
     std::vector<Connection*> owners_;     // whose steps are recorded

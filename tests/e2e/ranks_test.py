@@ -9,6 +9,7 @@ import subprocess
 import time
 import unittest
 
+import train_test
 from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
 
@@ -42,6 +43,31 @@ for step in range(int(sys.argv[1])):
     time.sleep(float(sys.argv[3]))
 print("rank", rank, "loss", loss.item().hex(), flush=True)
 dist.destroy_process_group()
+"""
+
+# Ranks without torchrun, started by a process that has torch and does not train.
+SPAWN = """
+import sys, torch
+def train(rank):
+    torch.manual_seed(rank)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.Tanh(), torch.nn.Linear(256, 64))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with open(sys.argv[1] + str(rank), "w") as lines:
+        for step in range(5):
+            optimizer.zero_grad()
+            loss = model(torch.randn(32 * (1 + rank), 64)).square().mean()
+            loss.backward()
+            optimizer.step()
+            print(step, loss.item().hex(), file=lines)
+if __name__ == "__main__":
+    torch.multiprocessing.spawn(train, nprocs=2)
+"""
+
+# Written in Python, and without torch: it starts whoever trains.
+LAUNCHER = """
+import subprocess, sys
+subprocess.run(["git", "--version"], stdout=subprocess.DEVNULL)
+sys.exit(subprocess.call(sys.argv[1:]))
 """
 
 # Each rank writes what it came to into a file of its own: lines of several processes may run into each other.
@@ -127,6 +153,31 @@ class Ranks(InFolder):
             self.assertEqual(infos[1]["ops"], infos[2]["ops"])  # the first one still sorts its gradients into buckets
         plan = self.told("plan", "--json", self.session, "--planner", "mimose", "--ratio", "0.97", "--step", "5")
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
+
+    def test_spawned_processes_are_ranks(self):
+        spawn, results = self.script(SPAWN, "spawn.py"), os.path.join(self.folder, "lines")
+
+        def lines_of(*before):
+            done = subprocess.run([*before, self.python, spawn, results], capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            lines = []
+            for rank in (0, 1):
+                with open(results + str(rank)) as file:
+                    lines.append(file.read())
+            return lines
+
+        alone = lines_of()
+        self.assertEqual(lines_of(HIGHWATER, "record", "-o", self.session, "--"), alone)
+        info = json.loads(self.told("info", "--json", self.session).stdout)
+        self.assertEqual([(rank["rank"], len(rank["steps"])) for rank in info["ranks"]], [(0, 3), (1, 3)])
+
+    def test_a_launcher_in_python_is_passed_over(self):
+        done = subprocess.run([HIGHWATER, "record", "-o", self.session, "--", self.python, self.script(LAUNCHER, "launch.py"), self.python,
+                               self.script(train_test.DEEP, "deep.py")], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("through Python", done.stderr)
+        info = json.loads(self.told("info", "--json", self.session).stdout)
+        self.assertEqual((info["steps"], len(info["ranks"]), info["gaps"]), (3, 1, []))
 
     def test_each_rank_under_a_plan_of_its_own(self):
         deep = self.script(DEEP, "deep.py")

@@ -8,7 +8,7 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, library, live, modules, wire
+from _highwater import blocking, encode, gpu, launching, library, live, modules, wire
 from _highwater.capture import Capture
 from _highwater.modules import Modules
 from torch.autograd import profiler
@@ -190,12 +190,14 @@ def at_exit():
             pass
 
 
-def rank():
-    """Among the processes of a distributed training, as torchrun and others say; -1: of none."""
-    try:
-        return int(os.environ.get("RANK", "-1"))
-    except ValueError:
-        return -1
+def step_aside():
+    """What it starts trains in its place, unless it has begun to train itself."""
+    if live.trains() or (_current is not None and _current.installed and _current.capture.steps.milestones):
+        return False
+    live.leave()
+    if _current is not None and _current.installed:
+        _current.capture.give_up(encode.Broken())
+    return True
 
 
 def start(late=False):
@@ -205,14 +207,17 @@ def start(late=False):
     _next = _current is not None and _current.installed
     if _next:
         return
+    launching.leave_environment()
+    rank = launching.rank()
+    launching.watch_spawn(step_aside)
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
-                encode.text(command) + struct.pack("<2q", time.time_ns(), rank()))
+                encode.text(command) + struct.pack("<2q", time.time_ns(), rank))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
     config = (ctypes.c_int64 * 4)()
     library.hw_config(config)
     if config[3] & wire.CONFIG_LIVE:
-        why = live.start(bool(config[3] & wire.CONFIG_RUNNING), rank(), bool(config[3] & wire.CONFIG_CURVES))
+        why = live.start(bool(config[3] & wire.CONFIG_RUNNING), rank, bool(config[3] & wire.CONFIG_CURVES))
         if why:
             encode.send(wire.TYPE_FAULT, encode.text(why))
         encode.send_milestone(wire.MILESTONE_TORCH)

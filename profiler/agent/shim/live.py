@@ -383,6 +383,16 @@ def in_child():
         live.remove()
 
 
+def trains():
+    """A step of the training has begun in this process."""
+    return _current is not None and bool(_current.active or _current.pending or _current.number)
+
+
+def leave():
+    if _current is not None:
+        _current.remove()
+
+
 def stop():
     """Whoever started it has gone: from its next step on the program goes its own way. Whether it will."""
     live = _current
