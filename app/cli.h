@@ -29,12 +29,15 @@ struct Common {
 // One per command; each adds its subcommand and sets `common.exitCode` when it runs.
 void addCategorize(CLI::App& app, Common& common);
 void addCheck(CLI::App& app, Common& common);
+void addCompletion(CLI::App& app, Common& common);
 void addDiff(CLI::App& app, Common& common);
+void addDoctor(CLI::App& app, Common& common);
 void addExport(CLI::App& app, Common& common);
 void addFit(CLI::App& app, Common& common);
 void addImport(CLI::App& app, Common& common);
 void addInfo(CLI::App& app, Common& common);
 void addLayout(CLI::App& app, Common& common);
+void addManual(CLI::App& app, Common& common);
 void addPlan(CLI::App& app, Common& common);
 void addPlanSizes(CLI::App& app, Common& common);
 void addPlanStep(CLI::App& app, Common& common);

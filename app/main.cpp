@@ -42,6 +42,9 @@ int main(int argc, char** argv) {
     addView(app, common);
     addShot(app, common);
     addReport(app, common);
+    addDoctor(app, common);
+    addCompletion(app, common);
+    addManual(app, common);
     try {
         app.parse(argc, argv);
         return common.exitCode;

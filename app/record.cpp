@@ -22,6 +22,15 @@ int run(const profiler::RecordOptions& wanted, const Common& common) {
     return tell(*summary, {{"exit_status", summary->exitStatus}}, common);
 }
 
+/// How the ops of the last step were seen: "native" or "python"; null where no step says so.
+Json captureOf(const std::string& session) {
+    const auto opened = core::Session::open(session);
+    const auto steps = opened ? opened->steps() : opened.error();
+    if (!steps || steps->empty()) return nullptr;
+    const Json environment = Json::parse(steps->back().environment, nullptr, false);
+    return environment.is_object() ? environment.value("capture", Json(nullptr)) : Json(nullptr);
+}
+
 }  // namespace
 
 void toTerminal(const std::string& line) {
@@ -36,7 +45,8 @@ int tell(const profiler::RecordSummary& summary, const Json& own, const Common& 
                   {"steps", summary.steps},
                   {"processes", summary.processes},
                   {"ops", summary.ops},
-                  {"dropped", summary.dropped}};
+                  {"dropped", summary.dropped},
+                  {"capture", captureOf(summary.session)}};
         told.update(own);
         printJson(told);
     } else {

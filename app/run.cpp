@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// `run` hands over to highwater-exec, a program of its own because of what libtorch pulls in.
+// `run` hands over to an executor, a program of its own because of what libtorch pulls in.
 #include <unistd.h>
 
-#include <filesystem>
 #include <iostream>
 
+#include "app/executor.h"
 #include "app/run_sizes.h"
 #include "core/import/import.h"
 #include "planners/registry.h"
@@ -15,29 +15,10 @@ namespace {
 using namespace hw::core;
 
 struct Arguments {
-    std::string file, plan, device = "cpu", implementations;
+    std::string file, plan, device = "cpu", implementations, python;
     std::optional<std::int64_t> step, steps, repeat;
     SizesArguments sizes;
 };
-
-// highwater-exec-MAJOR.MINOR for the session's torch where it is there, else the default one.
-Result<std::string> findExecutor(const Session& session) {
-    const auto processes = session.processes();
-    if (!processes) return processes.error();
-    std::string version;
-    if (!processes->empty() && processes->front().framework == "pytorch")
-        version = processes->front().frameworkVersion;
-    const std::string fitting =
-        "highwater-exec-" + version.substr(0, version.find('.', version.find('.') + 1));
-    std::error_code ignored;
-    const auto folder = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-    for (const std::string& name : {fitting, std::string("highwater-exec")})
-        if (std::filesystem::exists(folder / name, ignored)) return (folder / name).string();
-    return Error{ErrorCode::Internal,
-                 "the native executor is not built: neither " + fitting +
-                     " nor highwater-exec is in " + folder.string(),
-                 "install libtorch (scripts/setup) and build again"};
-}
 
 std::string sizePlanners() {
     return planners::plannersWith(&planners::PlannerInfo::plansSizes);
@@ -76,7 +57,7 @@ int run(const Arguments& arguments, const Common& common) {
     if (const Status usable = checkSizes(arguments); !usable) return fail(usable.error());
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
-    const auto executor = findExecutor(*session);
+    const auto executor = executorFor(*session, {arguments.python, arguments.device == "cuda"});
     if (!executor) return fail(executor.error());
     if (!arguments.sizes.planner.empty()) {
         std::vector<std::string> options{"--device", arguments.device};
@@ -117,6 +98,9 @@ void addRun(CLI::App& app, Common& common) {
                         "Train so many steps in a row, with and without the plan, and compare");
     command->add_option("--repeat", arguments->repeat, "Passes that are timed (default: 3)");
     command->add_option("--device", arguments->device, "cpu or cuda");
+    command->add_option("--python", arguments->python,
+                        "An interpreter: run with its torch (default: the one that the session was "
+                        "recorded with)");
     command->add_option("--implementations", arguments->implementations,
                         "Measure other implementations of ops, as a menu for the planner " +
                             planners::plannersWith(&planners::PlannerInfo::takesMenu) +

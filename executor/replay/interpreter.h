@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Runs a schedule of a recorded step with real kernels.
+// Runs a schedule of a recorded step with real kernels. What is declared here is all that the rest
+// of the executor knows of a framework: it is defined in the units that are compiled for the
+// framework at hand (CMakeLists.txt has their list), everything else is in a library that serves
+// them all.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +51,11 @@ struct RunResult {
     core::Signatures signatures;
     std::vector<core::Bytes> workspaces;
 };
+
+/// Chooses where all tensors live, and says where their memory comes from. To be called once,
+/// before an interpreter is made. Errors: Usage where there is no such device, or the executor is
+/// not built for it.
+core::Result<MemorySource*> openDevice(Device device);
 
 class Interpreter {
 public:

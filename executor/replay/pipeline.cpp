@@ -14,7 +14,6 @@
 #include "executor/replay/profile_run.h"
 #include "executor/replay/run_store.h"
 #include "executor/replay/timing.h"
-#include "executor/replay/torch_adapter.h"
 #include "executor/replay/training.h"
 
 namespace hw::executor {
@@ -28,8 +27,9 @@ using core::Status;
 
 class Pipeline {
 public:
-    Pipeline(const RunRequest& request, const std::function<void(const std::string&)>& progress)
-        : request_(request), progress_(progress) {}
+    Pipeline(const RunRequest& request, MemorySource& memory,
+             const std::function<void(const std::string&)>& progress)
+        : request_(request), progress_(progress), tracker_(*new MemoryTracker(memory)) {}
 
     core::Result<Report> run() {
         HW_TRY(open());
@@ -270,7 +270,7 @@ private:
     const RunRequest& request_;
     const std::function<void(const std::string&)>& progress_;
     // Freed last: tensors that live in static objects of libtorch come back to it at exit.
-    MemoryTracker& tracker_ = *new MemoryTracker(torch::memory());
+    MemoryTracker& tracker_;
     std::optional<core::Session> session_;
     std::int64_t stepId_ = 0;
     std::optional<core::Plan> plan_;
@@ -295,8 +295,9 @@ private:
 
 core::Result<Report> runStep(const RunRequest& request,
                              const std::function<void(const std::string&)>& progress) {
-    if (const Status ok = torch::open(request.device); !ok) return ok.error();
-    return Pipeline(request, progress).run();
+    const auto memory = openDevice(request.device);
+    if (!memory) return memory.error();
+    return Pipeline(request, **memory, progress).run();
 }
 
 }  // namespace hw::executor

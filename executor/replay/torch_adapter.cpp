@@ -18,6 +18,7 @@
 #include <stdexcept>
 
 #include "executor/replay/cuda_adapter.h"
+#include "executor/replay/interpreter.h"
 
 namespace hw::executor::torch {
 namespace {
@@ -62,17 +63,8 @@ private:
 
 }  // namespace
 
-core::Status open(Device device) {
-    onGpu = device == Device::Cuda;
-    return onGpu ? cuda::open() : core::Status();
-}
-
 c10::Device device() {
     return onGpu ? c10::Device(c10::DeviceType::CUDA, 0) : c10::Device(c10::DeviceType::CPU);
-}
-
-MemorySource& memory() {
-    return onGpu ? cuda::memory() : hostMemory();
 }
 
 void synchronize() {
@@ -271,3 +263,14 @@ core::Status call(const std::function<void(c10::Stack&)>& kernel, c10::Stack& st
 }
 
 }  // namespace hw::executor::torch
+
+namespace hw::executor {
+
+core::Result<MemorySource*> openDevice(Device device) {
+    torch::onGpu = device == Device::Cuda;
+    if (!torch::onGpu) return &hostMemory();
+    if (const core::Status ok = torch::cuda::open(); !ok) return ok.error();
+    return &torch::cuda::memory();
+}
+
+}  // namespace hw::executor

@@ -21,11 +21,7 @@
 
 namespace hw::executor::torch {
 
-/// Chooses where all tensors live; the CPU without. To be called once, before anything else here.
-/// Errors: Usage where there is no such device, or this executor is not built for it.
-core::Status open(Device device);
-c10::Device device();
-MemorySource& memory();  // of the device
+c10::Device device();  // that openDevice() chose; the CPU without
 /// Makes `tracker` (which must live as long as the process uses tensors) the device's allocator.
 void installAllocator(MemoryTracker& tracker);
 /// Waits for kernels that still run. Throws when one failed.

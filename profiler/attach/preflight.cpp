@@ -53,18 +53,7 @@ core::Status checkRights(pid_t pid, const ProcessStatus& status) {
         return refuse(named(pid) + " is traced by " + named(status.tracer) + " (" +
                           commandOf(status.tracer) + ")",
                       "end that debugger or tracer first");
-    const int scope = mayTraceAnything() ? std::min(ptraceScope(), 3) : ptraceScope();
-    if (scope == 3)
-        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
-                      kLaunchInstead);
-    if (scope == 2 && !mayTraceAnything())
-        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
-                      std::string("attach as root, or ") + kLaunchInstead);
-    if (scope == 1 && !mayTraceAnything() && !descendsFrom(pid, getpid()))
-        return refuse(
-            "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
-            "attach as root, set kernel.yama.ptrace_scope to 0, or " + std::string(kLaunchInstead));
-    return {};
+    return mayAttach(descendsFrom(pid, getpid()));
 }
 
 core::Result<std::vector<MappedFile>> look(pid_t pid) {
@@ -148,6 +137,21 @@ bool isCalledPython(const std::string& command) {
 }
 
 }  // namespace
+
+core::Status mayAttach(bool descends) {
+    const int scope = mayTraceAnything() ? std::min(ptraceScope(), 3) : ptraceScope();
+    if (scope == 3)
+        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
+                      kLaunchInstead);
+    if (scope == 2 && !mayTraceAnything())
+        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
+                      std::string("attach as root, or ") + kLaunchInstead);
+    if (scope == 1 && !mayTraceAnything() && !descends)
+        return refuse(
+            "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
+            "attach as root, set kernel.yama.ptrace_scope to 0, or " + std::string(kLaunchInstead));
+    return {};
+}
 
 core::Result<Entries> checkTarget(pid_t pid, const std::string& agentPath) {
     const auto status = statusOf(pid);

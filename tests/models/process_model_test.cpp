@@ -41,5 +41,12 @@ TEST(Tool, TheLastErrorAndItsHintCount) {
     EXPECT_TRUE(error.hint.isEmpty()) << "another error's hint is none";
 }
 
+TEST(Tool, ProgressIsItsLastWholeLineThatIsNoError) {
+    EXPECT_EQ(
+        toolProgress(QStringLiteral("highwater: building\nnote: a\nhighwater: error: b\nhighw")),
+        QStringLiteral("building"));
+    EXPECT_TRUE(toolProgress(QStringLiteral("highwater: not yet at an end")).isEmpty());
+}
+
 }  // namespace
 }  // namespace hw::viewer

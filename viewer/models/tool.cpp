@@ -31,4 +31,13 @@ ToolError toolError(const QString& said) {
     return found;
 }
 
+QString toolProgress(const QString& said) {
+    static const QString own = QStringLiteral("highwater: ");
+    const QStringList lines = said.left(said.lastIndexOf(QLatin1Char('\n')) + 1)
+                                  .split(QLatin1Char('\n'), Qt::SkipEmptyParts);
+    for (auto line = lines.crbegin(); line != lines.crend(); ++line)
+        if (line->startsWith(own) && toolError(*line).what.isEmpty()) return line->mid(own.size());
+    return {};
+}
+
 }  // namespace hw::viewer

@@ -19,5 +19,8 @@ struct ToolError {
 };
 /// The last "highwater: error: …" and "hint: …" of what the tool said on stderr.
 ToolError toolError(const QString& said);
+/// The last whole "highwater: …" of what it said on stderr that is no error; empty where there is
+/// none.
+QString toolProgress(const QString& said);
 
 }  // namespace hw::viewer

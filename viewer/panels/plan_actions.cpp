@@ -18,6 +18,7 @@ PlanActions::PlanActions(Workspace& workspace, QWidget* window)
     : QObject(window), workspace_(workspace), window_(window) {
     executor_.setStandardOutputFile(QProcess::nullDevice());
     connect(&executor_, &QProcess::finished, this, &PlanActions::ended);
+    connect(&executor_, &QProcess::readyReadStandardError, this, &PlanActions::listen);
     connect(&executor_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
         if (error == QProcess::FailedToStart)
             emit failed(tr("cannot start %1").arg(toolProgram()),
@@ -66,6 +67,7 @@ void PlanActions::runPlan() {
         return emit failed(toQString(saved.error().what), toQString(saved.error().hint));
     const Document& document = *workspace_.document();
     session_ = QString::fromStdString(document.path);
+    said_.clear();
     emit told(tr("running the plan of %1…").arg(workspace_.activePlan()->planner));
     executor_.start(toolProgram(),
                     {QStringLiteral("run"), session_, file, QStringLiteral("--step"),
@@ -73,8 +75,15 @@ void PlanActions::runPlan() {
                     QIODevice::ReadOnly);
 }
 
+// The first run of a torch takes its time: an executor is compiled for it.
+void PlanActions::listen() {
+    said_ += executor_.readAllStandardError();
+    const QString line = toolProgress(QString::fromUtf8(said_));
+    if (!line.isEmpty()) emit told(line);
+}
+
 void PlanActions::ended(int exitCode, QProcess::ExitStatus how) {
-    const ToolError error = toolError(QString::fromUtf8(executor_.readAllStandardError()));
+    const ToolError error = toolError(QString::fromUtf8(said_ + executor_.readAllStandardError()));
     const bool ran =
         how == QProcess::NormalExit && (exitCode == 0 || exitCode == kVerificationFailed);
     emit told({});

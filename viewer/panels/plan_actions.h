@@ -30,6 +30,7 @@ signals:
     void failed(const QString& what, const QString& hint);
 
 private:
+    void listen();
     void ended(int exitCode, QProcess::ExitStatus how);
 
     Workspace& workspace_;
@@ -37,6 +38,7 @@ private:
     QProcess executor_;
     std::unique_ptr<QTemporaryDir> folder_;  // of the plan that runs
     QString session_;
+    QByteArray said_;  // on stderr
 };
 
 }  // namespace hw::viewer

@@ -7,6 +7,7 @@ activity confirms it (StepConfirmed).
 """
 import ctypes
 import json
+import os
 import struct
 import sys
 import weakref
@@ -157,7 +158,7 @@ class Steps:
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
         encode.send(wire.TYPE_STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.uncounted, self.carried_peak) +
-            encode.text(self.environment.now()) + struct.pack("<I", len(finals) // 8) + finals)
+            encode.text(self.environment.now(registry.native)) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
@@ -269,18 +270,18 @@ def parts_of(optimizers):
 
 
 class Environment:
-    """What ops depend on besides their arguments, as JSON."""
+    """What ops depend on besides their arguments, and how they were seen, as JSON."""
 
     def __init__(self):
         self.seen, self.text = None, ""
         self.interop_threads = None  # set for good before the first use; takes long to ask
 
-    def now(self):
+    def now(self, native):
         if self.interop_threads is None:
             self.interop_threads = torch.get_num_interop_threads()
         mkldnn = getattr(torch._C, "_get_mkldnn_enabled", torch.backends.mkldnn.is_available)
         seen = (torch.get_num_threads(), torch.get_default_dtype(), bool(mkldnn()),
-                torch.are_deterministic_algorithms_enabled())
+                torch.are_deterministic_algorithms_enabled(), native)
         if seen != self.seen:
             self.seen = seen
             self.text = json.dumps({
@@ -290,5 +291,7 @@ class Environment:
                 "mkldnn": seen[2],
                 "deterministic": seen[3],
                 "torch_version": str(torch.__version__),
+                "torch_package": os.path.dirname(torch.__file__),
+                "capture": "native" if native else "python",
             })
         return self.text

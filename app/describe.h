@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The command line in other forms: made from its own descriptions, so that they cannot differ.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace hw::app {
+
+/// A manual page, as roff.
+std::string manualOf(const CLI::App& app);
+
+/// What makes a shell complete commands and options: "bash", "zsh" or "fish"; empty for others.
+std::string completionOf(const CLI::App& app, const std::string& shell);
+
+}  // namespace hw::app

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `doctor`: what of Highwater works on this machine, and what to do about the rest.
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "app/executor.h"
+#include "app/recording.h"
+#include "profiler/attach/native_capture.h"
+#include "profiler/attach/preflight.h"
+
+namespace hw::app {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+
+/// Works; works, but less or later; does not.
+enum class Health { Good, Limited, Missing };
+
+const char* name(Health health) {
+    switch (health) {
+        case Health::Good:
+            return "ok";
+        case Health::Limited:
+            return "limited";
+        case Health::Missing:
+            break;
+    }
+    return "missing";
+}
+
+struct Finding {
+    std::string part;
+    Health health = Health::Good;
+    std::string what, hint;
+};
+
+const char kCompiler[] = "install a C++20 compiler: apt-get install g++, or name one in CXX";
+
+/// What is compiled for a torch: there, to be compiled when it is first wanted, or impossible.
+Finding compiled(const std::string& part, const profiler::Unit& unit,
+                 const profiler::FrameworkFiles& files, Health otherwise) {
+    const auto found = profiler::alreadyBuilt(unit, files);
+    if (!found)
+        return {part, otherwise, found.error().what,
+                profiler::compiler() ? "see the reason; other parts do not need it" : kCompiler};
+    if (!found->empty()) return {part, Health::Good, *found, ""};
+    return {part, Health::Good, "is compiled when it is first wanted, once (about a minute)", ""};
+}
+
+Finding capture(const profiler::FrameworkFiles& files) {
+    Finding found = compiled("capture", profiler::captureUnit(files), files, Health::Limited);
+    if (found.health == Health::Limited)
+        found.what =
+            "ops are seen through Python, which takes longer, and programs cannot be "
+            "trained under plans: " +
+            found.what;
+    return found;
+}
+
+Finding executor(const Torch& torch, const profiler::FrameworkFiles& files) {
+    if (std::string ready = readyExecutor(profiler::release(torch.version)); !ready.empty())
+        return {"executor", Health::Good, ready, ""};
+    const auto unit = executorUnit(files, false);
+    if (!unit) return {"executor", Health::Missing, unit.error().what, unit.error().hint};
+    return compiled("executor", *unit, files, Health::Missing);
+}
+
+/// What depends on the torch of `python`.
+std::vector<Finding> ofTorch(const std::string& python) {
+    const auto torch = torchOf(python);
+    if (!torch)
+        return {{"torch", Health::Missing, torch.error().what,
+                 "install it (pip install torch), or name another interpreter: highwater doctor "
+                 "PYTHON"}};
+    std::vector<Finding> found{
+        {"torch", Health::Good, torch->version + " in " + torch->package, ""}};
+    const auto files = profiler::frameworkIn(torch->package);
+    if (!files) {
+        found.push_back({"capture", Health::Limited,
+                         "ops are seen through Python: " + files.error().what,
+                         "install torch with its headers: PyPI's has them, Debian's are in "
+                         "libtorch-dev"});
+        return found;
+    }
+    found.push_back(capture(*files));
+    found.push_back(executor(*torch, *files));
+    return found;
+}
+
+Finding compiler() {
+    const auto path = profiler::compiler();
+    if (path) return {"compiler", Health::Good, *path, ""};
+    return {"compiler", Health::Limited, path.error().what, kCompiler};
+}
+
+Finding agent() {
+    const auto path = profiler::findAgent("");
+    if (path) return {"agent", Health::Good, *path, ""};
+    return {"agent", Health::Missing, path.error().what, path.error().hint};
+}
+
+Finding attach() {
+    const core::Status may = profiler::mayAttach(false);
+    if (may) return {"attach", Health::Good, "processes of this user can be attached to", ""};
+    return {"attach", Health::Limited, may.error().what, may.error().hint};
+}
+
+std::string cuptiIn(const std::vector<fs::path>& folders) {
+    for (const fs::path& folder : folders) {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with("libcupti.so.1"))
+                return entry.path().string();
+    }
+    return "";
+}
+
+Finding cupti(const std::string& python) {
+    if (!fs::exists("/proc/driver/nvidia/version"))
+        return {"cupti", Health::Good, "there is no NVIDIA GPU to record", ""};
+    if (const auto library = profiler::findAgent("");
+        !library || !fs::exists(fs::path(*library).parent_path() / "libhighwater_cupti.so"))
+        return {"cupti", Health::Limited, "this build of Highwater does not record GPUs",
+                "build it where the CUDA toolkit's headers are installed"};
+    std::vector<fs::path> folders{"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"};
+    if (const auto torch = torchOf(python)) {
+        const fs::path nvidia = fs::path(torch->package).parent_path() / "nvidia";
+        folders.insert(folders.end(), {nvidia / "cuda_cupti/lib", nvidia / "cu13/lib"});
+    }
+    const char* given = std::getenv("HIGHWATER_CUPTI");
+    const std::string path = given != nullptr && *given != '\0' ? given : cuptiIn(folders);
+    if (fs::exists(path)) return {"cupti", Health::Good, path, ""};
+    return {"cupti", Health::Limited, "CUPTI was not found: kernels and copies are not recorded",
+            "install the CUDA toolkit's CUPTI, or name its libcupti.so in HIGHWATER_CUPTI"};
+}
+
+Finding window() {
+#ifdef HIGHWATER_WITH_VIEWER
+    return {"window", Health::Good, "built in", ""};
+#else
+    return {"window", Health::Limited, "this build has no window and takes no pictures",
+            "open sessions where Highwater has one: a session is one file"};
+#endif
+}
+
+int run(const std::string& python, const Common& common) {
+    std::vector<Finding> findings{agent(), compiler()};
+    for (Finding& finding : ofTorch(python)) findings.push_back(std::move(finding));
+    findings.insert(findings.end(), {attach(), cupti(python), window()});
+    Json parts = Json::array();
+    bool works = true;
+    for (const Finding& finding : findings) {
+        works = works && finding.health != Health::Missing;
+        parts.push_back({{"part", finding.part},
+                         {"state", name(finding.health)},
+                         {"what", finding.what},
+                         {"hint", finding.hint}});
+    }
+    if (common.json) {
+        printJson({{"version", HIGHWATER_VERSION},
+                   {"python", python},
+                   {"works", works},
+                   {"parts", parts}});
+        return works ? 0 : static_cast<int>(ErrorCode::Target);
+    }
+    std::printf("Highwater %s with %s\n\n", HIGHWATER_VERSION, python.c_str());
+    for (const Finding& finding : findings) {
+        std::printf("%-9s %-8s %s\n", finding.part.c_str(), name(finding.health),
+                    finding.what.c_str());
+        if (!finding.hint.empty()) std::printf("%18s → %s\n", "", finding.hint.c_str());
+    }
+    return works ? 0 : static_cast<int>(ErrorCode::Target);
+}
+
+}  // namespace
+
+void addDoctor(CLI::App& app, Common& common) {
+    auto* command = addCommand(app, common, "doctor",
+                               "Say what of Highwater works on this machine, and what to do about "
+                               "the rest");
+    auto python = std::make_shared<std::string>("python3");
+    command->add_option("PYTHON", *python,
+                        "The interpreter whose torch is looked at (default: python3)");
+    command->callback([python, &common] { common.exitCode = run(*python, common); });
+}
+
+}  // namespace hw::app

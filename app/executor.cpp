@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/executor.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "app/recording.h"
+
+namespace hw::app {
+namespace {
+
+namespace fs = std::filesystem;
+using core::Error;
+using core::ErrorCode;
+
+fs::path programs() {
+    std::error_code ignored;
+    return fs::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
+bool isThere(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+/// A session may come from anybody: what it names is used only where nobody else can have put it
+/// there.
+bool trusted(const std::string& path) {
+    struct stat status {};
+    return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
+           (status.st_mode & S_IWOTH) == 0;
+}
+
+Error missing(const fs::path& what) {
+    return {ErrorCode::Internal, what.string() + " is missing, from which executors are made",
+            "install Highwater again; in a build, it is of the target highwater_executor_sources"};
+}
+
+/// In the order of their names: they are part of what names a build.
+core::Result<std::vector<profiler::SourceFile>> executorSources(const fs::path& folder) {
+    std::vector<profiler::SourceFile> sources;
+    for (const char* part : {"core", "executor"}) {
+        std::error_code error;
+        for (const auto& entry : fs::recursive_directory_iterator(folder / part, error)) {
+            if (!entry.is_regular_file()) continue;
+            std::ifstream file(entry.path());
+            sources.push_back({fs::relative(entry.path(), folder).string(),
+                               std::string(std::istreambuf_iterator<char>(file), {})});
+        }
+        if (error) return missing(folder / part);
+    }
+    std::sort(sources.begin(), sources.end(),
+              [](const auto& a, const auto& b) { return a.name < b.name; });
+    return sources;
+}
+
+core::Result<std::string> replayLibrary(bool newAbi) {
+    const std::string name = newAbi ? "libhighwater_replay.so" : "libhighwater_replay_old_abi.so";
+    for (const char* folder : {"../lib", "../lib/highwater"})
+        if (std::error_code error; isThere(programs() / folder / name))
+            return fs::canonical(programs() / folder / name, error).string();
+    if (newAbi) return missing(name);
+    return Error{ErrorCode::Target,
+                 "this torch has the older C++ ABI, and this build of Highwater has no " + name,
+                 "install a package of Highwater, or build it with -DHIGHWATER_OLD_ABI=ON"};
+}
+
+/// Where the loader finds what torch's libraries need, as far as they do not say so themselves.
+std::vector<std::string> libraryFolders(const profiler::FrameworkFiles& torch) {
+    const fs::path libraries = fs::path(torch.libtorch).parent_path();
+    std::vector<std::string> folders{libraries.string()};
+    std::error_code error;
+    for (const auto& entry :
+         fs::directory_iterator(libraries.parent_path().parent_path() / "nvidia", error))
+        folders.push_back((entry.path() / "lib").string());
+    std::sort(folders.begin() + 1, folders.end());
+    for (const char* folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/extras/CUPTI/lib64"})
+        if (isThere(folder)) folders.emplace_back(folder);
+    return folders;
+}
+
+/// Kernels register themselves when their library is loaded, so it must not be left out as unused.
+core::Status addCuda(profiler::Unit& unit, const profiler::FrameworkFiles& torch) {
+    if (torch.cuda.empty())
+        return Error{ErrorCode::Usage, "the torch at hand is not built for CUDA",
+                     "run on the CPU, or name an interpreter with a torch for CUDA: --python"};
+    fs::path runtime;
+    for (const std::string& folder : libraryFolders(torch)) {
+        std::error_code error;
+        for (const auto& entry : fs::directory_iterator(folder, error))
+            if (entry.path().filename().string().starts_with("libcudart.so"))
+                runtime = entry.path();
+    }
+    if (torch.cudaHeaders.empty() || runtime.empty())
+        return Error{ErrorCode::Target, "the CUDA runtime or its headers are not installed",
+                     "install the CUDA toolkit that this torch was built with"};
+    unit.flags.insert(unit.flags.end(),
+                      {"-DHIGHWATER_EXEC_CUDA", "-I" + torch.cudaHeaders, "-Wl,--no-as-needed",
+                       (fs::path(torch.libtorch).parent_path() / "libtorch_cuda.so").string(),
+                       torch.cuda, runtime.string()});
+    return {};
+}
+
+/// What a session says of the torch that it was recorded with.
+struct Recorded {
+    std::string version, package, command;
+};
+
+Recorded recordedWith(const core::Session& session) {
+    Recorded recorded;
+    if (const auto processes = session.processes(); processes && !processes->empty()) {
+        const core::ProcessRow& first = processes->front();
+        if (first.framework == "pytorch") recorded.version = first.frameworkVersion;
+        recorded.command = first.command;
+    }
+    if (const auto steps = session.steps(); steps && !steps->empty()) {
+        const auto json = nlohmann::json::parse(steps->back().environment, nullptr, false);
+        if (json.is_object() && json.contains("torch_package") && json["torch_package"].is_string())
+            recorded.package = json["torch_package"].get<std::string>();
+    }
+    return recorded;
+}
+
+/// Packages of torch on this machine, the session's own first.
+std::vector<Torch> torchesAtHand(const Recorded& recorded) {
+    std::vector<Torch> found;
+    const auto add = [&](const std::string& package) {
+        std::string version = profiler::versionOfPackage(package);
+        if (!version.empty()) found.push_back({package, std::move(version)});
+    };
+    if (trusted(recorded.package)) add(recorded.package);
+    const std::string interpreter = recorded.command.substr(0, recorded.command.find(' '));
+    if (trusted(interpreter))
+        if (const auto package = profiler::packageOfPython(interpreter)) add(*package);
+    if (const auto package = profiler::packageOfPython("python3")) add(*package);
+    return found;
+}
+
+core::Result<std::string> executorOf(const Torch& torch, bool cuda) {
+    const auto files = profiler::frameworkIn(torch.package);
+    const auto unit = files ? executorUnit(*files, cuda) : files.error();
+    if (!unit && !unit.error().hint.empty()) return unit.error();
+    auto made = unit ? profiler::built(*unit, *files, toTerminal) : unit.error();
+    if (made) return made;
+    return Error{made.error().code,
+                 "no executor could be made for torch " + torch.version + ": " + made.error().what,
+                 "it takes a C++20 compiler, such as g++ 10 or later, and torch with its headers; "
+                 "`highwater doctor` says what is missing"};
+}
+
+Error noTorch(const Recorded& recorded) {
+    const std::string plain = recorded.version.substr(0, recorded.version.find('+'));
+    return {ErrorCode::Target,
+            "there is no torch here to run this session with" +
+                (plain.empty() ? "" : ": it was recorded with torch " + plain),
+            "install it (pip install torch" + (plain.empty() ? "" : "==" + plain) +
+                "), or name an interpreter that has it: --python"};
+}
+
+/// Most ops are in every release: better than nothing, and an op that is missing is named.
+core::Result<std::string> ofAnotherRelease(const Recorded& recorded,
+                                           const std::vector<Torch>& torches, bool cuda,
+                                           const std::optional<Error>& why) {
+    const auto note = [&](const std::string& version) {
+        if (!recorded.version.empty())
+            toTerminal((why ? why->what : "torch " + recorded.version + " is not here") +
+                       "; running with torch " + version);
+    };
+    if (const fs::path ready = programs() / "highwater-exec"; isThere(ready) && !cuda) {
+        note(HIGHWATER_LIBTORCH);
+        return ready.string();
+    }
+    for (const Torch& torch : torches) {
+        if (profiler::release(torch.version) == profiler::release(recorded.version)) continue;
+        auto made = executorOf(torch, cuda);
+        if (!made) continue;
+        note(torch.version);
+        return made;
+    }
+    return why ? *why : noTorch(recorded);
+}
+
+}  // namespace
+
+core::Result<Torch> torchOf(const std::string& python) {
+    const auto package = profiler::packageOfPython(python);
+    if (!package) return package.error();
+    return Torch{*package, profiler::versionOfPackage(*package)};
+}
+
+std::string readyExecutor(const std::string& release) {
+    const fs::path named = programs() / ("highwater-exec-" + release);
+    if (isThere(named)) return named.string();
+    const fs::path plain = programs() / "highwater-exec";
+    const bool fits = release == profiler::release(HIGHWATER_LIBTORCH);
+    return fits && isThere(plain) ? plain.string() : "";
+}
+
+core::Result<profiler::Unit> executorUnit(const profiler::FrameworkFiles& torch, bool cuda) {
+    const fs::path folder = programs() / "../share/highwater/executor";
+    auto sources = executorSources(folder);
+    if (!sources) return sources.error();
+    const auto library = replayLibrary(torch.hasNewAbi());
+    if (!library) return library.error();
+    profiler::Unit unit;
+    unit.what = "the executor";
+    unit.suffix = ".executor";
+    unit.sources = std::move(*sources);
+    unit.standard = "-std=c++20";
+    unit.flags = {
+        "-O2", "-I" + (folder / "include").string(), *library, "-Wl,--allow-shlib-undefined",
+        // The older form of the search path also serves what torch's libraries need.
+        "-Wl,--disable-new-dtags", "-Wl,-rpath," + fs::path(*library).parent_path().string()};
+    for (const std::string& place : libraryFolders(torch))
+        unit.flags.push_back("-Wl,-rpath," + place);
+    if (cuda)
+        if (const core::Status done = addCuda(unit, torch); !done) return done.error();
+    return unit;
+}
+
+core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice) {
+    const Recorded recorded = recordedWith(session);
+    if (!choice.python.empty()) {
+        const auto torch = torchOf(choice.python);
+        if (!torch)
+            return Error{ErrorCode::Target, torch.error().what,
+                         "name a Python interpreter that imports torch"};
+        return executorOf(*torch, choice.cuda);
+    }
+    const std::string release = profiler::release(recorded.version);
+    if (std::string ready = readyExecutor(release); !ready.empty()) return ready;
+    const std::vector<Torch> torches = torchesAtHand(recorded);
+    std::optional<Error> why;
+    for (const Torch& torch : torches) {
+        if (profiler::release(torch.version) != release) continue;
+        auto made = executorOf(torch, choice.cuda);
+        if (made || made.error().code == ErrorCode::Usage) return made;
+        if (!why) why = made.error();
+    }
+    return ofAnotherRelease(recorded, torches, choice.cuda, why);
+}
+
+}  // namespace hw::app

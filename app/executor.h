@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Which program runs the steps of a session: a ready one beside ours, or one that is compiled for
+// the torch at hand.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/session/session.h"
+#include "profiler/framework/build.h"
+
+namespace hw::app {
+
+/// A package of torch on this machine.
+struct Torch {
+    std::string package;  // its folder
+    std::string version;  // "2.11.0+cu130"
+};
+
+/// Of what `python` would import. Errors: Target.
+core::Result<Torch> torchOf(const std::string& python);
+
+/// The program beside ours that was built with Highwater for "2.11"; empty where there is none.
+std::string readyExecutor(const std::string& release);
+
+/// How the executor is compiled for a torch; with `cuda` also for GPUs. Errors: Target where the
+/// installation lacks what it is made of, or has nothing for that torch.
+core::Result<profiler::Unit> executorUnit(const profiler::FrameworkFiles& torch, bool cuda);
+
+/// Who is to run a session.
+struct ExecutorChoice {
+    std::string
+        python;  // run it with this interpreter's torch; empty: the one it was recorded with
+    bool cuda = false;
+};
+
+/// An executor for the torch of `session`, compiled on the first call (stderr says so); where that
+/// torch is not there, for another one, which stderr says too. Errors: Target, with what to
+/// install, where there is none at all.
+core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice);
+
+}  // namespace hw::app
