@@ -41,12 +41,9 @@ void toTerminal(const std::string& line) {
 int tell(const profiler::RecordSummary& summary, const Json& own, const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     if (common.json) {
-        Json told{{"session", summary.session},
-                  {"steps", summary.steps},
-                  {"processes", summary.processes},
-                  {"ops", summary.ops},
-                  {"dropped", summary.dropped},
-                  {"capture", captureOf(summary.session)}};
+        Json told{{"session", summary.session},     {"steps", summary.steps},
+                  {"processes", summary.processes}, {"ops", summary.ops},
+                  {"dropped", summary.dropped},     {"capture", captureOf(summary.session)}};
         told.update(own);
         printJson(told);
     } else {
