@@ -103,7 +103,6 @@ private:
         return progress_.cancelled() || (timed && left() <= 0);
     }
     double left() const { return time_.secondsLeft(); }
-
     // Only one thread raises it, the others read it.
     void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
     /// As good as any plan can be, to the digits shown.
@@ -387,8 +386,7 @@ private:
     Candidates candidates_;
     FirstPlans firstPlans_;
     std::vector<RetentionMatrix> snapshots_;  // of the last round
-    std::vector<RetentionMatrix>
-        imports_;  // what the relaxations would keep: cheap, often too large
+    std::vector<RetentionMatrix> imports_;    // of the relaxations: cheap, often too large
 };
 
 }  // namespace
