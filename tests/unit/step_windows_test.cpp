@@ -162,7 +162,8 @@ TEST(BoundByParts, CountsEveryPass) {
         const StageModel model(graph);
         const Bytes budget(baselinePeak(graph).count() * 6 / 10);
         std::vector<StageIndex> cuts;
-        for (OpIndex peak : StepWindows(graph, budget).peaks()) {
+        const StepWindows windows(graph, budget);
+        for (OpIndex peak : windows.peaks()) {
             while (model.lazy(peak)) ++peak;
             cuts.push_back(model.stageOf[peak]);
         }
