@@ -85,6 +85,12 @@ Result<AddressLayout> layoutUnder(const Plan& plan, LoadedStep& step) {
 
 int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
            planners::PlanRequest request, const Common& common) {
+    // In what is left of the limit, and little more.
+    constexpr double kSeconds = 10, kBeyond = 0.1;
+    const double limit = request.timeLimitSeconds.value_or(kSeconds);
+    request.timeLimitSeconds = std::max(0.0, limit - outcome.solveSeconds) + kBeyond * limit;
+    if (planners::findPlanner(arguments.planner)->takesOption("search"))
+        request.options["search"] = "first";
     std::optional<Bytes> enough;
     if (outcome.status != planners::PlanStatus::Cancelled)
         enough =

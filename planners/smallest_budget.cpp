@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "planners/plan_with.h"
+#include "planners/registry.h"
 
 namespace hw::planners {
 
@@ -14,6 +15,7 @@ std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGrap
                                     PlanRequest request, const Progress& progress) {
     constexpr int kSteps = 16;
     constexpr double kSeconds = 10;  // where no limit is given
+    const PlannerInfo* info = findPlanner(planner);
     const double seconds = request.timeLimitSeconds.value_or(kSeconds) / 2;
     const auto begin = std::chrono::steady_clock::now();
     const auto left = [&] {
@@ -30,9 +32,10 @@ std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGrap
         if (!outcome || outcome->status != PlanStatus::Ok) return std::nullopt;
         return outcome->peak;
     };
+    const bool oneForAll = info != nullptr && info->budgetFree;
     Bytes low = graph.floorBytes();
     const auto most = found(evaluate(graph, baselineSchedule(graph)).peak, kSteps);
-    if (!most) return std::nullopt;
+    if (!most || oneForAll) return most;
     Bytes high = *most;
     // Planners are not monotonic in the budget: the answer is a budget that does, not the least
     // one.

@@ -59,10 +59,18 @@ bool ScheduleBuilder::worthKeeping(StorageIndex s) const {
     return lifetime_[s] == Lifetime::LastUse && info_.lastUse[s] >= next_;
 }
 
-// Counts the op's operands as read ahead, or no more.
-void ScheduleBuilder::pin(OpIndex op, int by) {
-    for (const Use& use : graph_.ops[op].inputs) pins_[graph_.storageOf(use.tensor)] += by;
-    for (const Write& write : graph_.ops[op].writes) pins_[write.storage] += by;
+void ScheduleBuilder::pin(OpIndex op) {
+    for (const Use& use : graph_.ops[op].inputs) ++pins_[graph_.storageOf(use.tensor)];
+    for (const Write& write : graph_.ops[op].writes) ++pins_[write.storage];
+}
+
+void ScheduleBuilder::unpin(OpIndex op) {
+    for (const Use& use : graph_.ops[op].inputs) unpinStorage(graph_.storageOf(use.tensor));
+    for (const Write& write : graph_.ops[op].writes) unpinStorage(write.storage);
+}
+
+void ScheduleBuilder::unpinStorage(StorageIndex s) {
+    if (--pins_[s] == 0) touched_.push_back(s);
 }
 
 void ScheduleBuilder::computeNext() {
@@ -94,15 +102,13 @@ void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
     Batch batch;
     for (const Use& use : uses) require(batch, use);
     for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
-    for (const OpIndex op : batch.ops) pin(op, 1);
+    for (const OpIndex op : batch.ops) pin(op);
     for (const OpIndex op : batch.ops) {
         recompute(op, batch);
-        pin(op, -1);
-        for (const Use& use : graph_.ops[op].inputs)
-            touched_.push_back(graph_.storageOf(use.tensor));
+        unpin(op);
         freeUnneeded();
     }
-    for (const Use& use : uses) --pins_[graph_.storageOf(use.tensor)];
+    for (const Use& use : uses) unpinStorage(graph_.storageOf(use.tensor));
 }
 
 // Enters into the batch what brings `use` into being: the creator of its storage, the writers up to
@@ -170,15 +176,9 @@ void ScheduleBuilder::free(StorageIndex s) {
 }
 
 void ScheduleBuilder::freeUnneeded() {
-    std::vector<StorageIndex> later;
-    for (const StorageIndex s : touched_) {
-        if (!resident_[s] || worthKeeping(s)) continue;
-        if (pins_[s] > 0)
-            later.push_back(s);
-        else
-            free(s);
-    }
-    touched_ = std::move(later);
+    for (const StorageIndex s : touched_)  // what is pinned comes again when it is no more
+        if (pins_[s] == 0 && resident_[s] && !worthKeeping(s)) free(s);
+    touched_.clear();
 }
 
 Schedule ScheduleBuilder::finish() {

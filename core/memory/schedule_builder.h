@@ -55,7 +55,9 @@ private:
     bool satisfied(const Use& use) const;
     bool worthKeeping(StorageIndex storage) const;
     void place(StorageIndex storage);
-    void pin(OpIndex op, int by);
+    void pin(OpIndex op);  // its operands are read ahead
+    void unpin(OpIndex op);
+    void unpinStorage(StorageIndex storage);
     void free(StorageIndex storage);
     void freeUnneeded();
     void passEvents(OpIndex before);

@@ -5,6 +5,7 @@
 #include "planners/chen/chen.h"
 #include "planners/chen/search.h"
 #include "planners/chen/segments.h"
+#include "planners/windows/plan_windows.h"
 
 namespace hw::planners {
 namespace {
@@ -111,6 +112,7 @@ PlannerInfo ChenCheap::info() {
 
 Proposal ChenCheap::plan(const TrainingGraph& graph, const PlanRequest& request,
                          const Progress& progress) const {
+    if (auto passes = planPasses(*this, graph, request, progress)) return std::move(*passes);
     constexpr int kGrid = 32;  // shares of the cheap bytes that are dropped
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward = forwardPass(graph, info);

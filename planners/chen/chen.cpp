@@ -7,6 +7,7 @@
 
 #include "planners/chen/search.h"
 #include "planners/chen/segments.h"
+#include "planners/windows/plan_windows.h"
 
 namespace hw::planners {
 namespace {
@@ -49,9 +50,10 @@ PlannerInfo ChenRecursive::info() {
             .make = [] { return std::make_unique<ChenRecursive>(); }};
 }
 
-Proposal ChenSqrt::plan(const TrainingGraph& graph, const PlanRequest&,
+Proposal ChenSqrt::plan(const TrainingGraph& graph, const PlanRequest& request,
                         const Progress& progress) const {
     if (progress.cancelled()) return cancelledProposal();
+    if (auto passes = planPasses(*this, graph, request, progress)) return std::move(*passes);
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward = forwardPass(graph, info);
     const int parts =
@@ -59,9 +61,10 @@ Proposal ChenSqrt::plan(const TrainingGraph& graph, const PlanRequest&,
     return whateverTheBudget(graph, info, forward, equalCuts(forward, parts));
 }
 
-Proposal ChenRecursive::plan(const TrainingGraph& graph, const PlanRequest&,
+Proposal ChenRecursive::plan(const TrainingGraph& graph, const PlanRequest& request,
                              const Progress& progress) const {
     if (progress.cancelled()) return cancelledProposal();
+    if (auto passes = planPasses(*this, graph, request, progress)) return std::move(*passes);
     const RebuildInfo info = rebuildInfo(graph);
     const ForwardPass forward = forwardPass(graph, info);
     return whateverTheBudget(graph, info, forward, splitFurther(forward, {}, 0));

@@ -8,6 +8,7 @@
 #include "planners/chen/chen.h"
 #include "planners/chen/search.h"
 #include "planners/chen/segments.h"
+#include "planners/windows/plan_windows.h"
 
 namespace hw::planners {
 namespace {
@@ -164,6 +165,7 @@ PlannerInfo ChenGreedy::info() {
 
 Proposal ChenGreedy::plan(const TrainingGraph& graph, const PlanRequest& request,
                           const Progress& progress) const {
+    if (auto passes = planPasses(*this, graph, request, progress)) return std::move(*passes);
     return GreedySearch(graph, request, progress).run();
 }
 

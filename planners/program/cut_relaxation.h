@@ -65,4 +65,17 @@ std::optional<CutSolution> solveCuts(const core::StageModel& model, core::Bytes 
                                      const std::vector<core::StageIndex>& cuts,
                                      const CutOptions& options);
 
+struct PartsBound {
+    core::Nanoseconds bound;  // of the total time of any plan
+    bool impossible = false;  // proven: no plan keeps the budget
+};
+
+/// A bound for steps of many passes, with one cut in each (ascending): the sum, over the cuts, of
+/// what programs of one cut say that their segment takes, which each hold for themselves. Two
+/// things make a program small: it lets go of (4), which binds one cut to the next, and of (2) and
+/// (3) for ops captured before the cut before. Equal programs, as equal passes have them, are
+/// solved once. Time that is not enough lowers the bound, which holds whatever ended the solve.
+PartsBound boundByParts(const core::StageModel& model, core::Bytes budget,
+                        const std::vector<core::StageIndex>& cuts, const CutOptions& options);
+
 }  // namespace hw::planners

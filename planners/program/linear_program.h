@@ -80,6 +80,8 @@ public:
 
     LinearSolution solve(const SolveOptions& options) const;
 
+    bool operator==(const LinearProgram&) const = default;
+
 private:
     LinearSolution solveEmpty() const;
     void fill(HighsLp& model, bool integer) const;

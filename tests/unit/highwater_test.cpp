@@ -118,6 +118,10 @@ TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
                         << "seed " << seed << ", " << budget.count() << ", " << cuts.size();
                     highest = std::max(highest, solution->bound);
                     ++compared;
+                    const PartsBound parts = boundByParts(model, budget, cuts, options);
+                    EXPECT_FALSE(parts.impossible) << "seed " << seed << ", " << budget.count();
+                    EXPECT_LE(parts.bound, *best.time())
+                        << "seed " << seed << ", " << budget.count() << ", " << cuts.size();
                 }
             if (best.time() && (*best.time() - highest).count() <= 1) ++tight;
         }
