@@ -253,10 +253,11 @@ class Programs(Recording):
     def test_children_are_left_alone(self):
         script = self.script("""
             import os, subprocess, sys
+            subprocess.run([sys.executable, "-c", "import torch"], check=True)  # yields its place: it does not train
+            import runpy, torch
             ours = ("LD_PRELOAD", "HIGHWATER_SOCKET", "HIGHWATER_LD_PRELOAD")
             print("left:", [name for name in ours if name in os.environ], file=sys.stderr)
             subprocess.run([sys.executable, "-c", "import torch"], check=True)
-            import runpy
             sys.argv = ["train", "3"]
             runpy.run_path(%r)
             """ % self.script(MLP, "inner.py"))
