@@ -84,9 +84,11 @@ private:
             for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i) {
                 const StorageIndex s = model_.storages[i];
                 const auto column = residentAt(k).find(s);
-                flags[k - first_][i] = column != residentAt(k).end()
-                                           ? values[column->second] > 0.5
-                                           : context_.exists(s, k) && !context_.subject(s).counts;
+                flags[k - first_][i] =
+                    column != residentAt(k).end()
+                        ? values[column->second] > 0.5
+                        : context_.exists(s, k) &&
+                              (!context_.subject(s).counts || context_.fixed(s, k));
             }
         return flags;
     }

@@ -280,8 +280,10 @@ private:
     }
 
     double ended(const Annealing& annealing, std::int64_t moves, const WorkBudget& all) {
-        if (proven(annealing.bestTime())) solved_ = true;
-        return stopped() || proven(annealing.bestTime()) ? 1.0 : all.spent(moves);
+        const bool enough = proven(annealing.bestTime());
+        // On the way down to the budget a plan may be faster than the bound allows within it.
+        if (enough && annealing.judge().budget() <= request_.budget) solved_ = true;
+        return stopped() || enough ? 1.0 : all.spent(moves);
     }
 
     void anneal(Annealing& annealing, const Cooling& cooling, const WorkBudget& all, Found& found) {
