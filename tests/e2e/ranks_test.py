@@ -138,6 +138,17 @@ class Ranks(InFolder):
                 self.assertEqual(int(tensor) >> 40, op >> 40)
         return info, of_rank
 
+    def lines_of(self, *command):
+        """What each rank writes into a file of its own, named by the command's last word."""
+        results = os.path.join(self.folder, "lines")
+        done = subprocess.run([*command, results], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = []
+        for rank in (0, 1):
+            with open(results + str(rank)) as file:
+                lines.append(file.read())
+        return lines
+
     def test_torchrun_is_one_session_with_two_ranks(self):
         done = subprocess.run([HIGHWATER, "record", "--json", "-o", self.session, "--warmup", "1", "--steps", "3", "--",
                                *self.torchrun(6, 0)], capture_output=True, text=True, timeout=300)
@@ -155,19 +166,9 @@ class Ranks(InFolder):
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
 
     def test_spawned_processes_are_ranks(self):
-        spawn, results = self.script(SPAWN, "spawn.py"), os.path.join(self.folder, "lines")
-
-        def lines_of(*before):
-            done = subprocess.run([*before, self.python, spawn, results], capture_output=True, text=True, timeout=300)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            lines = []
-            for rank in (0, 1):
-                with open(results + str(rank)) as file:
-                    lines.append(file.read())
-            return lines
-
-        alone = lines_of()
-        self.assertEqual(lines_of(HIGHWATER, "record", "-o", self.session, "--"), alone)
+        spawn = self.python, self.script(SPAWN, "spawn.py")
+        alone = self.lines_of(*spawn)
+        self.assertEqual(self.lines_of(HIGHWATER, "record", "-o", self.session, "--", *spawn), alone)
         info = json.loads(self.told("info", "--json", self.session).stdout)
         self.assertEqual([(rank["rank"], len(rank["steps"])) for rank in info["ranks"]], [(0, 3), (1, 3)])
 
@@ -182,18 +183,8 @@ class Ranks(InFolder):
     def test_each_rank_under_a_plan_of_its_own(self):
         deep = self.script(DEEP, "deep.py")
 
-        def lines_of(*before):
-            results = os.path.join(self.folder, "lines")
-            done = subprocess.run([*before, *self.run_ranks(deep, results)], capture_output=True, text=True, timeout=300)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            lines = []
-            for rank in (0, 1):
-                with open(results + str(rank)) as file:
-                    lines.append(file.read())
-            return lines
-
-        alone = lines_of()
-        self.assertEqual(lines_of(HIGHWATER, "record", "-o", self.session, "--"), alone)
+        alone = self.lines_of(*self.run_ranks(deep))
+        self.assertEqual(self.lines_of(HIGHWATER, "record", "-o", self.session, "--", *self.run_ranks(deep)), alone)
         plans = os.path.join(self.folder, "plans")
         os.mkdir(plans)
         predicted = []
@@ -202,7 +193,7 @@ class Ranks(InFolder):
                              "chen-greedy", "-o", os.path.join(plans, f"{rank['rank']}.plan.json"))
             predicted.append(json.loads(made.stdout)["peak_bytes"])
         file = os.path.join(self.folder, "report.json")
-        self.assertEqual(lines_of(HIGHWATER, "train", self.session, plans, "--report", file, "--"), alone)
+        self.assertEqual(self.lines_of(HIGHWATER, "train", self.session, plans, "--report", file, "--", *self.run_ranks(deep)), alone)
         with open(file) as report:
             ranks = json.load(report)["ranks"]
         self.assertEqual([rank["rank"] for rank in ranks], [0, 1])

@@ -151,7 +151,6 @@ WATCHED = BEGIN + """
     """
 
 
-# Reads the bytes of what it is given itself: by the address in the storage, which asks nobody.
 # Its lists of integers are read by what no op shows: autograd's formula for packed sequences, CTC's loss, tensor_split.
 LISTS = BEGIN + """
     embed, lstm, out = torch.nn.Embedding(50, 32), torch.nn.LSTM(32, 48, batch_first=True), torch.nn.Linear(48, 20)
@@ -169,6 +168,7 @@ LISTS = BEGIN + """
         print("step", step, loss.item().hex())
 """
 
+# Reads the bytes of what it is given itself: by the address in the storage, which asks nobody.
 EXTENSION = """
     #include <torch/extension.h>
     double total(const at::Tensor& tensor) {

@@ -51,28 +51,25 @@ def autocast(steps):
     train(steps, model, loss)
 
 
-@program("checkpoint-blocks")
-def checkpoint_blocks(steps):
+def checkpointed(steps, reentrant):
     model = deep()
 
     def loss():
-        x = torch.randn(64, 64)
+        x = torch.randn(64, 64, requires_grad=reentrant)
         for block in model[:-1]:
-            x = checkpoint(block, x, use_reentrant=False)
+            x = checkpoint(block, x, use_reentrant=reentrant)
         return functional.cross_entropy(model[-1](x), classes(64))
     train(steps, model, loss)
+
+
+@program("checkpoint-blocks")
+def checkpoint_blocks(steps):
+    checkpointed(steps, reentrant=False)
 
 
 @program("checkpoint-reentrant")
 def checkpoint_reentrant(steps):
-    model = deep()
-
-    def loss():
-        x = torch.randn(64, 64, requires_grad=True)
-        for block in model[:-1]:
-            x = checkpoint(block, x, use_reentrant=True)
-        return functional.cross_entropy(model[-1](x), classes(64))
-    train(steps, model, loss)
+    checkpointed(steps, reentrant=True)
 
 
 @program("custom-function")
