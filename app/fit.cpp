@@ -6,6 +6,7 @@
 
 #include "app/cli.h"
 #include "core/family/load_family.h"
+#include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 #include "planners/largest_size.h"
@@ -22,7 +23,7 @@ using planners::LargestSize;
 struct Arguments {
     std::vector<std::string> files, planners;
     std::optional<std::int64_t> batch;
-    std::string budget, deviceMemory, besides;
+    std::string budget, deviceMemory, besides, output, plan;
     std::optional<int> vary;
     std::optional<double> timeLimit;
 };
@@ -40,14 +41,28 @@ Result<Bytes> budgetOf(const Arguments& arguments) {
     return *memory - *besides;
 }
 
-Result<Family> loadSessions(const Arguments& arguments) {
+Result<std::vector<Session>> openSessions(const Arguments& arguments) {
     std::vector<Session> sessions;
     for (const std::string& file : arguments.files) {
         auto session = openAny(file);
         if (!session) return session.error();
         sessions.push_back(std::move(*session));
     }
-    return loadFamily(sessions, arguments.vary);
+    return sessions;
+}
+
+/// -o and --plan: the program at `size` as a session, and the plan for it.
+Status writeAt(const Arguments& arguments, const std::vector<Session>& sessions, std::int64_t size,
+               const planners::Outcome* outcome) {
+    if (!arguments.output.empty())
+        HW_TRY(writeSession(arguments.output, [&](SessionWriter& out) {
+            return writePredicted(sessions, arguments.vary, size, out);
+        }));
+    if (arguments.plan.empty()) return {};
+    if (outcome == nullptr || !outcome->plan)
+        return Error{ErrorCode::NoPlan, "no planner has a plan at size " + std::to_string(size),
+                     "give a larger budget, or name other --planners"};
+    return writePlanFile(*outcome->plan, arguments.plan);
 }
 
 double off(auto predicted, auto recorded) {
@@ -130,7 +145,8 @@ void printNote(const Family& family) {
                 static_cast<long long>(family.sizes().back()));
 }
 
-int atSize(const Arguments& arguments, const Family& family, const Common& common) {
+int atSize(const Arguments& arguments, const std::vector<Session>& sessions, const Family& family,
+           const Common& common) {
     const std::int64_t size = *arguments.batch;
     const TrainingGraph graph = family.graphAt(size);
     const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
@@ -150,6 +166,14 @@ int atSize(const Arguments& arguments, const Family& family, const Common& commo
         least.emplace_back(planner, std::move(outcome));
     }
     clearProgress();
+    const auto cheapest =
+        std::min_element(least.begin(), least.end(), [](const auto& a, const auto& b) {
+            return a.second && (!b.second || a.second->peak < b.second->peak);
+        });
+    const bool any = cheapest != least.end() && cheapest->second;
+    if (const Status done = writeAt(arguments, sessions, size, any ? &*cheapest->second : nullptr);
+        !done)
+        return fail(done.error());
     const auto leftOut = family.leaveOneOut();
     if (common.json) {
         Json json{{"batch", size}, {"extrapolated", family.extrapolates(size)}};
@@ -184,6 +208,10 @@ int atSize(const Arguments& arguments, const Family& family, const Common& commo
     return 0;
 }
 
+double timeOf(const LargestSize& row) {
+    return row.outcome ? static_cast<double>(row.outcome->time.count()) : 0;
+}
+
 std::string noteOf(const LargestSize& row) {
     std::string note;
     if (row.fastest && row.fastest != row.size) {
@@ -195,7 +223,18 @@ std::string noteOf(const LargestSize& row) {
     return note + (row.timedOut ? "  (its time ran out)" : "");
 }
 
-int within(const Arguments& arguments, const Family& family, Bytes budget, const Common& common) {
+Json triedJson(const LargestSize& row) {
+    Json tried = Json::array();
+    for (const planners::TriedSize& each : row.tried)
+        tried.push_back({{"batch", each.size},
+                         {"peak_bytes", each.peak.count()},
+                         {"time_ns", each.time.count()},
+                         {"items_per_second", itemsPerSecond(each.size, each.time)}});
+    return tried;
+}
+
+int within(const Arguments& arguments, const std::vector<Session>& sessions, const Family& family,
+           Bytes budget, const Common& common) {
     planners::PlanRequest request;
     request.budget = budget;
     request.timeLimitSeconds = arguments.timeLimit;
@@ -219,6 +258,7 @@ int within(const Arguments& arguments, const Family& family, Bytes budget, const
             made["timed_out"] = row.timedOut;
             made["fastest_batch"] = row.fastest ? Json(*row.fastest) : Json(nullptr);
             made["fastest_items_per_second"] = row.itemsPerSecond;
+            made["tried"] = triedJson(row);
             json["rows"].push_back(std::move(made));
         }
         printJson(json);
@@ -230,7 +270,14 @@ int within(const Arguments& arguments, const Family& family, Bytes budget, const
             printRow(row.planner, row.size, outcomeOf(row), family, noteOf(row));
         printNote(family);
     }
-    if (std::any_of(rows->begin(), rows->end(), [](const auto& row) { return row.size; })) return 0;
+    const auto largest = std::max_element(
+        rows->begin(), rows->end(), [](const LargestSize& a, const LargestSize& b) {
+            return std::pair(a.size, -timeOf(a)) < std::pair(b.size, -timeOf(b));
+        });
+    if (largest != rows->end() && largest->size) {
+        const Status done = writeAt(arguments, sessions, *largest->size, outcomeOf(*largest));
+        return done ? 0 : fail(done.error());
+    }
     return fail({ErrorCode::NoPlan, "not even size 1 fits into " + humanBytes(budget),
                  "no plan at all fits below " + humanBytes(family.graphAt(1).floorBytes())});
 }
@@ -256,10 +303,15 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         budget = *parsed;
     }
-    const auto family = loadSessions(arguments);
+    if (arguments.batch && !arguments.plan.empty() && arguments.planners.empty())
+        return fail({ErrorCode::Usage, "--plan with --batch needs --planners",
+                     "the plan with the least memory of theirs is written"});
+    const auto sessions = openSessions(arguments);
+    if (!sessions) return fail(sessions.error());
+    const auto family = loadFamily(*sessions, arguments.vary);
     if (!family) return fail(family.error());
-    return budget ? within(arguments, *family, *budget, common)
-                  : atSize(arguments, *family, common);
+    return budget ? within(arguments, *sessions, *family, *budget, common)
+                  : atSize(arguments, *sessions, *family, common);
 }
 
 }  // namespace
@@ -288,6 +340,12 @@ void addFit(CLI::App& app, Common& common) {
                         "The dimension of the batch that is the size, from 0, where several vary");
     command->add_option("--time-limit", arguments->timeLimit,
                         "Seconds that one planner may take for all sizes that it tries (10)");
+    command->add_option("-o,--output", arguments->output,
+                        "Write the program at that size as a session, which is planned, looked at "
+                        "and trained like a recorded one; with a budget, at the largest size");
+    command->add_option(
+        "--plan", arguments->plan,
+        "Write the plan for that size; with --batch, the one with the least memory");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

@@ -12,29 +12,14 @@ struct Arguments {
     std::string file, output, format = "auto", join;
 };
 
-// The session grows beside its name and gets it when it is whole: a bad input leaves nothing.
 core::Result<core::ImportSummary> importTo(const std::string& output, const Arguments& arguments) {
-    std::error_code ignored;
-    if (std::filesystem::exists(output, ignored))
-        return core::badInput("'" + output + "' exists already",
-                              "choose another name with -o, or move it away");
-    const std::string partial = output + ".partial";
-    std::filesystem::remove(partial, ignored);
-    core::Result<core::ImportSummary> summary = core::Error{};
-    {
-        auto session = core::SessionWriter::create(partial);
-        if (!session) return session.error();
-        summary = core::importFile(arguments.file, arguments.format, *session, arguments.join);
-    }
-    if (summary) {
-        std::error_code failure;
-        std::filesystem::rename(partial, output, failure);
-        if (!failure) return summary;
-        summary = core::badInput("cannot write '" + output + "': " + failure.message(),
-                                 "check that the folder is writable and has room");
-    }
-    for (const char* end : {"", "-wal", "-shm", "-journal"})
-        std::filesystem::remove(partial + end, ignored);
+    core::ImportSummary summary;
+    HW_TRY(core::writeSession(output, [&](core::SessionWriter& session) -> core::Status {
+        auto made = core::importFile(arguments.file, arguments.format, session, arguments.join);
+        if (!made) return made.error();
+        summary = *std::move(made);
+        return {};
+    }));
     return summary;
 }
 

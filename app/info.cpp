@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <sstream>
 
 #include "app/cli.h"
+#include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 #include "core/session/device_work.h"
@@ -111,6 +113,27 @@ void addStreams(Json& gpu, const Session& session, const RecordedMemory& recorde
         gpu["streams"].push_back({{"stream", stream.id}, {"busy", ratio(stream.busy, end)}});
 }
 
+/// Where the session is a prediction of another size (`fit -o`): of which, and from what.
+Json predictionOf(const Session& session) {
+    const auto size = predictedSize(session);
+    if (!size || !*size) return nullptr;
+    Json from = Json::array();
+    if (const auto files = session.meta(kPredictedFrom)) {
+        std::istringstream lines(*files);
+        for (std::string line; std::getline(lines, line);) from.push_back(line);
+    }
+    return {{"size", **size}, {"from", from}};
+}
+
+void printPrediction(const Json& prediction) {
+    if (prediction.is_null()) return;
+    std::string from;
+    for (const Json& file : prediction["from"])
+        from += (from.empty() ? "" : ", ") + file.get<std::string>();
+    std::printf("  predicted: size %lld, from %s\n", prediction["size"].get<long long>(),
+                from.c_str());
+}
+
 void printGaps(const Session& session) {
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps)
@@ -202,6 +225,7 @@ int run(const Arguments& arguments, const Common& common) {
                    {"step", graph.sessionStep},
                    {"costs", costSetName(graph.costs)},
                    {"fingerprint", graph.fingerprint()},
+                   {"predicted", predictionOf(*session)},
                    {"ranks", rankList(*session)},
                    {"gpu", gpuFigures(*session)},
                    {"gaps", gapList(*session)}});
@@ -209,6 +233,7 @@ int run(const Arguments& arguments, const Common& common) {
     }
     std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(),
                 static_cast<long long>(graph.sessionStep), static_cast<long long>(counts->steps));
+    printPrediction(predictionOf(*session));
     std::printf("  ops %zu, tensors %zu, storages %zu, layers %zu\n", graph.ops.size(),
                 graph.tensors.size(), graph.storages.size(), graph.layers.size());
     std::printf("  baseline peak %s, op time %s (%s)\n", humanBytes(step->baseline.peak).c_str(),

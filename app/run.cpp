@@ -6,6 +6,7 @@
 
 #include "app/executor.h"
 #include "app/run_sizes.h"
+#include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "planners/registry.h"
 
@@ -57,6 +58,15 @@ int run(const Arguments& arguments, const Common& common) {
     if (const Status usable = checkSizes(arguments); !usable) return fail(usable.error());
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
+    const auto predicted = predictedSize(*session);
+    if (!predicted) return fail(predicted.error());
+    if (*predicted)
+        return fail({ErrorCode::BadInput,
+                     "session '" + arguments.file +
+                         "' was never recorded: it is a prediction of "
+                         "size " +
+                         std::to_string(**predicted) + ", without values to run on",
+                     "train the program itself: highwater train SESSION PLAN -- PROG"});
     const auto executor = executorFor(*session, {arguments.python, arguments.device == "cuda"});
     if (!executor) return fail(executor.error());
     if (!arguments.sizes.planner.empty()) {

@@ -10,13 +10,17 @@
 namespace hw::app {
 namespace {
 
+constexpr const char* kWithHelp =
+    "Recordings of the same program with other batches, for the view batch";
+
 #ifdef HIGHWATER_WITH_VIEWER
 
-int showWindow(const std::string& session, const std::vector<std::string>& plans) {
+int showWindow(const std::string& session, const std::vector<std::string>& plans,
+               const std::vector<std::string>& with) {
     char name[] = "highwater";
     char* argv[] = {name, nullptr};
     int argc = 1;
-    const auto done = viewer::runWindow(argc, argv, session, plans);
+    const auto done = viewer::runWindow(argc, argv, session, plans, with);
     return done ? *done : fail(done.error());
 }
 
@@ -49,7 +53,8 @@ int noWindow() {
     return fail({core::ErrorCode::Usage, "this build has no window",
                  "install Qt 6 and QCustomPlot (scripts/setup) and build again"});
 }
-int showWindow(const std::string&, const std::vector<std::string>&) {
+int showWindow(const std::string&, const std::vector<std::string>&,
+               const std::vector<std::string>&) {
     return noWindow();
 }
 
@@ -58,7 +63,7 @@ int showWindow(const std::string&, const std::vector<std::string>&) {
 }  // namespace
 
 int openWindow() {
-    return showWindow({}, {});
+    return showWindow({}, {}, {});
 }
 
 void addView(CLI::App& app, Common& common) {
@@ -66,9 +71,11 @@ void addView(CLI::App& app, Common& common) {
     auto session = std::make_shared<std::string>();
     auto plans = std::make_shared<std::vector<std::string>>();
     command->add_option("SESSION", *session, "A session or an importable file");
+    auto with = std::make_shared<std::vector<std::string>>();
     command->add_option("--plan", *plans, "Plans to show");
+    command->add_option("--with", *with, kWithHelp);
     command->callback(
-        [session, plans, &common] { common.exitCode = showWindow(*session, *plans); });
+        [session, plans, with, &common] { common.exitCode = showWindow(*session, *plans, *with); });
 }
 
 #ifdef HIGHWATER_WITH_VIEWER
@@ -81,6 +88,7 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("SESSION", options->session, "A session or an importable file")->required();
     command->add_option("--view", options->view, names)->required();
     command->add_option("--plan", options->plans, "Plans to show");
+    command->add_option("--with", options->with, kWithHelp);
     command->add_option("-o,--output", options->output, "The picture: .png, .svg or .pdf")
         ->required();
     command->add_option("--width", options->width, "Pixels");

@@ -162,12 +162,24 @@ private:
         if (const double speed = itemsPerSecond(size, outcome->time);
             ok && speed > found_.itemsPerSecond)
             found_.fastest = size, found_.itemsPerSecond = speed;
+        if (ok) note({size, outcome->peak, outcome->time});
         if (!ok && outcome->status != PlanStatus::Infeasible) found_.timedOut = true;
         if (ok ? size >= best() : !found_.size.has_value()) {
             found_.outcome = std::move(*outcome);
             if (ok) found_.size = size;
         }
         return ok;
+    }
+
+    void note(const TriedSize& tried) {
+        std::vector<TriedSize>& all = found_.tried;
+        const auto at = std::lower_bound(
+            all.begin(), all.end(), tried,
+            [](const TriedSize& a, const TriedSize& b) { return a.size < b.size; });
+        if (at == all.end() || at->size != tried.size)
+            all.insert(at, tried);
+        else if (tried.time < at->time)
+            *at = tried;
     }
 
     const Family& family_;

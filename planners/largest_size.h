@@ -14,6 +14,13 @@ namespace hw::planners {
 /// Items of size `size` a second, where a step takes `time`; 0 where it takes none.
 double itemsPerSecond(std::int64_t size, core::Nanoseconds time);
 
+/// A size at which a plan within the budget was found.
+struct TriedSize {
+    std::int64_t size = 0;
+    core::Bytes peak;
+    core::Nanoseconds time;
+};
+
 /// The largest size at which a planner found a plan within the budget.
 struct LargestSize {
     std::string planner;
@@ -24,6 +31,8 @@ struct LargestSize {
     /// largest, as recomputation takes time.
     std::optional<std::int64_t> fastest;
     double itemsPerSecond = 0;  // there
+    /// By ascending size, each once, of several plans the fastest.
+    std::vector<TriedSize> tried;
 };
 
 /// The largest size of `family` for each of `planners`, in their order. Sizes are searched by

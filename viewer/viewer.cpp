@@ -112,9 +112,16 @@ void selectPlanners(Workspace& workspace, const std::vector<std::string>& planne
         workspace.selectPlanners(names.isEmpty() ? Workspace::planners() : names);
 }
 
+QStringList filesOf(const std::vector<std::string>& paths) {
+    QStringList files;
+    for (const std::string& path : paths) files << QString::fromStdString(path);
+    return files;
+}
+
 core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options) {
     Workspace workspace;
     selectPlanners(workspace, options.planners, kind.everyPlanner);
+    workspace.setRecords(filesOf(options.with));
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
@@ -198,7 +205,8 @@ core::Result<ReportSummary> report(const ReportOptions& options) {
 }
 
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
-                            const std::vector<std::string>& plans) {
+                            const std::vector<std::string>& plans,
+                            const std::vector<std::string>& with) {
     if (!hasDisplay())
         return core::Error{core::ErrorCode::Usage, "there is no display to open the window on",
                            "set DISPLAY, or draw into a file with `highwater shot`"};
@@ -208,12 +216,11 @@ core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
     window.useMemory(WindowMemory(
         std::make_unique<QSettings>(QStringLiteral("highwater"), QStringLiteral("window"))));
     window.show();
-    QStringList files;
-    for (const std::string& plan : plans) files << QString::fromStdString(plan);
+    window.workspace().setRecords(filesOf(with));
     if (session.empty())
         window.welcome();
     else
-        window.open(QString::fromStdString(session), files);
+        window.open(QString::fromStdString(session), filesOf(plans));
     return QApplication::exec();
 }
 

@@ -15,6 +15,7 @@ struct ShotOptions {
     std::string session;             // a session or any importable file
     std::string view;                // one of viewNames()
     std::vector<std::string> plans;  // plan files; the first one is drawn over the recorded curve
+    std::vector<std::string> with;   // recordings of the program with other batches
     std::string output;              // .png, .svg or .pdf
     int width = 1680, height = 0;    // height 0: what the view needs
     double scale = 1;                // pixels of a PNG per unit of width and height
@@ -55,7 +56,8 @@ core::Result<ReportSummary> report(const ReportOptions& options);
 /// Opens the window and returns its exit status when it is closed. An empty session shows how to
 /// get one. Usage: there is no display.
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
-                            const std::vector<std::string>& plans);
+                            const std::vector<std::string>& plans,
+                            const std::vector<std::string>& with);
 
 /// "timeline", "whatif", …, "window".
 std::vector<std::string> viewNames();

@@ -35,14 +35,17 @@ std::vector<std::int64_t> medians(const std::vector<std::vector<std::int64_t>>& 
 Result<Family> Family::make(std::vector<FamilyRecord> records, std::optional<int> vary) {
     const FamilyRecord& first = records.front();
     std::vector<Alignment> alignments;
+    std::vector<std::vector<TensorForm>> forms;  // by record, as the first one's tensors
     ShapesOfRecords shapes;
     for (const FamilyRecord& record : records) {
         auto aligned = align({first.graph, first.name}, {record.graph, record.name});
         if (!aligned) return aligned.error();
-        auto& made = shapes.emplace_back(first.graph.tensors.size());
+        auto& made = forms.emplace_back(first.graph.tensors.size());
         for (std::size_t t = 0; t < made.size(); ++t)
             if (const TensorIndex there = aligned->tensors[t]; there != kNone)
-                made[t] = record.shapes[there];
+                made[t] = record.forms[there];
+        auto& sizes = shapes.emplace_back();
+        for (const TensorForm& form : made) sizes.push_back(form.sizes);
         alignments.push_back(std::move(*aligned));
     }
     const auto axis = findSizeAxis(first.graph, shapes, vary);
@@ -65,6 +68,7 @@ Result<Family> Family::make(std::vector<FamilyRecord> records, std::optional<int
         for (const StorageIndex there : alignments[r].storages)
             figures.bytes.push_back(graph.storages[there].bytes.count());
         for (const Op& op : graph.ops) figures.workspaces.push_back(op.workspace.count());
+        figures.forms = std::move(forms[r]);
     }
     std::sort(family.figures_.begin(), family.figures_.end(),
               [](const Figures& a, const Figures& b) { return a.size < b.size; });
@@ -126,6 +130,17 @@ TrainingGraph Family::graphAt(std::int64_t size) const {
     for (Op& op : graph.ops)
         op.time = Nanoseconds(std::llround(static_cast<double>(op.time.count()) * scale));
     return graph;
+}
+
+TensorForm Family::formAt(TensorIndex tensor, std::int64_t size) const {
+    std::vector<SizedForm> records;
+    for (const Figures& figures : figures_) {
+        const TensorForm& form = figures.forms[tensor];
+        const std::size_t dimensions = figures_.front().forms[tensor].sizes.size();
+        if (form.sizes.size() != dimensions || form.strides.size() != dimensions) return {};
+        records.push_back({figures.size, form});
+    }
+    return core::formAt(records, size);
 }
 
 std::vector<Family::LeftOut> Family::leaveOneOut() const {

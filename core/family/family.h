@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/family/size_fit.h"
+#include "core/family/tensor_form.h"
 #include "core/graph/training_graph.h"
 
 namespace hw::core {
@@ -17,7 +18,7 @@ namespace hw::core {
 struct FamilyRecord {
     std::string name;  // in messages: its file
     TrainingGraph graph;
-    std::vector<std::vector<std::int64_t>> shapes;  // by tensor, elements; empty: not recorded
+    std::vector<TensorForm> forms;  // by tensor
 };
 
 /// The size is what varies in the shapes of the batch: of tensors that ops compute with and that no
@@ -42,6 +43,8 @@ public:
     /// The step at `size` (at least 1). At the size of a record its bytes and workspaces are the
     /// recorded ones; its times are what is fitted.
     TrainingGraph graphAt(std::int64_t size) const;
+    /// How a tensor of that step lies on its storage; empty where records do not tell.
+    TensorForm formAt(TensorIndex tensor, std::int64_t size) const;
 
     /// How far the step at a record's size is from the record when the fits do not know it.
     struct LeftOut {
@@ -57,6 +60,7 @@ private:
     struct Figures {
         std::int64_t size = 0;
         std::vector<std::int64_t> bytes, workspaces, times;
+        std::vector<TensorForm> forms;  // by tensor
     };
     void fit();
 

@@ -13,38 +13,39 @@ namespace {
 
 constexpr std::size_t kMostSteps = 24;  // of a session that are looked at, from its last one on
 
-/// Shapes of a session's tensors by id, empty where they were not recorded.
-using Shapes = std::unordered_map<std::int64_t, std::vector<std::int64_t>>;
+/// Of a session's tensors by id, empty where they were not recorded.
+using Forms = std::unordered_map<std::int64_t, TensorForm>;
 
-Result<Shapes> shapesOf(const Session& session) {
+std::vector<std::int64_t> numbersOf(const std::string& text) {
+    const auto numbers = nlohmann::json::parse(text, nullptr, false);
+    std::vector<std::int64_t> made;
+    if (!numbers.is_array()) return made;
+    for (const auto& number : numbers) made.push_back(integerOf<std::int64_t>(number));
+    return made;
+}
+
+Result<Forms> formsOf(const Session& session) {
     const auto tensors = session.tensors();
     if (!tensors) return tensors.error();
-    Shapes shapes;
-    for (const TensorRow& tensor : *tensors) {
-        const auto sizes = nlohmann::json::parse(tensor.sizes, nullptr, false);
-        if (!sizes.is_array()) continue;
-        try {
-            std::vector<std::int64_t> shape;
-            for (const auto& size : sizes) shape.push_back(integerOf<std::int64_t>(size));
-            shapes.emplace(tensor.id, std::move(shape));
+    Forms forms;
+    for (const TensorRow& tensor : *tensors) try {
+            forms[tensor.id] = {numbersOf(tensor.sizes), numbersOf(tensor.strides), tensor.offset};
         } catch (const std::invalid_argument& wrong) {
             return badInput("session '" + session.path() + "': the shape of tensor " +
                                 std::to_string(tensor.id) + ": " + wrong.what(),
                             "the file may be damaged; record or import it again");
         }
-    }
-    return shapes;
+    return forms;
 }
 
 Result<FamilyRecord> recordOf(const Session& session, std::int64_t step, CostSet costs,
-                              const Shapes& shapes) {
+                              const Forms& forms) {
     auto graph = loadGraph(session, step, costs);
     if (!graph) return graph.error();
     FamilyRecord record{session.path(), std::move(*graph), {}};
     for (const Tensor& tensor : record.graph.tensors) {
-        const auto known = shapes.find(tensor.sessionId);
-        record.shapes.push_back(known == shapes.end() ? std::vector<std::int64_t>{}
-                                                      : known->second);
+        const auto known = forms.find(tensor.sessionId);
+        record.forms.push_back(known == forms.end() ? TensorForm() : known->second);
     }
     return record;
 }
@@ -56,8 +57,9 @@ bool sameBytes(const TrainingGraph& a, const TrainingGraph& b, const Alignment& 
 }
 
 /// Measured where every session has been profiled: figures of two kinds make no line.
-Result<CostSet> costsOf(const std::vector<Session>& sessions) {
+Result<CostSet> costsOf(const std::vector<Session>& sessions, std::optional<std::int64_t> step) {
     CostSet costs = CostSet::Measured;
+    if (step && !sessions.front().hasMeasuredCosts(*step)) costs = CostSet::Captured;
     for (const Session& session : sessions) {
         const auto last = session.lastStep();
         if (!last) return last.error();
@@ -66,20 +68,30 @@ Result<CostSet> costsOf(const std::vector<Session>& sessions) {
     return costs;
 }
 
-/// Adds what `session` gives. The first one's last step is what others are held against.
-Status addRecords(const Session& session, CostSet costs, bool anySize,
-                  std::vector<FamilyRecord>& records) {
-    const auto steps = session.steps();
-    if (!steps) return steps.error();
-    const auto shapes = shapesOf(session);
-    if (!shapes) return shapes.error();
+/// A session's steps from the last one back; the wanted one first.
+Result<std::vector<std::int64_t>> stepsOf(const Session& session,
+                                          std::optional<std::int64_t> wanted) {
+    const auto rows = session.steps();
+    if (!rows) return rows.error();
+    std::vector<std::int64_t> steps;
+    for (auto row = rows->rbegin(); row != rows->rend(); ++row) steps.push_back(row->id);
+    if (wanted)
+        std::stable_partition(steps.begin(), steps.end(),
+                              [&](std::int64_t step) { return step == *wanted; });
+    return steps;
+}
+
+/// Adds what `session` gives: its steps that are as the first one of the first session's `steps`.
+Status addRecords(const Session& session, const std::vector<std::int64_t>& steps, CostSet costs,
+                  bool anySize, std::vector<FamilyRecord>& records) {
+    const auto forms = formsOf(session);
+    if (!forms) return forms.error();
     std::optional<Error> why;
     std::optional<std::size_t> chosen;
     std::size_t looked = 0;
-    for (auto step = steps->rbegin(); step != steps->rend() && looked < kMostSteps;
-         ++step, ++looked) {
-        if (costs == CostSet::Measured && !session.hasMeasuredCosts(step->id)) continue;
-        auto record = recordOf(session, step->id, costs, *shapes);
+    for (auto step = steps.begin(); step != steps.end() && looked < kMostSteps; ++step, ++looked) {
+        if (costs == CostSet::Measured && !session.hasMeasuredCosts(*step)) continue;
+        auto record = recordOf(session, *step, costs, *forms);
         if (!record) return record.error();
         const FamilyRecord& to = records.empty() ? *record : records[chosen.value_or(0)];
         const auto aligned = align({to.graph, to.name}, {record->graph, record->name});
@@ -97,12 +109,16 @@ Status addRecords(const Session& session, CostSet costs, bool anySize,
 
 }  // namespace
 
-Result<Family> loadFamily(const std::vector<Session>& sessions, std::optional<int> vary) {
-    const auto costs = costsOf(sessions);
+Result<Family> loadFamily(const std::vector<Session>& sessions, std::optional<int> vary,
+                          std::optional<std::int64_t> step) {
+    const auto costs = costsOf(sessions, step);
     if (!costs) return costs.error();
     std::vector<FamilyRecord> records;
-    for (const Session& session : sessions)
-        HW_TRY(addRecords(session, *costs, sessions.size() == 1, records));
+    for (const Session& session : sessions) {
+        const auto steps = stepsOf(session, step);
+        if (!steps) return steps.error();
+        HW_TRY(addRecords(session, *steps, *costs, sessions.size() == 1, records));
+    }
     return Family::make(std::move(records), vary);
 }
 

@@ -48,6 +48,16 @@ Result<std::vector<ProcessRow>> Session::processes() const {
     });
 }
 
+Result<std::vector<LayerRow>> Session::layers() const {
+    return guarded(path_, "reading layers", [&] {
+        Statement from(*database_, "SELECT id, parent, path, type FROM layers ORDER BY id");
+        std::vector<LayerRow> rows;
+        while (from.step())
+            rows.push_back({from.integer(0), from.optionalInteger(1), from.text(2), from.text(3)});
+        return rows;
+    });
+}
+
 Result<std::vector<StepRow>> Session::steps() const {
     return guarded(path_, "reading steps", [&] {
         Statement from(*database_,

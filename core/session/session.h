@@ -46,6 +46,7 @@ public:
     Result<std::string> meta(const std::string& key) const;  // empty when absent
     Result<SessionCounts> counts() const;
     Result<std::vector<ProcessRow>> processes() const;
+    Result<std::vector<LayerRow>> layers() const;
     Result<std::vector<StepRow>> steps() const;
     Result<std::int64_t> lastStep() const;                    // BadInput: there is no complete step
     Result<std::vector<OpRow>> ops(std::int64_t step) const;  // with inputs, outputs, writes, args

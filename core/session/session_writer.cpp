@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/session_writer.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "core/session/database.h"
@@ -266,6 +267,31 @@ Result<std::int64_t> SessionWriter::insert(const RunRow& row) {
         statement.bind(11, row.different).bind(12, row.nonfinite).bind(13, row.details).execute();
         return database_->lastInsertId();
     });
+}
+
+Status writeSession(const std::string& path, const std::function<Status(SessionWriter&)>& fill) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored))
+        return badInput("'" + path + "' exists already",
+                        "choose another name with -o, or move it away");
+    const std::string partial = path + ".partial";
+    std::filesystem::remove(partial, ignored);
+    const auto filled = [&]() -> Status {
+        auto session = SessionWriter::create(partial);
+        if (!session) return session.error();
+        return fill(*session);
+    };
+    Status done = filled();
+    if (done) {
+        std::error_code failure;
+        std::filesystem::rename(partial, path, failure);
+        if (!failure) return done;
+        done = badInput("cannot write '" + path + "': " + failure.message(),
+                        "check that the folder is writable and has room");
+    }
+    for (const char* end : {"", "-wal", "-shm", "-journal"})
+        std::filesystem::remove(partial + end, ignored);
+    return done;
 }
 
 }  // namespace hw::core

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -96,5 +97,10 @@ private:
     std::unique_ptr<DeviceStatements> deviceStatements_;
     std::unique_ptr<MemoryEventWriter> memoryEvents_;
 };
+
+/// A new file that `fill` writes: it grows beside its name and gets it when it is whole, so that
+/// whatever goes wrong leaves nothing behind. Errors: BadInput where the file exists already or
+/// cannot be written; those of `fill`.
+Status writeSession(const std::string& path, const std::function<Status(SessionWriter&)>& fill);
 
 }  // namespace hw::core

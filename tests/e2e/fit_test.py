@@ -88,12 +88,62 @@ class FitTest(InFolder):
         for row in made["rows"]:
             self.assertEqual(row["status"], "ok")
             self.assertLessEqual(row["peak_bytes"], budget)
+            self.assertEqual(row["tried"][-1]["batch"], row["batch"])
+            self.assertEqual(max(each["items_per_second"] for each in row["tried"]), row["fastest_items_per_second"])
             self.assertAlmostEqual(row["items_per_second"], row["batch"] / row["time_ns"] * 1e9, places=3)
         alike = ask("fit", a, b, "--device-memory", budget + 1000, "--besides", 1000, "--planners", "none")
         self.assertEqual((alike["budget_bytes"], alike["rows"][0]["batch"]), (budget, 4))
         # What the planners need at least for a batch that does not fit alone.
         made = ask("fit", a, b, "--batch", 8, "--planners", "dtr:eqclass")
         self.assertLess(made["rows"][0]["peak_bytes"], made["baseline"]["peak_bytes"])
+
+    def forms(self, session):
+        """How each input of the last step's ops lies in memory."""
+        self.session = session
+        return self.query("SELECT o.name, i.position, t.dtype, t.sizes, t.strides, t.offset FROM ops o JOIN op_inputs i"
+                          " ON i.op = o.id JOIN tensors t ON t.id = i.tensor JOIN steps s ON o.seq >= s.first_seq AND"
+                          " o.seq < s.end_seq WHERE s.id = (SELECT max(id) FROM steps) ORDER BY o.seq, i.position")
+
+    def test_a_size_is_written_as_a_session(self):
+        at = os.path.join(self.folder, "at16.hws")
+        made = ask("fit", self.sessions[2], self.sessions[4], "--batch", 16, "-o", at)
+        told, real = ask("info", at), ask("info", self.sessions[16])
+        self.assertEqual(told["predicted"]["size"], 16)
+        self.assertEqual(told["predicted"]["from"], [self.sessions[2], self.sessions[4]])
+        self.assertIsNone(real["predicted"])
+        self.assertEqual(told["fingerprint"], made["fingerprint"])
+        self.assertEqual(told["fingerprint"], real["fingerprint"])
+        self.assertEqual([[*row[:3], *map(json.loads, row[3:5]), row[5]] for row in self.forms(at)],
+                         [[*row[:3], *map(json.loads, row[3:5]), row[5]] for row in self.forms(self.sessions[16])])
+        code, _, errors = run("fit", self.sessions[2], self.sessions[4], "--batch", 16, "-o", at)
+        self.assertEqual((code, "exists already" in errors), (4, True), errors)
+        code, _, errors = run("run", at)
+        self.assertEqual((code, "never recorded" in errors), (4, True), errors)
+
+    def test_a_batch_that_does_not_fit_is_trained_under_its_plan(self):
+        small, large = [os.path.join(self.folder, f"all{batch}.hws") for batch in (2, 4)]
+        for session, batch in ((small, 2), (large, 4)):  # with the first step, which makes the optimizer's states
+            code, _, errors = run("record", "-o", session, "--steps", 3, "--", *self.training(batch))
+            self.assertEqual(code, 0, errors)
+        budget = ask("info", large)["baseline"]["peak_bytes"]
+        at, plan, report = [os.path.join(self.folder, name) for name in ("at.hws", "at.plan.json", "report.json")]
+        row = ask("fit", small, large, "--budget", budget, "--planners", "highwater", "--time-limit", 3, "-o", at,
+                  "--plan", plan)["rows"][0]
+        self.assertGreater(row["batch"], 5)
+        program = self.training(row["batch"])
+        plain = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+        code, out, errors = run("train", "--cap", budget, "--", *program)
+        self.assertNotEqual(code, 0)
+        self.assertIn("allocate", errors)
+        code, out, errors = run("train", at, plan, "--cap", budget, "--report", report, "--", *program)
+        self.assertEqual((code, out), (0, plain), errors)
+        with open(report) as file:
+            told = json.load(file)
+        self.assertEqual(told["steps_planned"], 4)
+        self.assertLess(abs(told["measured_peak_bytes"] / row["peak_bytes"] - 1), 0.001)
+
+    def training(self, batch):
+        return [sys.executable, os.path.join(TRAINING, "gpt.py"), "--layers", "2", "--steps", "4", "--batch", str(batch)]
 
     def test_sizes_of_one_session(self):
         session = os.path.join(self.folder, "varying.hws")
@@ -118,6 +168,7 @@ class FitTest(InFolder):
                 ("exactly one of", (a, b, "--batch", 8, "--budget", "1GB"), 2),
                 ("at least 1", (a, b, "--batch", 0), 2),
                 ("no planner", (a, b, "--budget", "1GB", "--planners", "nobody"), 2),
+                ("--plan with --batch needs", (a, b, "--batch", 8, "--plan", "p.plan.json"), 2),
                 ("no size", (a, b, "--budget", "much"), 2),
                 ("dimension 1", (a, b, "--batch", 8, "--vary", 1), 2),
                 ("leaves nothing", (a, b, "--device-memory", "1GB", "--besides", "1GB"), 2),

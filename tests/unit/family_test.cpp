@@ -45,8 +45,8 @@ FamilyRecord record(std::int64_t batch, std::int64_t length = 4, const Program& 
     b.final(input);
     b.raw().storages[b.storage(weight)].category = Category::Parameter;
     made.graph = b.build();
-    made.shapes.resize(made.graph.tensors.size());
-    made.shapes[input] = {batch, length};
+    made.forms.resize(made.graph.tensors.size());
+    made.forms[input] = {{batch, length}, {length, 1}, 0};
     made.name = "batch-" + std::to_string(batch) + ".hws";
     return made;
 }
@@ -131,7 +131,7 @@ TEST(Family, NeedsRecordsOfOneProgram) {
               std::string::npos);
     EXPECT_NE(problem({record(4), record(4)}).find("one size only"), std::string::npos);
     auto shapeless = records({4, 8});
-    for (FamilyRecord& each : shapeless) each.shapes.assign(each.shapes.size(), {});
+    for (FamilyRecord& each : shapeless) each.forms.assign(each.forms.size(), {});
     EXPECT_NE(problem(shapeless).find("no shapes"), std::string::npos);
     EXPECT_NE(problem(records({4})).find("one size only"), std::string::npos);
 }
@@ -172,8 +172,8 @@ TEST(LargestSize, IsTheRecordedOneAtItsOwnPeakAndGrowsWithPlans) {
     for (const std::int64_t batch : {10, 20}) {
         FamilyRecord made;
         made.graph = test::chain(12, 100 * batch);
-        made.shapes.resize(made.graph.tensors.size());
-        made.shapes.front() = {batch};
+        made.forms.resize(made.graph.tensors.size());
+        made.forms.front() = {{batch}, {1}, 0};
         given.push_back(std::move(made));
     }
     planners::PlanRequest request;

@@ -108,6 +108,11 @@ void Workspace::submitFollow(const QString& path) {
     });
 }
 
+void Workspace::setRecords(const QStringList& files) {
+    records_ = files;
+    emit recordsChanged();
+}
+
 void Workspace::openStep(std::int64_t step) {
     if (document_ && !following_ && step != document_->step) reopen(step, {});
 }

@@ -74,6 +74,10 @@ public:
     /// Loads the open session again, because a run of the active plan was added to it.
     void reload();
 
+    /// Other recordings of the program that is open, with other batches.
+    const QStringList& records() const { return records_; }
+    void setRecords(const QStringList& files);
+
     const DocumentPointer& document() const { return document_; }
     core::Bytes budget() const { return budget_; }
     double budgetRatio() const;
@@ -156,6 +160,7 @@ signals:
     void plansChanged();  // frontier or rows
     void answersChanged();
     void plannersChanged();
+    void recordsChanged();
     void activePlanChanged();
     void liveChanged();
     void selectionChanged();
@@ -199,6 +204,7 @@ private:
     bool coarseRequested_ = false;  // they were asked for
     core::Bytes infeasibleUpTo_;    // within this, quick attempts find nothing
     QStringList selected_;
+    QStringList records_;
     bool frontierWanted_ = false;
     bool following_ = false, followLoading_ = false, followAgain_ = false;
     PlanPointer chosen_;

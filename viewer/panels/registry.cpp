@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/panels/batch_panel.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/map_panel.h"
@@ -16,7 +17,7 @@ const std::vector<const PanelKind*>& panelKinds() {
     static const std::vector<const PanelKind*> kinds{
         &TimelinePanel::kKind, &PeakPanel::kKind,    &LayersPanel::kKind, &MapPanel::kKind,
         &WhatIfPanel::kKind,   &ComparePanel::kKind, &PlanPanel::kKind,   &SizesPanel::kKind,
-        &StepsPanel::kKind,    &TracePanel::kKind,
+        &BatchPanel::kKind,    &StepsPanel::kKind,   &TracePanel::kKind,
     };
     return kinds;
 }

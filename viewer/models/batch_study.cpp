@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/models/batch_study.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/family/load_family.h"
+#include "core/family/predicted_session.h"
+#include "core/import/import.h"
+#include "core/memory/evaluate.h"
+
+namespace hw::viewer {
+namespace {
+
+core::Result<std::vector<core::Session>> openAll(const std::vector<std::string>& files) {
+    std::vector<core::Session> sessions;
+    for (const std::string& file : files) {
+        auto session = core::openAny(file);
+        if (!session) return session.error();
+        sessions.push_back(std::move(*session));
+    }
+    return sessions;
+}
+
+/// Sizes below the largest one, for the curve: a search visits those near its end.
+core::Status addSmaller(const core::Family& family, planners::LargestSize& row,
+                        const planners::PlanRequest& request, const planners::Progress& progress) {
+    for (const std::int64_t quarters : {1, 2, 3}) {
+        const std::int64_t size = row.size.value_or(0) * quarters / 4;
+        const auto at = std::lower_bound(row.tried.begin(), row.tried.end(), size,
+                                         [](const planners::TriedSize& tried, std::int64_t wanted) {
+                                             return tried.size < wanted;
+                                         });
+        if (size < 1 || (at != row.tried.end() && at->size == size)) continue;
+        const auto made = planners::planWith(row.planner, family.graphAt(size), request, progress);
+        if (!made) return made.error();
+        if (made->status != planners::PlanStatus::Ok) continue;
+        row.tried.insert(at, {size, made->peak, made->time});
+        const double speed = planners::itemsPerSecond(size, made->time);
+        if (speed > row.itemsPerSecond) row.fastest = size, row.itemsPerSecond = speed;
+    }
+    return {};
+}
+
+}  // namespace
+
+core::Result<BatchFamilyPointer> loadBatch(const std::vector<std::string>& files) {
+    const auto sessions = openAll(files);
+    if (!sessions) return sessions.error();
+    auto family = core::loadFamily(*sessions);
+    if (!family) return family.error();
+    const core::TrainingGraph largest = family->graphAt(family->sizes().back());
+    const core::Bytes peak = core::evaluate(largest, core::baselineSchedule(largest)).peak;
+    return BatchFamilyPointer(
+        std::make_shared<BatchFamily>(BatchFamily{files, std::move(*family), peak}));
+}
+
+core::Result<BatchStudy> studyBatch(const core::Family& family, core::Bytes budget,
+                                    const QStringList& planners, double seconds,
+                                    const std::function<bool()>& cancelled) {
+    planners::PlanRequest request;
+    request.budget = budget;
+    request.timeLimitSeconds = seconds;
+    planners::Progress progress;
+    if (cancelled) progress.cancelled = cancelled;
+    std::vector<std::string> names;
+    for (const QString& planner : planners) names.push_back(planner.toStdString());
+    auto rows = planners::largestSizes(family, names, request, progress);
+    if (!rows) return rows.error();
+    request.timeLimitSeconds = seconds / 4;
+    for (planners::LargestSize& row : *rows)
+        if (core::Status done = addSmaller(family, row, request, progress); !done)
+            return done.error();
+    return BatchStudy{budget, std::move(*rows)};
+}
+
+std::vector<core::Bytes> budgetsAround(core::Bytes budget) {
+    std::vector<core::Bytes> budgets;
+    for (const double share : {0.5, 0.75, 1.5, 2.0, 3.0})
+        budgets.emplace_back(
+            static_cast<std::int64_t>(static_cast<double>(budget.count()) * share));
+    return budgets;
+}
+
+core::Result<BatchFiles> writeBatch(const BatchFamily& family, std::int64_t size,
+                                    const planners::LargestSize& row, const std::string& folder) {
+    const auto sessions = openAll(family.files);
+    if (!sessions) return sessions.error();
+    const std::filesystem::path base =
+        std::filesystem::path(folder) /
+        (std::filesystem::path(family.files.front()).stem().string() + "-" + std::to_string(size));
+    BatchFiles files{base.string() + ".hws", std::nullopt};
+    std::error_code ignored;
+    if (!std::filesystem::exists(files.session, ignored))
+        HW_TRY(core::writeSession(files.session, [&](core::SessionWriter& out) {
+            return core::writePredicted(*sessions, std::nullopt, size, out);
+        }));
+    if (row.size != size || !row.outcome || !row.outcome->plan) return files;
+    files.plan = base.string() + "-" + row.planner + ".plan.json";
+    std::replace(files.plan->begin() + static_cast<std::ptrdiff_t>(folder.size()),
+                 files.plan->end(), ':', '-');
+    HW_TRY(core::writePlanFile(*row.outcome->plan, *files.plan));
+    return files;
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/batch_plot.h"
+
+#include <QMouseEvent>
+#include <QToolTip>
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/planner_style.h"
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr double kReach = 10;  // pixels around a point that can be clicked
+constexpr double kHeadroom = 1.14, kSide = 1.05;
+
+QString numberText(double value) {
+    return QString::number(value, 'f', value < 100 && value != std::floor(value) ? 1 : 0);
+}
+
+}  // namespace
+
+BatchPlot::BatchPlot(const QString& xLabel, const QString& yLabel, QWidget* parent) : Plot(parent) {
+    axisRect()->setMinimumMargins(QMargins(60, 22, 16, 40));
+    xAxis->setLabel(xLabel);
+    yAxis->setLabel(yLabel);
+    yAxis->setTicker(QSharedPointer<UnitTicker>::create(QString(), 5));
+    setMouseTracking(true);
+    setMinimumSize(180, 60);
+    applyTheme();
+}
+
+void BatchPlot::applyTheme() {
+    Plot::applyTheme();
+    xAxis->grid()->setVisible(false);
+    draw();
+}
+
+void BatchPlot::show(std::vector<Curve> curves, const QString& xUnit, double at,
+                     const QString& atText) {
+    curves_ = std::move(curves);
+    xUnit_ = xUnit;
+    at_ = at;
+    atText_ = atText;
+    draw();
+}
+
+void BatchPlot::draw() {
+    clearGraphs();
+    clearItems();
+    double right = std::max(at_, 0.0), top = 0;
+    for (const Curve& curve : curves_) {
+        const PlannerStyle style = plannerStyle(curve.planner);
+        QCPGraph* graph = addGraph();
+        graph->setPen(style.pen);
+        graph->setScatterStyle(style.marker);
+        for (const QPointF& point : curve.points) {
+            graph->addData(point.x(), point.y());
+            right = std::max(right, point.x());
+            top = std::max(top, point.y());
+        }
+    }
+    xAxis->setTicker(QSharedPointer<UnitTicker>::create(xUnit_, 6));
+    xAxis->setRange(0, std::max(1e-9, right * kSide));
+    yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
+    for (const Curve& curve : curves_) mark(curve);
+    if (at_ >= 0) {
+        auto* line = new QCPItemStraightLine(this);
+        line->setPen(QPen(theme().text, 1.2, Qt::DashLine));
+        line->point1->setCoords(at_, 0);
+        line->point2->setCoords(at_, 1);
+        auto* label = new QCPItemText(this);
+        label->setClipToAxisRect(false);
+        label->setText(atText_);
+        label->setColor(theme().text);
+        label->setFont(uiFont(kAxisPixels, true));
+        label->setPositionAlignment(Qt::AlignHCenter | Qt::AlignBottom);
+        label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+        label->position->setCoords(at_, 0);
+    }
+    replot(rpQueuedReplot);
+}
+
+// A ring around the point, and its figures where no other curve's are.
+void BatchPlot::mark(const Curve& curve) {
+    if (curve.marked < 0) return;
+    const QPointF point = curve.points[curve.marked];
+    QCPGraph* ring = addGraph();
+    ring->setLineStyle(QCPGraph::lsNone);
+    ring->setScatterStyle(QCPScatterStyle(QCPScatterStyle::ssCircle,
+                                          QPen(plannerStyle(curve.planner).colour(), 1.6),
+                                          QBrush(Qt::NoBrush), 15));
+    ring->addData(point.x(), point.y());
+    if (&curve != &curves_.back()) return;
+    auto* label = new QCPItemText(this);
+    label->setClipToAxisRect(false);
+    label->setText(tr("%1 a second at %2").arg(numberText(point.y()), numberText(point.x())));
+    label->setColor(plannerStyle(curve.planner).colour());
+    label->setFont(uiFont(kAxisPixels, true));
+    const bool rightHalf = point.x() > xAxis->range().center();
+    label->setPositionAlignment((rightHalf ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignBottom);
+    label->setPadding(QMargins(4, 0, 4, 10));
+    label->position->setCoords(point);
+}
+
+QPointF BatchPlot::pixelOf(const QPointF& point) const {
+    return {xAxis->coordToPixel(point.x()), yAxis->coordToPixel(point.y())};
+}
+
+BatchPlot::Hit BatchPlot::hitAt(const QPointF& pixel) const {
+    Hit hit;
+    double nearest = kReach;
+    for (const Curve& curve : curves_)
+        for (const QPointF& point : curve.points) {
+            const QPointF offset = pixelOf(point) - pixel;
+            const double distance = std::hypot(offset.x(), offset.y());
+            if (distance < nearest) nearest = distance, hit = {&curve, point};
+        }
+    return hit;
+}
+
+void BatchPlot::mousePressEvent(QMouseEvent* event) {
+    Plot::mousePressEvent(event);
+    if (event->button() != Qt::LeftButton) return;
+    if (const Hit hit = hitAt(event->position()); hit.curve != nullptr)
+        emit pointPicked(hit.curve->planner, hit.point.x());
+    else if (axisRect()->rect().contains(event->pos()))
+        emit placePicked(xAxis->pixelToCoord(event->position().x()));
+}
+
+void BatchPlot::mouseMoveEvent(QMouseEvent* event) {
+    Plot::mouseMoveEvent(event);
+    const Hit hit = hitAt(event->position());
+    setCursor(hit.curve != nullptr ? Qt::PointingHandCursor : Qt::ArrowCursor);
+    if (hit.curve == nullptr) return QToolTip::hideText();
+    const QString x =
+        numberText(hit.point.x()) + (xUnit_.isEmpty() ? QString() : QLatin1Char(' ') + xUnit_);
+    QToolTip::showText(
+        event->globalPosition().toPoint(),
+        tr("%1: %2 %3, %4 %5")
+            .arg(hit.curve->planner, xAxis->label(), x, yAxis->label(), numberText(hit.point.y())),
+        this);
+}
+
+}  // namespace hw::viewer

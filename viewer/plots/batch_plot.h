@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A curve for each planner: the largest batch over the budget, or items a second over the batch.
+#pragma once
+
+#include "viewer/plots/plot.h"
+
+namespace hw::viewer {
+
+class BatchPlot : public Plot {
+    Q_OBJECT
+public:
+    struct Curve {
+        QString planner;
+        QVector<QPointF> points;  // by ascending x
+        int marked = -1;          // the point to look at; -1: none
+    };
+    BatchPlot(const QString& xLabel, const QString& yLabel, QWidget* parent = nullptr);
+
+    /// `xUnit`: of the axis, may be empty. `at`: where on it a line stands; none below 0.
+    void show(std::vector<Curve> curves, const QString& xUnit, double at, const QString& atText);
+    const std::vector<Curve>& curves() const { return curves_; }
+    QPointF pixelOf(const QPointF& point) const;
+    void applyTheme() override;
+
+signals:
+    void pointPicked(const QString& planner, double x);
+    void placePicked(double x);
+
+protected:
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    struct Hit {
+        const Curve* curve = nullptr;
+        QPointF point;
+    };
+    Hit hitAt(const QPointF& pixel) const;
+    void draw();
+    void mark(const Curve& curve);
+
+    std::vector<Curve> curves_;
+    QString xUnit_, atText_;
+    double at_ = -1;
+};
+
+}  // namespace hw::viewer
