@@ -94,12 +94,15 @@ public:
             program_.storages[storage].chain.push_back(index);
             ++versions_[storage];
         }
+        std::vector<std::uint32_t> gone(from_.count(4));
+        for (std::uint32_t& storage : gone) storage = from_.index(program_.storages.size());
         op.onlyViews =
             writes.empty() && !outputs.empty() &&
             std::none_of(outputs.begin(), outputs.end(), [](const Output& o) { return o.makes; });
         op.inputs = program_.items.keep(inputs);
         op.outputs = program_.items.keep(outputs);
         op.writes = program_.items.keep(writes);
+        op.gone = program_.items.keep(gone);
         op.before = readActions(from_, program_, program_.ops.size());
         op.after = readActions(from_, program_, program_.ops.size());
     }

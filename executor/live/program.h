@@ -66,6 +66,7 @@ struct ProgramOp {
     Items<Input> inputs;
     Items<Output> outputs;
     Items<std::uint32_t> writes;
+    Items<std::uint32_t> gone;  // what the program has let go of since the op before
     Items<Action> before, after;
 };
 

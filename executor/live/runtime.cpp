@@ -430,6 +430,7 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     const ProgramOp& planned = program().ops[position_];
     if (const c10::Device device = deviceOf(tensors, told); device.is_cuda())
         follow(device, tensors);
+    for (const std::uint32_t storage : planned.gone) slots_.forgetDead(storage);
     perform(planned.before);
     ensureInputs(planned);
     if (planned.keep) {

@@ -43,6 +43,15 @@ void Slots::unbind(std::size_t storage) {
     slots_[storage] = Slot();
 }
 
+void Slots::forgetDead(std::size_t storage) {
+    Slot& slot = slots_[storage];
+    c10::StorageImpl* const impl = slot.key();
+    if (impl == nullptr || slot.held || slot.encoded || !slot.weak.expired()) return;
+    if (indexed_) bound_.erase(impl);
+    if (slot.dropped || slot.version != slot.written) away_.erase(impl);
+    slot.weak.reset();
+}
+
 bool Slots::drop(std::size_t storage) {
     Slot& slot = slots_[storage];
     slot.encoded.reset();

@@ -211,6 +211,7 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
 }
 
 void noteFreed(std::uintptr_t tag) {
+    if (gFreedCount.load(std::memory_order_relaxed) > kMostFreed) return;  // nobody asks
     const Guard guard(gFreedLock);
     const std::size_t count = gFreedCount.load(std::memory_order_relaxed);
     if (count < kMostFreed) gFreed[count] = tag;

@@ -90,6 +90,7 @@ public:
           life_(graph.storages.size()),
           before_(graph.ops.size() + 1),
           after_(graph.ops.size() + 1),
+          gone_(graph.ops.size() + 1),
           keep_(graph.ops.size(), false) {}
 
     Status run() {
@@ -156,7 +157,9 @@ private:
         OpIndex ops = 0;
         for (const Event& event : graph_.events) {
             if (event.kind == Event::Kind::Compute) ++ops;
-            if (event.kind == Event::Kind::Release) releasedAt_[event.index] = ops;
+            if (event.kind != Event::Kind::Release) continue;
+            releasedAt_[event.index] = ops;
+            if (!graph_.storages[event.index].isConstant()) gone_[ops].push_back(event.index);
         }
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(life_.size()); ++s) {
             life_[s].resident = graph_.storages[s].isConstant();
@@ -467,6 +470,8 @@ private:
                 .put(static_cast<std::uint8_t>(output.makesStorage));
         out.count(op.writes.size());
         for (const Write& write : op.writes) out.count(write.storage);
+        out.count(gone_[i].size());
+        for (const StorageIndex s : gone_[i]) out.count(s);
         writeActions(out, before_[i]);
         writeActions(out, after_[i]);
     }
@@ -477,6 +482,7 @@ private:
     std::vector<OpIndex> expiry_;      // last op before which it is there or can be made again
     std::vector<Life> life_;
     std::vector<std::vector<Placed>> before_, after_;
+    std::vector<std::vector<StorageIndex>> gone_;  // let go of by the program right before the op
     std::vector<std::pair<OpIndex, StorageIndex>> holds_;
     std::vector<Dropped> drops_;
     std::vector<StorageIndex> dropped_;

@@ -12,8 +12,8 @@
 //     u32 n, (u32 storage, u64 form)[n]            tensors that it reads, in argument order
 //     u32 n, (u32 storage, u64 form, u8 makes)[n]  results, in order
 //     u32 n, u32 storage[n]                        what it writes
-//     u32 n, action[n]                             before it
-//     u32 n, action[n]                             after it
+//     u32 n, u32 storage[n]                        what the program has let go of since the op
+//     before u32 n, action[n]                             before it u32 n, action[n] after it
 //   action: u8 kind, u32 target, for Recompute u32 n, u32 output[n], for Encode u8 codec, u8 type
 //           (the framework's number for that of the elements), i64 bytes
 //
@@ -29,7 +29,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 4;
+inline constexpr std::uint32_t kLiveVersion = 5;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results

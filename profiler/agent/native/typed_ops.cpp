@@ -33,6 +33,12 @@ void note(Arguments& arguments, const Optional<at::Tensor>& tensor) {
 void note(Arguments& arguments, const at::ITensorListRef& tensors) {
     for (const at::Tensor& tensor : tensors) note(arguments, tensor);
 }
+void note(Arguments& arguments, at::TensorList tensors) {
+    for (const at::Tensor& tensor : tensors) note(arguments, tensor);
+}
+void note(Arguments& arguments, const std::vector<at::Tensor>& tensors) {
+    note(arguments, at::TensorList(tensors));
+}
 void note(Arguments& arguments, const Optional<at::Device>& device) {
     if (device.has_value()) arguments.device = *device;
 }
@@ -110,6 +116,9 @@ using Form = Optional<at::MemoryFormat>;
 using OnDevice = Optional<at::Device>;
 using LaidOut = Optional<at::Layout>;
 using Pinned = Optional<bool>;
+using Generator = Optional<at::Generator>;
+using Word = c10::string_view;
+using Several = std::vector<at::Tensor>;
 template <std::size_t kBits>
 using Which = std::array<bool, kBits>;
 using Two = std::tuple<at::Tensor, at::Tensor>;
@@ -127,9 +136,12 @@ using Ops = Signatures<
     Tensor(T, Int, Sym), Tensor(T, Int, Optional<Sym>, Optional<Sym>, Sym), Tensor(T, Form),
     Tensor(Syms, Type, LaidOut, OnDevice, Pinned, Form),
     Tensor(T, Type, LaidOut, OnDevice, Pinned, Form), Tensor(const at::ITensorListRef&, Int),
+    Tensor(at::TensorList, Int), Tensor(T, Syms, Syms), Several(T, Sym, Int), Several(T, Int),
+    // activations, random numbers
+    Tensor(T, Word), Tensor(T, T, Word), Tensor&(Tensor&, double, Generator),
     // reductions, softmax
     Tensor(T, Type), Tensor(T, at::OptionalIntArrayRef, bool, Type), Tensor(T, Int, bool),
-    Tensor(T, T, Int, at::ScalarType),
+    Tensor(T, T, Int, at::ScalarType), Tensor(T, Int, Type),
     // layers
     Tensor(T, T, Sym, bool, bool), Tensor(T, T, MaybeT, Syms, Syms, Syms, bool, Syms, Sym),
     Three(T, T, T, at::OptionalSymIntArrayRef, Syms, Syms, Syms, bool, Syms, Sym, Which<3>),
@@ -184,9 +196,9 @@ void takeTyped(const c10::OperatorHandle& op) {
             static_cast<void>(
                 new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerImpl(
                     op.operator_name(), kKey, candidate.kernel(op), {}, nullptr, "highwater")));
+            return;
         } catch (const c10::Error&) {
         }  // the schema leaves open which types it is called with
-        return;
     }
 }
 
