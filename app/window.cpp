@@ -11,7 +11,7 @@ namespace hw::app {
 namespace {
 
 constexpr const char* kWithHelp =
-    "Recordings of the same program with other batches, for the view batch";
+    "Recordings of the same program with other batches, for how large a batch fits";
 
 #ifdef HIGHWATER_WITH_VIEWER
 
@@ -113,6 +113,7 @@ void addReport(CLI::App& app, Common& common) {
     command->add_option("SESSION", options->session, "A session or an importable file")->required();
     command->add_option("-o,--output", options->output, "The report: .html or .pdf")->required();
     command->add_option("--plan", options->plans, "Plans to compare; the first one is the chosen");
+    command->add_option("--with", options->with, kWithHelp);
     command->add_option("--ratio", options->ratio, "The budget as a share of the recorded peak");
     command->add_option("--step", options->step, "The step (default: the last complete one)");
     command->add_option("--planners", options->planners, "Planners, separated by commas")

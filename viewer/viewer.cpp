@@ -193,6 +193,7 @@ core::Result<ReportSummary> report(const ReportOptions& options) {
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
+    workspace.setRecords(filesOf(options.with));
     if (options.ratio) workspace.placeBudget(*options.ratio);
     if (core::Status planned = workspace.planNow(); !planned) return planned.error();
     if (core::Status drawn = workspace.frontierNow(); !drawn) return drawn.error();

@@ -37,6 +37,7 @@ core::Result<ShotSummary> shot(const ShotOptions& options);
 struct ReportOptions {
     std::string session;
     std::vector<std::string> plans;     // plan files; the first one is the chosen plan
+    std::vector<std::string> with;      // recordings of the program with other batches
     std::string output;                 // .html or .pdf
     std::optional<std::int64_t> step;   // the last complete one otherwise
     std::vector<std::string> planners;  // of the frontier; the usual ones otherwise

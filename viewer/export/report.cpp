@@ -8,6 +8,8 @@
 #include <QVBoxLayout>
 
 #include "viewer/export/picture.h"
+#include "viewer/export/report_batch.h"
+#include "viewer/plots/batch_plot.h"
 #include "viewer/plots/frontier_plot.h"
 #include "viewer/plots/theme.h"
 #include "viewer/plots/timeline_legend.h"
@@ -75,6 +77,34 @@ QByteArray frontierPicture(Workspace& workspace) {
     return svgOf(frame, kFrontierHeight);
 }
 
+QByteArray batchPicture(const BatchResults& results, const QStringList& planners) {
+    QWidget frame;
+    auto* row = new QHBoxLayout(&frame);
+    row->setContentsMargins(0, 0, 0, 0);
+    const SizeUnit unit = SizeUnit::fitting(results.budget);
+    auto* budgets = new BatchPlot(Workspace::tr("budget"), Workspace::tr("largest batch"), true);
+    budgets->show(sizeOverBudget(results, planners, unit.bytes), unit.name,
+                  unit.value(results.budget), unit.text(results.budget));
+    auto* sizes = new BatchPlot(Workspace::tr("batch"), Workspace::tr("items a second"), false);
+    sizes->show(speedOverSize(results, planners), {}, -1, {});
+    row->addWidget(budgets, 1);
+    row->addWidget(sizes, 1);
+    return svgOf(frame, kFrontierHeight);
+}
+
+/// Where there are other recordings of the program.
+core::Status addBatch(const Workspace& workspace, Report& report) {
+    if (workspace.records().isEmpty()) return {};
+    std::vector<std::string> files{workspace.document()->path};
+    for (const QString& record : workspace.records()) files.push_back(record.toStdString());
+    const auto results = studyBatches(files, workspace.selectedPlanners());
+    if (!results) return results.error();
+    const OnPaper paper;
+    ReportSection& section = report.sections.emplace_back(batchSection(*results));
+    section.picture = batchPicture(*results, workspace.selectedPlanners());
+    return {};
+}
+
 void addPictures(Workspace& workspace, Report& report) {
     const OnPaper paper;
     ReportSection& timeline = report.sections[kTimelineSection];
@@ -108,6 +138,7 @@ core::Status saveReport(Workspace& workspace, const std::string& file) {
                            "record one with 'highwater record'"};
     Report report = reportContent(workspace);
     addPictures(workspace, report);
+    if (core::Status added = addBatch(workspace, report); !added) return added;
     if (ending(file) == QLatin1String("pdf")) return saveReportPdf(report, file);
     QSaveFile out(QString::fromStdString(file));
     const QByteArray html = reportHtml(report);

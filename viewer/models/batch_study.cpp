@@ -8,6 +8,8 @@
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
+#include "planners/registry.h"
+#include "viewer/models/format.h"
 
 namespace hw::viewer {
 namespace {
@@ -40,6 +42,12 @@ core::Status addSmaller(const core::Family& family, planners::LargestSize& row,
         if (speed > row.itemsPerSecond) row.fastest = size, row.itemsPerSecond = speed;
     }
     return {};
+}
+
+QStringList oursLast(QStringList planners) {
+    if (const QString ours = toQString(planners::ownPlanner().name); planners.removeOne(ours))
+        planners << ours;
+    return planners;
 }
 
 }  // namespace
@@ -80,6 +88,58 @@ std::vector<core::Bytes> budgetsAround(core::Bytes budget) {
         budgets.emplace_back(
             static_cast<std::int64_t>(static_cast<double>(budget.count()) * share));
     return budgets;
+}
+
+const BatchStudy* BatchResults::atBudget() const {
+    const auto known = studies.find(budget);
+    return known == studies.end() ? nullptr : &known->second;
+}
+
+core::Result<BatchResults> studyBatches(const std::vector<std::string>& files,
+                                        const QStringList& planners) {
+    const auto family = loadBatch(files);
+    if (!family) return family.error();
+    BatchResults results{*family, (*family)->largestPeak, {}};
+    std::vector<core::Bytes> budgets = budgetsAround(results.budget);
+    budgets.push_back(results.budget);
+    for (const core::Bytes budget : budgets) {
+        const double seconds = budget == results.budget ? kBatchSeconds : kBatchBesideSeconds;
+        auto made = studyBatch((*family)->family, budget, planners, seconds);
+        if (!made) return made.error();
+        results.studies[budget] = std::move(*made);
+    }
+    return results;
+}
+
+std::vector<BatchCurve> sizeOverBudget(const BatchResults& results, const QStringList& planners,
+                                       double unitBytes) {
+    std::vector<BatchCurve> curves;
+    for (const QString& planner : oursLast(planners)) {
+        BatchCurve& curve = curves.emplace_back(BatchCurve{planner, {}, -1});
+        for (const auto& [budget, study] : results.studies)
+            for (const planners::LargestSize& row : study.rows)
+                if (row.size && toQString(row.planner) == planner)
+                    curve.points.push_back(QPointF(static_cast<double>(budget.count()) / unitBytes,
+                                                   static_cast<double>(*row.size)));
+    }
+    return curves;
+}
+
+std::vector<BatchCurve> speedOverSize(const BatchResults& results, const QStringList& planners) {
+    std::vector<BatchCurve> curves;
+    const BatchStudy* const study = results.atBudget();
+    if (study == nullptr) return curves;
+    for (const QString& planner : oursLast(planners))
+        for (const planners::LargestSize& row : study->rows) {
+            if (toQString(row.planner) != planner || row.tried.empty()) continue;
+            BatchCurve& curve = curves.emplace_back(BatchCurve{planner, {}, -1});
+            for (const planners::TriedSize& tried : row.tried) {
+                if (tried.size == row.fastest) curve.marked = static_cast<int>(curve.points.size());
+                curve.points.push_back(QPointF(static_cast<double>(tried.size),
+                                               planners::itemsPerSecond(tried.size, tried.time)));
+            }
+        }
+    return curves;
 }
 
 core::Result<BatchFiles> writeBatch(const BatchFamily& family, std::int64_t size,

@@ -3,9 +3,12 @@
 // within a budget.
 #pragma once
 
+#include <QPointF>
 #include <QString>
 #include <QStringList>
+#include <QVector>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +45,34 @@ core::Result<BatchStudy> studyBatch(const core::Family& family, core::Bytes budg
 
 /// Budgets beside that one at which a curve over the budget is drawn.
 std::vector<core::Bytes> budgetsAround(core::Bytes budget);
+
+/// What is known of a family so far.
+struct BatchResults {
+    BatchFamilyPointer family;
+    core::Bytes budget;                         // that is looked at
+    std::map<core::Bytes, BatchStudy> studies;  // by budget
+
+    const BatchStudy* atBudget() const;  // null: not yet
+};
+
+/// Seconds of a planner at the budget that is looked at, and at others.
+inline constexpr double kBatchSeconds = 3, kBatchBesideSeconds = 1;
+
+/// Everything at once, within the unplanned peak of the largest record, for pictures. Errors: as
+/// loadBatch() and studyBatch().
+core::Result<BatchResults> studyBatches(const std::vector<std::string>& files,
+                                        const QStringList& planners);
+
+struct BatchCurve {
+    QString planner;
+    QVector<QPointF> points;  // by ascending x
+    int marked = -1;          // the point to look at; -1: none
+};
+/// The largest size over the budget in units of `unitBytes`; in the planners' order, ours on top.
+std::vector<BatchCurve> sizeOverBudget(const BatchResults& results, const QStringList& planners,
+                                       double unitBytes);
+/// Items a second over the size, within the budget; the most is marked.
+std::vector<BatchCurve> speedOverSize(const BatchResults& results, const QStringList& planners);
 
 /// The program at a size, as a session in `folder`, and the plan for it where `row` has one there.
 struct BatchFiles {

@@ -6,16 +6,10 @@
 #include <algorithm>
 
 #include "core/base/parse_bytes.h"
-#include "planners/registry.h"
 #include "viewer/panels/file_dialog.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
-namespace {
-
-constexpr double kSeconds = 3, kBesideSeconds = 1;  // of a planner, at the budget and beside it
-
-}  // namespace
 
 const PanelKind BatchPanel::kKind{
     .name = "batch",
@@ -51,8 +45,8 @@ void BatchPanel::makeParts() {
     planners_ = new PlannerMenu(workspace());
     for (QWidget* part : std::initializer_list<QWidget*>{note_, field_, add_, planners_})
         addToHeader(part);
-    budgets_ = new BatchPlot(tr("budget"), tr("largest batch"));
-    sizes_ = new BatchPlot(tr("batch"), tr("items a second"));
+    budgets_ = new BatchPlot(tr("budget"), tr("largest batch"), /*named=*/true);
+    sizes_ = new BatchPlot(tr("batch"), tr("items a second"), /*named=*/false);
     auto* plots = new QWidget;
     auto* row = new QHBoxLayout(plots);
     row->setContentsMargins(0, 0, 0, 0);
@@ -84,17 +78,17 @@ void BatchPanel::connectParts() {
         if (isVisible()) reload();
     });
     connect(&workspace(), &Workspace::plannersChanged, this, [this] {
-        studies_.clear();
-        if (isVisible() && family_) study();
+        results_.studies.clear();
+        if (isVisible() && results_.family) study();
     });
     connect(add_, &QToolButton::clicked, this, &BatchPanel::addRecords);
     connect(field_, &QLineEdit::editingFinished, this, &BatchPanel::typed);
     connect(budgets_, &BatchPlot::placePicked, this, [this](double x) {
-        const SizeUnit unit = SizeUnit::fitting(budget_);
+        const SizeUnit unit = SizeUnit::fitting(results_.budget);
         setBudget(core::Bytes(static_cast<std::int64_t>(x * unit.bytes)));
     });
     connect(budgets_, &BatchPlot::pointPicked, this, [this](const QString&, double x) {
-        const SizeUnit unit = SizeUnit::fitting(budget_);
+        const SizeUnit unit = SizeUnit::fitting(results_.budget);
         setBudget(core::Bytes(static_cast<std::int64_t>(x * unit.bytes)));
     });
     connect(sizes_, &BatchPlot::pointPicked, this, [this](const QString& planner, double x) {
@@ -118,8 +112,7 @@ void BatchPanel::documentChanged() {
     if (path == path_ || ours(path)) return;
     const bool another = !path_.empty();
     path_ = path;
-    family_ = nullptr;
-    studies_.clear();
+    results_ = {};
     stale_ = true;
     if (another) workspace().setRecords({});
     if (isVisible()) reload();
@@ -141,8 +134,7 @@ void BatchPanel::showWhy(const QString& why) {
 void BatchPanel::reload() {
     stale_ = false;
     queue_.cancelAll();
-    family_ = nullptr;
-    studies_.clear();
+    results_ = {};
     const DocumentPointer& document = workspace().document();
     add_->setEnabled(document && document->plannable);
     if (!document || !document->plannable) return showWhy(noStep());
@@ -161,7 +153,7 @@ void BatchPanel::reload() {
 }
 
 void BatchPanel::take(const BatchFamilyPointer& family) {
-    family_ = family;
+    results_.family = family;
     field_->setEnabled(true);
     empty_->hide();
     split_->show();
@@ -169,13 +161,15 @@ void BatchPanel::take(const BatchFamilyPointer& family) {
 }
 
 void BatchPanel::setBudget(core::Bytes budget) {
-    budget_ = budget;
+    results_.budget = budget;
     field_->setText(SizeUnit::fitting(budget).text(budget));
-    if (family_) study();
+    if (results_.family) study();
 }
 
 void BatchPanel::typed() {
-    if (!family_ || field_->text() == SizeUnit::fitting(budget_).text(budget_)) return;
+    if (!results_.family ||
+        field_->text() == SizeUnit::fitting(results_.budget).text(results_.budget))
+        return;
     const auto budget = core::parseBytes(field_->text().remove(QLatin1Char(' ')).toStdString());
     if (budget)
         setBudget(*budget);
@@ -185,71 +179,49 @@ void BatchPanel::typed() {
 
 void BatchPanel::study() {
     queue_.cancelAll();
-    submit(budget_, kSeconds);
-    for (const core::Bytes beside : budgetsAround(family_->largestPeak))
-        submit(beside, kBesideSeconds);
+    submit(results_.budget, kBatchSeconds);
+    for (const core::Bytes beside : budgetsAround(results_.family->largestPeak))
+        submit(beside, kBatchBesideSeconds);
     draw();
 }
 
 void BatchPanel::submit(core::Bytes budget, double seconds) {
-    if (studies_.count(budget) != 0) return;
-    queue_.submit(
-        [this, budget, seconds, family = family_, planners = workspace().selectedPlanners()](
-            const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-            auto made = studyBatch(family->family, budget, planners, seconds, cancelled);
-            return [this, made] {
-                if (made)
-                    takeStudy(*made);
-                else
-                    note_->setText(toQString(made.error().what));
-            };
-        });
+    if (results_.studies.count(budget) != 0) return;
+    queue_.submit([this, budget, seconds, family = results_.family,
+                   planners = workspace().selectedPlanners()](
+                      const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
+        auto made = studyBatch(family->family, budget, planners, seconds, cancelled);
+        return [this, made] {
+            if (made)
+                takeStudy(*made);
+            else
+                note_->setText(toQString(made.error().what));
+        };
+    });
 }
 
 void BatchPanel::takeStudy(const BatchStudy& study) {
-    studies_[study.budget] = study;
+    results_.studies[study.budget] = study;
     draw();
 }
 
 void BatchPanel::draw() {
-    if (!family_) return;
-    const SizeUnit unit = SizeUnit::fitting(budget_);
-    std::map<QString, BatchPlot::Curve> overBudget;
-    for (const auto& [budget, study] : studies_)
-        for (const planners::LargestSize& row : study.rows)
-            if (row.size)
-                overBudget[toQString(row.planner)].points.push_back(
-                    QPointF(unit.value(budget), static_cast<double>(*row.size)));
-    std::vector<BatchPlot::Curve> left, right;
-    const auto known = studies_.find(budget_);
-    QStringList names = workspace().selectedPlanners();
-    if (const QString own = toQString(planners::ownPlanner().name); names.removeOne(own))
-        names << own;  // on top
-    for (const QString& planner : names) {
-        overBudget[planner].planner = planner;
-        left.push_back(overBudget[planner]);
-        if (known == studies_.end()) continue;
-        for (const planners::LargestSize& row : known->second.rows) {
-            if (toQString(row.planner) != planner || row.tried.empty()) continue;
-            BatchPlot::Curve curve{planner, {}, -1};
-            for (const planners::TriedSize& tried : row.tried) {
-                if (tried.size == row.fastest) curve.marked = static_cast<int>(curve.points.size());
-                curve.points.push_back(QPointF(static_cast<double>(tried.size),
-                                               planners::itemsPerSecond(tried.size, tried.time)));
-            }
-            right.push_back(std::move(curve));
-        }
-    }
-    budgets_->show(std::move(left), unit.name, unit.value(budget_), unit.text(budget_));
-    sizes_->show(std::move(right), {}, -1, {});
-    model_->setStudy(known == studies_.end() ? BatchStudy{budget_, {}} : known->second,
-                     family_->family.sizes().back());
+    if (!results_.family) return;
+    const SizeUnit unit = SizeUnit::fitting(results_.budget);
+    const QStringList planners = workspace().selectedPlanners();
+    budgets_->show(sizeOverBudget(results_, planners, unit.bytes), unit.name,
+                   unit.value(results_.budget), unit.text(results_.budget));
+    sizes_->show(speedOverSize(results_, planners), {}, -1, {});
+    const BatchStudy* const known = results_.atBudget();
+    model_->setStudy(known != nullptr ? *known : BatchStudy{results_.budget, {}},
+                     results_.family->family.sizes().back());
     table_->fitColumns();
     QStringList recorded;
-    for (const std::int64_t size : family_->family.sizes()) recorded << QString::number(size);
-    note_->setText(queue_.pending() > 0
-                       ? tr("recorded at %1 · planning…").arg(recorded.join(QStringLiteral(", ")))
-                       : tr("recorded at %1").arg(recorded.join(QStringLiteral(", "))));
+    for (const std::int64_t size : results_.family->family.sizes())
+        recorded << QString::number(size);
+    const QString sizes = recorded.join(QStringLiteral(", "));
+    note_->setText(queue_.pending() > 0 ? tr("recorded at %1 · planning…").arg(sizes)
+                                        : tr("recorded at %1").arg(sizes));
 }
 
 void BatchPanel::addRecords() {
@@ -259,19 +231,23 @@ void BatchPanel::addRecords() {
 }
 
 void BatchPanel::openAt(const QString& planner, std::int64_t size) {
-    const auto known = studies_.find(budget_);
-    if (known == studies_.end() || !family_) return;
+    const BatchStudy* const known = results_.atBudget();
+    if (known == nullptr) return;
     const auto row = std::find_if(
-        known->second.rows.begin(), known->second.rows.end(),
+        known->rows.begin(), known->rows.end(),
         [&](const planners::LargestSize& each) { return toQString(each.planner) == planner; });
-    if (row == known->second.rows.end()) return;
-    const auto files = writeBatch(*family_, size, *row, made_.path().toStdString());
-    if (!files) {
-        note_->setText(toQString(files.error().what));
-        return;
-    }
-    workspace().open(toQString(files->session),
-                     files->plan ? QStringList(toQString(*files->plan)) : QStringList());
+    if (row == known->rows.end()) return;
+    const auto write =
+        [this, size, row = *row, family = results_.family,
+         folder = made_.path().toStdString()](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+        const auto files = writeBatch(*family, size, row, folder);
+        return [this, files] {
+            if (!files) return note_->setText(toQString(files.error().what));
+            workspace().open(toQString(files->session),
+                             files->plan ? QStringList(toQString(*files->plan)) : QStringList());
+        };
+    };
+    queue_.submit(write, /*urgent=*/true);
 }
 
 void BatchPanel::applyTheme() {
@@ -288,20 +264,10 @@ core::Status BatchPanel::prepareShot(const std::vector<std::string>&) {
     }
     std::vector<std::string> files{path_};
     for (const QString& record : workspace().records()) files.push_back(record.toStdString());
-    auto family = loadBatch(files);
-    if (!family) return family.error();
-    family_ = *family;
-    budget_ = family_->largestPeak;
-    const QStringList planners = workspace().selectedPlanners();
-    std::vector<core::Bytes> budgets = budgetsAround(budget_);
-    budgets.push_back(budget_);
-    for (const core::Bytes budget : budgets) {
-        auto made = studyBatch(family_->family, budget, planners,
-                               budget == budget_ ? kSeconds : kBesideSeconds);
-        if (!made) return made.error();
-        studies_[budget] = std::move(*made);
-    }
-    field_->setText(SizeUnit::fitting(budget_).text(budget_));
+    auto results = studyBatches(files, workspace().selectedPlanners());
+    if (!results) return results.error();
+    results_ = std::move(*results);
+    field_->setText(SizeUnit::fitting(results_.budget).text(results_.budget));
     empty_->hide();
     split_->show();
     draw();

@@ -5,7 +5,6 @@
 #include <QSplitter>
 #include <QTemporaryDir>
 #include <QToolButton>
-#include <map>
 
 #include "viewer/models/batch_model.h"
 #include "viewer/models/task_queue.h"
@@ -63,9 +62,7 @@ private:
     TableView* table_;
     QTemporaryDir made_;  // sessions at sizes that were looked at
     std::string path_;    // of the record that was opened first
-    BatchFamilyPointer family_;
-    core::Bytes budget_;
-    std::map<core::Bytes, BatchStudy> studies_;  // by budget
+    BatchResults results_;
     bool stale_ = true;
     TaskQueue queue_{TaskQueue::Priority::Background};  // last: it stops before the rest goes away
 };

@@ -13,7 +13,9 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kReach = 10;  // pixels around a point that can be clicked
+constexpr double kReach = 10;   // pixels around a point that can be clicked
+constexpr int kNameRoom = 104;  // pixels right of the axes
+constexpr double kNameHeight = 14;
 constexpr double kHeadroom = 1.14, kSide = 1.05;
 
 QString numberText(double value) {
@@ -22,8 +24,9 @@ QString numberText(double value) {
 
 }  // namespace
 
-BatchPlot::BatchPlot(const QString& xLabel, const QString& yLabel, QWidget* parent) : Plot(parent) {
-    axisRect()->setMinimumMargins(QMargins(60, 22, 16, 40));
+BatchPlot::BatchPlot(const QString& xLabel, const QString& yLabel, bool named, QWidget* parent)
+    : Plot(parent), named_(named) {
+    axisRect()->setMinimumMargins(QMargins(60, 22, named ? kNameRoom : 16, 40));
     xAxis->setLabel(xLabel);
     yAxis->setLabel(yLabel);
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(QString(), 5));
@@ -66,21 +69,54 @@ void BatchPlot::draw() {
     xAxis->setRange(0, std::max(1e-9, right * kSide));
     yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
     for (const Curve& curve : curves_) mark(curve);
-    if (at_ >= 0) {
-        auto* line = new QCPItemStraightLine(this);
-        line->setPen(QPen(theme().text, 1.2, Qt::DashLine));
-        line->point1->setCoords(at_, 0);
-        line->point2->setCoords(at_, 1);
-        auto* label = new QCPItemText(this);
-        label->setClipToAxisRect(false);
-        label->setText(atText_);
-        label->setColor(theme().text);
-        label->setFont(uiFont(kAxisPixels, true));
-        label->setPositionAlignment(Qt::AlignHCenter | Qt::AlignBottom);
-        label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
-        label->position->setCoords(at_, 0);
-    }
+    if (at_ >= 0) drawPlace();
+    if (named_) nameCurves();
     replot(rpQueuedReplot);
+}
+
+void BatchPlot::drawPlace() {
+    auto* line = new QCPItemStraightLine(this);
+    line->setPen(QPen(theme().text, 1.2, Qt::DashLine));
+    line->point1->setCoords(at_, 0);
+    line->point2->setCoords(at_, 1);
+    auto* label = new QCPItemText(this);
+    label->setClipToAxisRect(false);
+    label->setText(atText_);
+    label->setColor(theme().text);
+    label->setFont(uiFont(kAxisPixels, true));
+    label->setPositionAlignment(Qt::AlignHCenter | Qt::AlignBottom);
+    label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
+    label->position->setCoords(at_, 0);
+}
+
+// From the lowest one up, each as high as its curve ends or right above the one before.
+void BatchPlot::nameCurves() {
+    std::vector<const Curve*> ending;
+    for (const Curve& curve : curves_)
+        if (!curve.points.empty()) ending.push_back(&curve);
+    std::sort(ending.begin(), ending.end(), [](const Curve* a, const Curve* b) {
+        return a->points.back().y() < b->points.back().y();
+    });
+    const double height = std::max(1, axisRect()->height());
+    double above = 1 + kNameHeight / height;
+    for (const Curve* curve : ending) {
+        const double wanted = 1 - curve->points.back().y() / yAxis->range().upper;
+        above = std::min(wanted, above - kNameHeight / height);
+        auto* name = new QCPItemText(this);
+        name->setClipToAxisRect(false);
+        name->setText(curve->planner);
+        name->setColor(plannerStyle(curve->planner).colour());
+        name->setFont(uiFont(kAxisPixels));
+        name->setPositionAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+        name->setPadding(QMargins(8, 0, 0, 0));
+        name->position->setType(QCPItemPosition::ptAxisRectRatio);
+        name->position->setCoords(1, above);
+    }
+}
+
+void BatchPlot::resizeEvent(QResizeEvent* event) {
+    Plot::resizeEvent(event);
+    draw();
 }
 
 // A ring around the point, and its figures where no other curve's are.

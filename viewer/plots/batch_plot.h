@@ -2,6 +2,7 @@
 // A curve for each planner: the largest batch over the budget, or items a second over the batch.
 #pragma once
 
+#include "viewer/models/batch_study.h"
 #include "viewer/plots/plot.h"
 
 namespace hw::viewer {
@@ -9,12 +10,9 @@ namespace hw::viewer {
 class BatchPlot : public Plot {
     Q_OBJECT
 public:
-    struct Curve {
-        QString planner;
-        QVector<QPointF> points;  // by ascending x
-        int marked = -1;          // the point to look at; -1: none
-    };
-    BatchPlot(const QString& xLabel, const QString& yLabel, QWidget* parent = nullptr);
+    using Curve = BatchCurve;
+    /// `named`: the planners' names stand beside their curves' ends.
+    BatchPlot(const QString& xLabel, const QString& yLabel, bool named, QWidget* parent = nullptr);
 
     /// `xUnit`: of the axis, may be empty. `at`: where on it a line stands; none below 0.
     void show(std::vector<Curve> curves, const QString& xUnit, double at, const QString& atText);
@@ -27,6 +25,7 @@ signals:
     void placePicked(double x);
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
 
@@ -37,9 +36,12 @@ private:
     };
     Hit hitAt(const QPointF& pixel) const;
     void draw();
+    void drawPlace();
     void mark(const Curve& curve);
+    void nameCurves();
 
     std::vector<Curve> curves_;
+    bool named_;
     QString xUnit_, atText_;
     double at_ = -1;
 };

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/export/report_batch.h"
+
+#include <QCoreApplication>
+#include <algorithm>
+
+#include "viewer/models/batch_model.h"
+
+namespace hw::viewer {
+namespace {
+
+QString tr(const char* text) {
+    return QCoreApplication::translate("Report", text);
+}
+
+// The table of the view, as the window shows it.
+ReportTable tableOf(const BatchResults& results) {
+    BatchModel model;
+    const BatchStudy* const study = results.atBudget();
+    if (study != nullptr) model.setStudy(*study, results.family->family.sizes().back());
+    ReportTable table;
+    for (int column = 0; column < BatchModel::ColumnCount; ++column)
+        table.header << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+    for (int row = 0; row < model.rowCount(); ++row) {
+        QStringList& cells = table.rows.emplace_back();
+        for (int column = 0; column < BatchModel::ColumnCount; ++column)
+            cells << model.index(row, column).data().toString();
+    }
+    return table;
+}
+
+}  // namespace
+
+ReportSection batchSection(const BatchResults& results) {
+    ReportSection section{tr("How large a batch fits"), {}, {}, {}, {}};
+    QStringList sizes;
+    for (const std::int64_t size : results.family->family.sizes()) sizes << QString::number(size);
+    section.paragraphs << tr("From recordings of the program at batches of %1; everything beyond "
+                             "them is predicted. The budget is the recorded peak at the largest "
+                             "of them, %2.")
+                              .arg(sizes.join(tr(" and ")),
+                                   SizeUnit::fitting(results.budget).text(results.budget));
+    section.caption =
+        tr("Left: the largest batch of each planner over the budget. Right: items a second over "
+           "the batch within that budget, the most ringed: it need not be at the largest batch, as "
+           "recomputation takes time.");
+    section.tables.push_back(tableOf(results));
+    return section;
+}
+
+}  // namespace hw::viewer
