@@ -61,6 +61,10 @@ TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
     sortByColumn(-1, Qt::AscendingOrder);
     connect(shown_, &QAbstractItemModel::modelReset, this, &TableView::fitColumns);
     connect(this, &QTreeView::expanded, this, &TableView::fitColumns);
+    // A press makes a row current before it is selected, so currentChanged() passes it over.
+    connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+        emit picked(shown_->mapToSource(index.siblingAtColumn(0)));
+    });
 }
 
 QLineEdit* TableView::filterBox() {
