@@ -38,6 +38,17 @@ std::string text(const Places& places) {
     return all;
 }
 
+// What each view asks for at least.
+std::string needs(const MainWindow& window) {
+    std::string all;
+    for (const QDockWidget* dock : window.findChildren<QDockWidget*>())
+        if (!dock->isHidden())
+            all += dock->objectName().toStdString() + " " +
+                   std::to_string(dock->minimumSizeHint().width()) + "x" +
+                   std::to_string(dock->minimumSizeHint().height()) + "; ";
+    return all;
+}
+
 class Layout : public ::testing::TestWithParam<QSize> {
 protected:
     std::unique_ptr<MainWindow> start(const QString& session = QStringLiteral(SAMPLE_SESSION)) {
@@ -88,7 +99,7 @@ TEST_P(Layout, ARestartChangesNoPixel) {
 
 TEST_P(Layout, TheTimelineLeadsAndNothingIsOutsideTheWindow) {
     const auto window = start();
-    EXPECT_EQ(window->size(), GetParam()) << "the views need no more";
+    EXPECT_EQ(window->size(), GetParam()) << "the views need no more: " << needs(*window);
     const Places places = placesIn(*window);
     EXPECT_GE(places.at(QStringLiteral("timeline")).height(), window->height() * 2 / 5)
         << text(places);

@@ -47,7 +47,7 @@ TEST(Legend, HasEveryEntryAtEveryWidth) {
             int pixels = 0;
             for (int y = 0; y < drawn.height(); ++y)
                 for (int x = 0; x < drawn.width(); ++x)
-                    pixels += drawn.pixelColor(x, y) == item.colour;
+                    pixels += drawn.pixel(x, y) == item.colour.rgb();
             EXPECT_GT(pixels, 50) << item.name.toStdString() << " at " << width;
         }
     }

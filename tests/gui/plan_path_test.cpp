@@ -161,6 +161,8 @@ TEST_F(PlanPath, WhatIsMissingForARunIsSaidBeforeIt) {
 
 TEST_F(PlanPath, EveryKindOfExportIsWritten) {
     if (!QFile::exists(toolProgram())) GTEST_SKIP() << "highwater is not built";
+    types("90 %");  // checkpoints of whole layers reach that too
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace().busy(); }, kPatience));
     PlanExport writer(&window_);
     QSignalSpy told(&writer, &PlanExport::told), failed(&writer, &PlanExport::failed);
     for (const ExportKind& kind : exportKinds()) {

@@ -83,6 +83,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     outcome_->setObjectName(QStringLiteral("runOutcome"));
     outcome_->setContentsMargins(14, 0, 14, 0);
     outcome_->setWordWrap(true);
+    outcome_->setMinimumHeight(1);  // a low window leaves the table its rows
     column->addWidget(figures_);
     column->addWidget(outcome_);
     column->addWidget(table_, 1);

@@ -63,7 +63,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
            "Record with `highwater record`, which follows the modules of the model."));
     column->addWidget(empty_, 1);
     setFocusProxy(table_);
-    setMinimumWidth(150);
+    setMinimumWidth(140);
     connect(&workspace, &Workspace::documentChanged, this, &LayersPanel::reload);
     connect(&workspace, &Workspace::selectionChanged, this,
             [this] { table_->mark(model_->indexOf(this->workspace().selection().layer)); });

@@ -23,7 +23,6 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     setWindowTitle(QStringLiteral("Highwater"));
     setAcceptDrops(true);
     setDockNestingEnabled(true);
-    resize(firstSize(screen()->availableSize()));
     empty_ = new EmptyState;
     attach_ = new AttachDialog(recorder_, live_, this);
     planActions_ = new PlanActions(workspace_, this);
@@ -41,6 +40,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     connectHistory();
     documentArrived();
     firstState_ = saveState();
+    layout()->activate();  // with all docks hidden it asks for less than while they were made
+    resize(firstSize(screen()->availableSize()));
 }
 
 QDockWidget* MainWindow::makeDock(const PanelKind& kind) {

@@ -13,7 +13,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kUpperShare = 0.52;  // of what the docks have: the timeline leads
+constexpr double kUpperShare = 0.56;  // of what the docks have: the timeline leads
 constexpr int kStripHeight = 112;     // header and one row of steps
 
 }  // namespace
