@@ -50,7 +50,8 @@ QSize Legend::sizeHint() const {
     int width = 0;
     for (const Item& item : items_) width += widthOf(item) + kBetween;
     width = std::max(0, width - kBetween);
-    return {width, heightWithin(isVisible() ? this->width() : width)};
+    // Behind another tab it is as narrow as can be, and asks for no height by that.
+    return {width, heightWithin(visibleRegion().isEmpty() ? width : this->width())};
 }
 
 QSize Legend::minimumSizeHint() const {
@@ -81,6 +82,7 @@ void Legend::drawItem(QPainter& painter, const Item& item, const QRect& place) c
 
 // Each row ends at the right.
 void Legend::paintEvent(QPaintEvent*) {
+    if (height() < heightWithin(width())) updateGeometry();  // its tab has come to the front
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
     painter.setFont(uiFont(kPixels));
