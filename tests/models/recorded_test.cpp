@@ -4,7 +4,7 @@
 
 #include <QTemporaryDir>
 
-#include "core/session/session.h"
+#include "core/session/session_writer.h"
 #include "viewer/models/address_map.h"
 #include "viewer/models/document.h"
 #include "viewer/models/live_set.h"
