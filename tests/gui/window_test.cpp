@@ -225,9 +225,12 @@ TEST_F(Window, TheScreenShowsWhatPicturesShow) {
     EXPECT_EQ(screen(), closer);
 
     window_.setLight(true);
+    QTest::qWait(200);  // another style sheet is laid out anew
     EXPECT_LT(differing(screen(), picture()), kEdges);
     plot.resetZoom();
     window_.setLight(false);
+    QTest::qWait(200);
+    EXPECT_EQ(screen().size(), whole.size());
     EXPECT_EQ(screen(), whole);
 }
 

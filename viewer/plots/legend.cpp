@@ -62,7 +62,8 @@ QSize Legend::minimumSizeHint() const {
 void Legend::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     if (const int needed = heightWithin(width()); needed != std::exchange(needed_, needed))
-        updateGeometry();
+        QMetaObject::invokeMethod(  // a layout that is at work would not hear it
+            this, [this] { updateGeometry(); }, Qt::QueuedConnection);
 }
 
 void Legend::drawItem(QPainter& painter, const Item& item, const QRect& place) const {

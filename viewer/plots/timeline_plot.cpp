@@ -82,7 +82,7 @@ void TimelinePlot::applyTheme() {
     area_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     for (auto& [category, graph] : stack_) {
         // A seam on paper, where greys may be all that is left of the colours.
-        graph->setPen(QPen(theme().panel, 0.6));
+        graph->setPen(QPen(theme().panel, 0.3));
         graph->setBrush(
             blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
