@@ -19,7 +19,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
-constexpr int kLowest = 44;  // the header and a little
+constexpr int kLowest = 44;                          // the header and a little
 constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
 
 class RowHeight : public QStyledItemDelegate {
