@@ -246,4 +246,35 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
     return ofAnotherRelease(recorded, torches, choice.cuda, why);
 }
 
+core::Result<std::string> whoRuns(const core::Session& session) {
+    const Recorded recorded = recordedWith(session);
+    const std::string release = profiler::release(recorded.version);
+    if (!readyExecutor(release).empty()) return "torch " + recorded.version;
+    const auto with = [](const Torch& torch) -> core::Result<std::string> {
+        const auto files = profiler::frameworkIn(torch.package);
+        if (!files) return files.error();
+        const auto unit = executorUnit(*files, false);
+        if (!unit) return unit.error();
+        const auto made = profiler::alreadyBuilt(*unit, *files);
+        if (!made) return made.error();
+        return "torch " + torch.version +
+               (made->empty() ? ", compiled for it first (once, about a minute)" : "");
+    };
+    const std::vector<Torch> torches = torchesAtHand(recorded);
+    std::optional<Error> why;
+    for (const Torch& torch : torches) {
+        if (profiler::release(torch.version) != release) continue;
+        auto own = with(torch);
+        if (own) return own;
+        if (!why) why = own.error();
+    }
+    const std::string because =
+        recorded.version.empty() ? "" : " instead of " + recorded.version + ", which is not here";
+    if (isThere(programs() / "highwater-exec"))
+        return "torch " + std::string(HIGHWATER_LIBTORCH) + because;
+    for (const Torch& torch : torches)
+        if (auto other = with(torch)) return *other + because;
+    return why ? *why : noTorch(recorded);
+}
+
 }  // namespace hw::app

@@ -40,4 +40,8 @@ struct ExecutorChoice {
 /// install, where there is none at all.
 core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice);
 
+/// Whose ops executorFor() would run, without making anything: "torch 2.11.0, compiled for it first
+/// (once, about a minute)". Errors: as there.
+core::Result<std::string> whoRuns(const core::Session& session);
+
 }  // namespace hw::app

@@ -19,6 +19,7 @@ struct Arguments {
     std::string file, plan, device = "cpu", implementations, python;
     std::optional<std::int64_t> step, steps, repeat;
     SizesArguments sizes;
+    bool check = false;
 };
 
 std::string sizePlanners() {
@@ -58,6 +59,15 @@ int run(const Arguments& arguments, const Common& common) {
     if (const Status usable = checkSizes(arguments); !usable) return fail(usable.error());
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
+    if (arguments.check) {
+        const auto who = whoRuns(*session);
+        if (!who) return fail(who.error());
+        if (common.json)
+            printJson({{"runs_with", *who}});
+        else
+            std::cout << "runs with " << *who << '\n';
+        return 0;
+    }
     const auto predicted = predictedSize(*session);
     if (!predicted) return fail(predicted.error());
     if (*predicted)
@@ -123,6 +133,8 @@ void addRun(CLI::App& app, Common& common) {
                         "Of --planner: highest peak, as 4GiB, 500MB or bytes");
     command->add_option("--ratio", arguments->sizes.ratio,
                         "Of --planner: highest peak as a share of the highest recorded one");
+    command->add_flag("--check", arguments->check,
+                      "Run nothing: say with which torch it would run, or what is missing");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

@@ -91,6 +91,9 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--with", options->with, kWithHelp);
     command->add_option("-o,--output", options->output, "The picture: .png, .svg or .pdf")
         ->required();
+    command->add_option("--preset", options->preset,
+                        "column (8.5 cm), page (17.8 cm) or slide (16 : 9): size, text and light "
+                        "colours of a figure");
     command->add_option("--width", options->width, "Pixels");
     command->add_option("--height", options->height, "Pixels");
     command->add_option("--scale", options->scale, "Device pixels per pixel");

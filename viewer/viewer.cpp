@@ -6,7 +6,6 @@
 #include <QIcon>
 #include <QPageSize>
 #include <QStyleFactory>
-#include <QVBoxLayout>
 #include <algorithm>
 #include <cmath>
 #include <iostream>
@@ -16,7 +15,7 @@
 #include "viewer/export/picture.h"
 #include "viewer/export/report.h"
 #include "viewer/panels/main_window.h"
-#include "viewer/panels/panel.h"
+#include "viewer/panels/view_picture.h"
 #include "viewer/plots/theme.h"
 
 // Resources of a static library have to be named once, outside any namespace.
@@ -82,27 +81,14 @@ core::Status check(const ShotOptions& options) {
     for (const std::string& planner : options.planners)
         if (const auto known = planners::makePlanner(planner); !known) return known.error();
     const auto outside = [](int length) { return length < kSmallest || length > kLargest; };
-    if (outside(options.width) || (options.height != 0 && outside(options.height)) ||
-        !std::isfinite(options.scale) || options.scale < 0.1 || options.scale > 10)
+    const double scale = options.scale.value_or(1);
+    if ((options.width != 0 && outside(options.width)) ||
+        (options.height != 0 && outside(options.height)) || !std::isfinite(scale) || scale < 0.1 ||
+        scale > 10)
         return core::Error{
             core::ErrorCode::Usage, "the picture cannot have this size",
             "width and height lie between 200 and 20000, the scale between 0.1 and 10"};
     return checkPictureName(options.output);
-}
-
-// A hidden widget gets its layout only when it is asked for it, docks only when they are shown;
-// WA_DontShowOnScreen does both without a window appearing.
-core::Result<QSize> draw(QWidget& widget, const ShotOptions& options, int naturalHeight) {
-    widget.setAttribute(Qt::WA_DontShowOnScreen);
-    const QSize wanted(options.width, options.height != 0 ? options.height : naturalHeight);
-    widget.resize(wanted);
-    widget.show();
-    QApplication::processEvents();
-    widget.resize(wanted);  // docks ask for more than they need until they are shown
-    QApplication::processEvents();
-    if (core::Status saved = savePictureOf(widget, options.output, options.scale); !saved)
-        return saved.error();
-    return widget.size();
 }
 
 void selectPlanners(Workspace& workspace, const std::vector<std::string>& planners, bool every) {
@@ -118,36 +104,45 @@ QStringList filesOf(const std::vector<std::string>& paths) {
     return files;
 }
 
-core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options) {
+core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options,
+                              const PicturePreset& size) {
     Workspace workspace;
     selectPlanners(workspace, options.planners, kind.everyPlanner);
     workspace.setRecords(filesOf(options.with));
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
-    QWidget frame;
-    auto* column = new QVBoxLayout(&frame);
-    column->setContentsMargins(0, 0, 0, 0);
-    column->setSpacing(0);
-    Panel* panel = kind.make(workspace);
-    column->addWidget(panel->header());
-    column->addWidget(panel, 1);
-    if (core::Status axes = panel->chooseAxes({options.bySteps, options.byBytes}); !axes)
-        return axes.error();
-    if (core::Status ready = panel->prepareShot(options.plans); !ready) return ready.error();
-    panel->applyTheme();
-    return draw(frame, options, panel->header()->sizeHint().height() + panel->naturalHeight());
+    return savePictureOfView(
+        workspace, kind, {options.output, size, {options.bySteps, options.byBytes}, options.plans},
+        true);
 }
 
-core::Result<QSize> drawWindow(const ShotOptions& options) {
+core::Result<QSize> drawWindow(const ShotOptions& options, const PicturePreset& size) {
     MainWindow window;
-    window.resize(options.width, kWindowHeight);
+    const QSize wanted(size.width, size.height != 0 ? size.height : kWindowHeight);
+    window.resize(wanted);
     selectPlanners(window.workspace(), options.planners, false);
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready.error();
-    window.setLight(options.light);
-    return draw(window, options, kWindowHeight);
+    window.setLight(size.light);
+    if (core::Status drawn =
+            drawHidden(window, wanted, options.output, size.scale, size.millimetres);
+        !drawn)
+        return drawn.error();
+    return window.size();
+}
+
+// What is named goes over what the preset says.
+core::Result<PicturePreset> sizeOf(const ShotOptions& options) {
+    core::Result<PicturePreset> size =
+        picturePreset(options.preset.empty() ? picturePresets().front().name : options.preset);
+    if (!size) return size;
+    if (options.width != 0) size->width = options.width;
+    if (options.height != 0) size->height = options.height;
+    if (options.scale) size->scale = *options.scale;
+    size->light = size->light || options.light;
+    return size;
 }
 
 }  // namespace
@@ -161,20 +156,22 @@ std::vector<std::string> viewNames() {
 
 core::Result<ShotSummary> shot(const ShotOptions& options) {
     if (core::Status usable = check(options); !usable) return usable.error();
+    const core::Result<PicturePreset> size = sizeOf(options);
+    if (!size) return size.error();
     ensureApplication();
-    dress(options.light);
+    dress(size->light);
     core::Result<QSize> drawn(QSize{});
     if (options.view == kWindowView) {
-        drawn = drawWindow(options);
+        drawn = drawWindow(options, *size);
     } else {
         for (const PanelKind* kind : panelKinds())
-            if (kind->name == options.view) drawn = drawPanel(*kind, options);
+            if (kind->name == options.view) drawn = drawPanel(*kind, options, *size);
     }
     if (!drawn) return drawn.error();
     const bool pixels =
         options.output.size() > 4 &&
         QString::fromStdString(options.output).endsWith(QLatin1String(".png"), Qt::CaseInsensitive);
-    const double scale = pixels ? options.scale : 1;
+    const double scale = pixels ? size->scale : 1;
     return ShotSummary{options.output, static_cast<int>(std::lround(drawn->width() * scale)),
                        static_cast<int>(std::lround(drawn->height() * scale))};
 }

@@ -17,8 +17,9 @@ struct ShotOptions {
     std::vector<std::string> plans;  // plan files; the first one is drawn over the recorded curve
     std::vector<std::string> with;   // recordings of the program with other batches
     std::string output;              // .png, .svg or .pdf
-    int width = 1680, height = 0;    // height 0: what the view needs
-    double scale = 1;                // pixels of a PNG per unit of width and height
+    std::string preset;              // "column", "page", "slide"; empty: "screen"
+    int width = 0, height = 0;       // 0: the preset's, or what the view needs
+    std::optional<double> scale;     // pixels of a PNG per unit of width and height
     bool light = false;
     std::optional<std::int64_t> step;       // the last complete one otherwise
     std::vector<std::string> planners;      // that views show; the usual ones otherwise

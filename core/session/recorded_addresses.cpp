@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/recorded_addresses.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "core/session/access.h"
@@ -14,9 +15,11 @@ Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::i
         std::vector<RecordedBlock> blocks;
         std::unordered_map<std::int64_t, std::size_t> held;  // by address
         std::int32_t moment = 0;
+        std::int64_t lastNs = 0;
         const auto take = [&](const MemoryEventRow& event) {
             if (event.device != device || !event.allocated) return;
             const std::int32_t now = moment++;
+            lastNs = std::max(lastNs, event.timeNs);
             if (!event.address) return;
             const bool given = event.kind == "alloc" && event.bytes > Bytes(0);
             const bool taken = event.kind == "free" || event.kind == "free_completed" ||
@@ -24,15 +27,17 @@ Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::i
             if (!given && !taken) return;
             if (const auto at = held.find(*event.address); at != held.end()) {
                 blocks[at->second].end = now;
+                blocks[at->second].endNs = event.timeNs;
                 held.erase(at);
             }
             if (!given) return;
             held[*event.address] = blocks.size();
-            blocks.push_back({now, 0, *event.address, event.bytes});
+            blocks.push_back({now, 0, event.timeNs, 0, *event.address, event.bytes});
         };
         readMemoryEvents(databaseOf(session), std::numeric_limits<std::int64_t>::min(),
                          std::numeric_limits<std::int64_t>::max(), take);
-        for (const auto& [address, block] : held) blocks[block].end = moment;
+        for (const auto& [address, block] : held)
+            blocks[block].end = moment, blocks[block].endNs = lastNs;
         return blocks;
     });
 }

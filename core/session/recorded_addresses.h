@@ -13,7 +13,8 @@ namespace hw::core {
 
 /// A block of a device's allocator, from the event that gave it out to the one that took it back.
 struct RecordedBlock {
-    std::int32_t first = 0, end = 0;  // moments of RecordedMemory; end: not there any more
+    std::int32_t first = 0, end = 0;      // moments of RecordedMemory; end: not there any more
+    std::int64_t beginNs = 0, endNs = 0;  // of those events, on the session's clock
     std::int64_t address = 0;
     Bytes bytes;
 };

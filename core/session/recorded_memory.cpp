@@ -24,10 +24,9 @@ public:
         loadLayers();
         loadOps();
         found_.originNs = origin_;
-        if (detail == RecordedDetail::OpsOnly) return std::move(found_);
         chooseDevice();
-        loadEvents();
-        if (!found_.moments.empty()) loadStorages();
+        loadEvents(detail == RecordedDetail::Peak);
+        if (!found_.moments.empty()) loadStorages(detail == RecordedDetail::Peak);
         return std::move(found_);
     }
 
@@ -104,14 +103,19 @@ private:
         if (device_ >= 0) found_.device += ":" + std::to_string(device_);
     }
 
-    void loadEvents() {
-        std::int64_t last = 0, seen = 0;
+    void loadEvents(bool highestOnly) {
+        std::int64_t last = 0, seen = 0, index = -1;
         readAll([&](const MemoryEventRow& event) {
             const std::int64_t place = event.seq.value_or(seen++);
             if (event.device != device_ || !event.allocated) return;
-            const auto index = static_cast<std::int64_t>(found_.moments.size());
+            ++index;
             found_.reserved = std::max(found_.reserved, Bytes(event.reserved.value_or(0)));
             last = std::max(last, found_.timed ? since(event.timeNs) : index * kEventNs);
+            if (highestOnly && !found_.moments.empty()) {
+                if (Bytes(*event.allocated) <= found_.moments.back().allocated) return;
+                found_.moments.clear();
+                seqs_.clear();
+            }
             const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
             found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated),
                                       known == opOf_.end() ? kNone : known->second});
@@ -123,19 +127,21 @@ private:
                          std::numeric_limits<std::int64_t>::max(), take);
     }
 
-    void loadStorages() {
+    void loadStorages(bool highestOnly) {
         Statement from(database_,
                        "SELECT id, bytes, category, layer, alloc_seq, free_seq FROM storages"
                        " WHERE device = ? ORDER BY alloc_seq, id");
         from.bind(1, std::string_view(found_.device));
         while (from.step()) {
+            ++found_.storages;
+            const std::int32_t first = momentAt(from.integer(4));
+            const std::int32_t end = momentAt(
+                from.optionalInteger(5).value_or(std::numeric_limits<std::int64_t>::max()));
+            if (highestOnly && first >= end) continue;
             const auto index = static_cast<StorageIndex>(found_.graph.storages.size());
             Storage& storage = found_.graph.storages.emplace_back();
             storage.sessionId = from.integer(0), storage.bytes = Bytes(from.integer(1));
             storage.category = categoryFromName(from.text(2)), storage.layer = layer(from, 3);
-            const std::int32_t first = momentAt(from.integer(4));
-            const std::int32_t end = momentAt(
-                from.optionalInteger(5).value_or(std::numeric_limits<std::int64_t>::max()));
             if (first < end) found_.lifetimes.push_back({index, first, end - 1});
         }
     }

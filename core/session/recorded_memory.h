@@ -39,6 +39,7 @@ struct RecordedMemory {
     Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
     std::string device;         // whose curve it is: the one with the highest, not the host's
     bool timed = true;          // otherwise one event counts as one millisecond
+    std::int64_t storages = 0;  // of the device, those among them that were not loaded too
 };
 
 /// Of the recorded device with the most memory; none where no source told it. Errors: BadInput when
@@ -48,9 +49,9 @@ Result<std::optional<Bytes>> deviceCapacity(const Session& session);
 /// When each op of a graph that came from `session` began, on the clock of the recorded process; 0
 /// where it was not recorded. Errors: as above.
 Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph);
-/// OpsOnly: no moments and lifetimes, whose number may be large; the session's series tell the
-/// curve.
-enum class RecordedDetail : std::uint8_t { Everything, OpsOnly };
+/// Peak: of moments, storages and lifetimes, whose number may be millions, the highest moment alone
+/// and what is live then; the session's series tell the curve.
+enum class RecordedDetail : std::uint8_t { Everything, Peak };
 
 /// Errors: BadInput when the session holds neither ops nor memory events.
 Result<RecordedMemory> loadRecordedMemory(const Session& session,

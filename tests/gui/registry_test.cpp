@@ -93,12 +93,13 @@ TEST(Registry, ALayoutOfOtherViewsIsNotRestored) {
         before.addDockWidget(Qt::LeftDockWidgetArea, dock);
     };
     add("timeline");
-    memory.keep(before);
-    EXPECT_TRUE(memory.restore(before));
+    const auto keep = [&] { memory.keep(before, before.saveState(WindowMemory::kLayout)); };
+    keep();
+    EXPECT_TRUE(before.restoreState(memory.docks(before), WindowMemory::kLayout));
     add("peak");
-    EXPECT_FALSE(memory.restore(before));
-    memory.keep(before);
-    EXPECT_TRUE(memory.restore(before));
+    EXPECT_TRUE(memory.docks(before).isEmpty());
+    keep();
+    EXPECT_TRUE(before.restoreState(memory.docks(before), WindowMemory::kLayout));
 }
 
 TEST(Registry, TheOpenDialogOffersWhateverCanBeRead) {

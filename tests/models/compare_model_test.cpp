@@ -37,7 +37,7 @@ TEST(CompareModel, IsASoundModelWhilePlansArrive) {
         if (plan->planner == QLatin1String("none")) {
             EXPECT_FALSE(plan->ok());
             EXPECT_EQ(model.index(row, CompareModel::Overhead).data().toString(),
-                      QStringLiteral("infeasible"));
+                      QStringLiteral("does not fit"));
             EXPECT_EQ(model.index(row, CompareModel::PredictedPeak).data().toString(),
                       QStringLiteral("—"));
         }

@@ -15,7 +15,12 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kPointsPerPixel = 0.75;  // 96 pixels and 72 points an inch
+constexpr double kInch = 25.4;  // millimetres
+constexpr double kPixelsPerInch = 96, kPdfResolution = 1200;
+
+double paperWidth(const QWidget& widget, double millimetres) {
+    return millimetres > 0 ? millimetres : widget.width() / kPixelsPerInch * kInch;
+}
 
 core::Error cannotWrite(const std::string& file) {
     return core::badInput("cannot write " + file, "choose a folder that exists and can be written");
@@ -25,7 +30,7 @@ QString ending(const std::string& file) {
     return QFileInfo(QString::fromStdString(file)).suffix().toLower();
 }
 
-core::Status savePng(QWidget& widget, const std::string& file, double scale) {
+core::Status savePng(QWidget& widget, const std::string& file, double scale, double millimetres) {
     const QSize size(static_cast<int>(std::lround(widget.width() * scale)),
                      static_cast<int>(std::lround(widget.height() * scale)));
     QImage image(size, QImage::Format_ARGB32);
@@ -41,14 +46,19 @@ core::Status savePng(QWidget& widget, const std::string& file, double scale) {
         widget.render(&painter);
     }
     image.setDevicePixelRatio(1);
+    const double metre = 1000 * size.width() / paperWidth(widget, millimetres);
+    image.setDotsPerMeterX(static_cast<int>(std::lround(metre)));
+    image.setDotsPerMeterY(static_cast<int>(std::lround(metre)));
     if (!image.save(QString::fromStdString(file), "PNG")) return cannotWrite(file);
     return {};
 }
 
-core::Status saveSvg(QWidget& widget, const std::string& file) {
+core::Status saveSvg(QWidget& widget, const std::string& file, double millimetres) {
     QSvgGenerator generator;
     generator.setFileName(QString::fromStdString(file));
-    generator.setSize(widget.size());
+    generator.setResolution(static_cast<int>(kPixelsPerInch));
+    const double shrink = paperWidth(widget, millimetres) / kInch * kPixelsPerInch / widget.width();
+    generator.setSize((QSizeF(widget.size()) * shrink).toSize());
     generator.setViewBox(QRect(QPoint(), widget.size()));
     generator.setTitle(QStringLiteral("Highwater"));
     QPainter painter;
@@ -59,15 +69,18 @@ core::Status saveSvg(QWidget& widget, const std::string& file) {
     return {};
 }
 
-core::Status savePdf(QWidget& widget, const std::string& file) {
+core::Status savePdf(QWidget& widget, const std::string& file, double millimetres) {
     QPdfWriter writer(QString::fromStdString(file));
     writer.setCreator(QStringLiteral("Highwater"));
-    writer.setResolution(1200);
-    writer.setPageSize(QPageSize(QSizeF(widget.size()) * kPointsPerPixel, QPageSize::Point));
+    writer.setResolution(static_cast<int>(kPdfResolution));
+    const double width = paperWidth(widget, millimetres);
+    writer.setPageSize(QPageSize(QSizeF(width, width * widget.height() / widget.width()),
+                                 QPageSize::Millimeter, {}, QPageSize::ExactMatch));
     writer.setPageMargins(QMarginsF());
     QPainter painter;
     if (!painter.begin(&writer)) return cannotWrite(file);
-    painter.scale(1200 / 96.0, 1200 / 96.0);
+    const double unit = width / kInch * kPdfResolution / widget.width();
+    painter.scale(unit, unit);
     painter.fillRect(widget.rect(), theme().window);
     widget.render(&painter);
     if (!painter.end()) return cannotWrite(file);
@@ -86,13 +99,14 @@ core::Status checkPictureName(const std::string& file) {
                        "end the file name with .png, .svg or .pdf"};
 }
 
-core::Status savePictureOf(QWidget& widget, const std::string& file, double scale) {
+core::Status savePictureOf(QWidget& widget, const std::string& file, double scale,
+                           double millimetres) {
     if (core::Status name = checkPictureName(file); !name) return name;
     const QString kind = ending(file);
     Plot::setVectorPainting(true);
-    core::Status saved = kind == QLatin1String("png")   ? savePng(widget, file, scale)
-                         : kind == QLatin1String("svg") ? saveSvg(widget, file)
-                                                        : savePdf(widget, file);
+    core::Status saved = kind == QLatin1String("png")   ? savePng(widget, file, scale, millimetres)
+                         : kind == QLatin1String("svg") ? saveSvg(widget, file, millimetres)
+                                                        : savePdf(widget, file, millimetres);
     Plot::setVectorPainting(false);
     return saved;
 }

@@ -81,6 +81,11 @@ QString planSentence(const Workspace& workspace, const PlanPointer& chosen) {
         text += QLatin1Char(' ') +
                 tr("No plan at this budget can be more than %1 points of step time cheaper.")
                     .arg(QString::number(*gap * 100, 'f', 2));
+    if (const PlanPointer better = workspace.farCheaper(chosen))
+        text += QLatin1Char(' ') +
+                tr("It is not the one to take: %1 keeps the step within %2 for %3, far less.")
+                    .arg(better->planner, document.size.text(better->peak),
+                         overheadText(better->overhead));
     if (plan.measuredPeak)
         text +=
             QLatin1Char(' ') +

@@ -65,9 +65,9 @@ QString tableHtml(const ReportTable& table) {
     };
     QString html = QStringLiteral(
         "<table width=\"100%\" cellspacing=\"0\" cellpadding=\"2\" style=\"border-collapse: "
-        "collapse\"><tr>");
+        "collapse\"><thead><tr>");  // which Qt repeats on every page
     for (int i = 0; i < table.header.size(); ++i) html += cell("th", i, table.header[i], false);
-    html += QStringLiteral("</tr>");
+    html += QStringLiteral("</tr></thead>");
     for (std::size_t row = 0; row < table.rows.size(); ++row) {
         html += QStringLiteral("<tr>");
         for (int i = 0; i < table.rows[row].size(); ++i)

@@ -93,12 +93,21 @@ void addStorages(const Document& document, const core::Session& session, Address
 void addEvents(const Document& document, const core::Session& session, AddressMap& map) {
     const auto blocks = core::recordedBlocks(session, document.ordinal);
     if (!blocks) return;
+    // A series has a moment a column of the picture, not one an event.
+    const auto momentOf = [&](std::int64_t clockNs, std::int32_t event) {
+        return !document.series ? event
+                                : static_cast<std::int32_t>(document.curve.momentAt(
+                                      document.series->timeOf(clockNs, event)));
+    };
     for (const core::RecordedBlock& block : *blocks) {
-        const auto at = static_cast<std::size_t>(block.first);
+        const std::int32_t first = momentOf(block.beginNs, block.first);
+        const std::int32_t end =
+            document.series ? std::max(first + 1, momentOf(block.endNs, block.end)) : block.end;
+        const auto at = static_cast<std::size_t>(first);
         const core::OpIndex op =
             at < document.curve.moments.size() ? document.curve.moments[at].op : kNone;
-        map.blocks.push_back({block.first, block.end, block.address, block.bytes.count(),
-                              core::Category::Unknown, kNone, op});
+        map.blocks.push_back(
+            {first, end, block.address, block.bytes.count(), core::Category::Unknown, kNone, op});
     }
 }
 
@@ -166,6 +175,9 @@ AddressMap recordedMap(const Document& document) {
     }
     closeUp(map);
     measure(map);
+    if (document.series)  // blocks that share a moment there need not have been there together
+        map.livePeak = document.curve.peak,
+        map.peakMoment = static_cast<std::int32_t>(document.curve.peakMoment);
     return map;
 }
 

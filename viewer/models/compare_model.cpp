@@ -20,6 +20,23 @@ QString originText(PlanEntry::Origin origin) {
     return {};
 }
 
+// Of a planner that has no plan.
+QString statusText(planners::PlanStatus status) {
+    switch (status) {
+        case planners::PlanStatus::Ok:
+            break;
+        case planners::PlanStatus::Infeasible:
+            return CompareModel::tr("does not fit");
+        case planners::PlanStatus::Thrash:
+            return CompareModel::tr("thrashes");
+        case planners::PlanStatus::TimeLimit:
+            return CompareModel::tr("none in time");
+        case planners::PlanStatus::Cancelled:
+            return CompareModel::tr("stopped");
+    }
+    return kAbsent;
+}
+
 QString resultsText(const PlanEntry& plan) {
     if (plan.outputsCompared == 0)  // training has nothing to compare with
         return plan.measuredPeak ? kAbsent : CompareModel::tr("not run");
@@ -109,6 +126,12 @@ QVariant CompareModel::headerData(int section, Qt::Orientation orientation, int 
     return {};
 }
 
+int CompareModel::activeRow() const {
+    for (int row = 0; row < rowCount(); ++row)
+        if (index(row, 0).data(kActiveRole).toBool()) return row;
+    return -1;
+}
+
 QVariant CompareModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
     const Workspace::Row& row = rows_[static_cast<std::size_t>(index.row())];
@@ -120,6 +143,8 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
             return sortKey(row, column);
         case kActiveRole:
             return row.plan && row.plan == workspace_.activePlan();
+        case kOtherBudgetRole:
+            return row.plan && row.plan->budget != workspace_.budget();
         case Qt::TextAlignmentRole:
             return headerData(index.column(), Qt::Horizontal, Qt::TextAlignmentRole);
         case Qt::ToolTipRole:
@@ -145,8 +170,7 @@ QString CompareModel::text(const Workspace::Row& row, Column column) const {
         case PredictedPeak:
             return plan.ok() ? size.text(plan.peak) : kAbsent;
         case Overhead:
-            return plan.ok() ? overheadText(plan.overhead)
-                             : toQString(planners::planStatusName(plan.status));
+            return plan.ok() ? overheadText(plan.overhead) : statusText(plan.status);
         case Gap: {
             const std::optional<double> gap = workspace_.gap(row.plan);
             return gap ? QString::number(*gap * 100, 'f', 2) : kAbsent;

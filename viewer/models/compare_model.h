@@ -28,6 +28,8 @@ public:
     static constexpr int kSortRole = Qt::UserRole;
     /// True for the row of the plan that is drawn over the recorded curve.
     static constexpr int kActiveRole = Qt::UserRole + 1;
+    /// True for a plan that was made for another budget than the present one.
+    static constexpr int kOtherBudgetRole = Qt::UserRole + 2;
 
     explicit CompareModel(Workspace& workspace, QObject* parent = nullptr);
 
@@ -37,6 +39,7 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
     PlanPointer planAt(int row) const;
+    int activeRow() const;  // of the plan that is drawn; -1: none of these
 
 private:
     QString text(const Workspace::Row& row, Column column) const;

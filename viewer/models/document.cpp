@@ -196,6 +196,7 @@ QString commandOf(const core::Session& session, std::int64_t step) {
 // What follows from the graph alone.
 core::Status replay(Document& document, core::TrainingGraph graph) {
     document.graph = std::move(graph);
+    document.storages = static_cast<std::int64_t>(document.graph.storages.size());
     document.baseline = core::baselineSchedule(document.graph);
     document.judged = core::evaluate(document.graph, document.baseline);
     if (!document.judged.valid)
@@ -213,7 +214,7 @@ core::Status replay(Document& document, core::TrainingGraph graph) {
 bool loadRecorded(const core::Session& session, Document& document) {
     const std::shared_ptr<RecordedSeries> series = RecordedSeries::find(session);
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
-        session, series ? core::RecordedDetail::OpsOnly : core::RecordedDetail::Everything);
+        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything);
     if (!memory) return false;
     loadSurroundings(session, document);
     document.plannable = false;
@@ -222,6 +223,12 @@ bool loadRecorded(const core::Session& session, Document& document) {
     document.series = series;
     document.curve = series ? series->window(core::Nanoseconds(0), series->length(), kColumns)
                             : recordedCurve(*memory);
+    if (series)
+        for (core::RecordedMemory::Lifetime at : memory->lifetimes)
+            document.curve.lifetimes.push_back(
+                {at.storage, static_cast<std::int32_t>(document.curve.peakMoment),
+                 static_cast<std::int32_t>(document.curve.peakMoment)});
+    document.storages = memory->storages;
     document.lanes = recordedLanes(*memory, document.curve);
     if (core::Result<core::DeviceWork> work =
             core::loadDeviceWork(session, memory->ordinal, memory->originNs))
@@ -249,7 +256,9 @@ QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
     QStringList parts;
     if (op.phase != core::Phase::Unknown) parts << toQString(core::phaseName(op.phase));
     const QString layer = layerText(graph, op.layer);
-    parts << (layer.isEmpty() ? shortOpName(op.name) : layer);
+    // The layer that holds all others says nothing.
+    const bool named = !layer.isEmpty() && layer != QLatin1String("(root)");
+    parts << (named ? layer : shortOpName(op.name));
     return parts.join(QStringLiteral(" · "));
 }
 

@@ -85,6 +85,7 @@ struct Document {
     std::vector<StepSummary>
         overview;  // of all recorded steps; empty where there is no curve of them
     qsizetype gaps = 0;
+    std::int64_t storages = 0;  // recorded; the graph of a series has those of its peak alone
     std::int64_t ordinal = -1;  // of the device whose events an imported trace shows
     bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
@@ -104,6 +105,8 @@ struct Document {
     TimeFormat time;
 
     core::Bytes peak() const { return judged.peak; }
+    /// Of so many events only the highest moment's storages are known.
+    bool knowsPeakOnly() const { return series != nullptr; }
     /// The graph that the plan's schedule is one of.
     const core::TrainingGraph& graphOf(const PlanEntry& plan) const {
         return plan.under ? *plan.under : graph;

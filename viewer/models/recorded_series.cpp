@@ -43,6 +43,11 @@ core::Nanoseconds RecordedSeries::length() const {
     return core::Nanoseconds((row_.end - origin_) * (timed() ? 1 : kEventNs));
 }
 
+core::Nanoseconds RecordedSeries::timeOf(std::int64_t clockNs, std::int64_t event) const {
+    const core::Nanoseconds time(timed() ? clockNs - origin_ : event * kEventNs);
+    return std::clamp(time, core::Nanoseconds(0), length());
+}
+
 StepCurve RecordedSeries::window(core::Nanoseconds from, core::Nanoseconds to, int columns) const {
     const std::int64_t unit = timed() ? 1 : kEventNs;
     const std::int64_t first = origin_ + from.count() / unit;

@@ -27,6 +27,8 @@ public:
     core::Nanoseconds length() const;
     core::Bytes highest() const { return core::Bytes(row_.maximum); }
     std::int64_t events() const { return row_.samples; }
+    /// When an event happened that the session's clock gives, and that is the so-many-th.
+    core::Nanoseconds timeOf(std::int64_t clockNs, std::int64_t event) const;
     bool timed() const { return row_.key.axis == core::SeriesAxis::Time; }
     /// Where time 0 lies on the session's clock; until then it is where the series begins.
     void startAt(std::int64_t originNs) { origin_ = timed() ? originNs : row_.begin; }

@@ -119,7 +119,8 @@ public:
 
     /// Everything known about a planner, by descending budget.
     std::vector<PlanPointer> frontier(const QString& planner) const;
-    /// Plans at the budget (null while they are computed), plan files and stored plans.
+    /// Plans at the budget by planner (null while they are computed); then plan files and stored
+    /// plans of other budgets, the largest first.
     struct Row {
         QString planner;
         PlanPointer plan;
@@ -131,6 +132,9 @@ public:
     std::optional<core::Nanoseconds> provenBound(core::Bytes budget) const;
     /// How far it may be from the fastest plan at its budget, as a share of the baseline's time.
     std::optional<double> gap(const PlanPointer& plan) const;
+    /// The cheapest known plan within the budget of this one, where it costs so much less that a
+    /// reader has to be told: 5 points of step time and half of the extra; otherwise null.
+    PlanPointer farCheaper(const PlanPointer& plan) const;
     /// How long planning took: the plan's own figure, or that of the same plan made here.
     std::optional<double> planningSeconds(const PlanPointer& plan) const;
 

@@ -176,17 +176,25 @@ std::vector<Workspace::Row> Workspace::rows() const {
     std::vector<PlanPointer> given = document_->plans;
     for (const PlanPointer& file : files_)
         if (std::find(given.begin(), given.end(), file) == given.end()) given.push_back(file);
-    const auto known = [&](const QString& planner) {
-        return std::any_of(given.begin(), given.end(), [&](const PlanPointer& plan) {
-            return plan->planner == planner && plan->budget == budget_;
-        });
-    };
+    // A stored plan of the same planner and budget says more than a fresh one: it was run.
+    const auto othersFrom =
+        std::stable_partition(given.begin(), given.end(),
+                              [&](const PlanPointer& plan) { return plan->budget == budget_; });
     for (const QString& planner : planners()) {
+        const std::size_t before = rows.size();
+        for (auto plan = given.begin(); plan != othersFrom; ++plan)
+            if ((*plan)->planner == planner) rows.push_back({planner, *plan});
         const auto found = plans_.find({planner, budget_.count()});
-        // A stored plan of the same planner and budget says more: it was run.
-        if (found != plans_.end() && !known(planner)) rows.push_back({planner, found->second});
+        if (found != plans_.end() && rows.size() == before)
+            rows.push_back({planner, found->second});
     }
-    for (const PlanPointer& plan : given) rows.push_back({plan->planner, plan});
+    for (auto plan = given.begin(); plan != othersFrom; ++plan)
+        if (!planners().contains((*plan)->planner)) rows.push_back({(*plan)->planner, *plan});
+    std::stable_sort(othersFrom, given.end(), [](const PlanPointer& a, const PlanPointer& b) {
+        return a->budget > b->budget;
+    });
+    for (auto plan = othersFrom; plan != given.end(); ++plan)
+        rows.push_back({(*plan)->planner, *plan});
     return rows;
 }
 
@@ -209,6 +217,21 @@ std::optional<double> Workspace::gap(const PlanPointer& plan) const {
     const auto bound = captured ? provenBound(plan->budget) : plan->lowerBound;
     if (!bound) return std::nullopt;
     return std::max(0.0, plan->overhead - ratio(*bound, document_->judged.time));
+}
+
+PlanPointer Workspace::farCheaper(const PlanPointer& plan) const {
+    constexpr double kPoints = 0.05, kShare = 0.5;
+    PlanPointer best;
+    const auto consider = [&](const PlanPointer& other) {
+        const bool fits = other && other->ok() && other->peak <= plan->budget;
+        if (fits && (!best || other->overhead < best->overhead)) best = other;
+    };
+    for (const auto& [key, other] : plans_) consider(other);
+    for (const PlanPointer& other : document_->plans) consider(other);
+    for (const PlanPointer& other : files_) consider(other);
+    const bool far = best && plan->overhead - best->overhead >= kPoints &&
+                     best->overhead - 1 <= (plan->overhead - 1) * kShare;
+    return far ? best : nullptr;
 }
 
 std::optional<double> Workspace::planningSeconds(const PlanPointer& plan) const {

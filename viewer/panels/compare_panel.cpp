@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "viewer/plots/planner_style.h"
 #include "viewer/plots/theme.h"
@@ -31,6 +32,8 @@ public:
             painter->fillRect(option.rect, tint);
         }
         QStyleOptionViewItem text(option);
+        if (index.data(CompareModel::kOtherBudgetRole).toBool())
+            text.palette.setColor(QPalette::Text, theme().muted);
         if (index.column() == CompareModel::Planner) {
             const QRect swatch(option.rect.left() + 8, option.rect.top(), kSwatch,
                                option.rect.height());
@@ -49,8 +52,9 @@ const PanelKind ComparePanel::kKind{
     .name = "compare",
     .title = "Compare",
     .help =
-        "<p>Every planner at the budget, predicted beside measured, all under one judge. The gap "
-        "is to the proven lower bound.</p><p>A click draws a plan; <b>Ctrl+Enter</b> runs it and "
+        "<p>Every planner at the budget, predicted beside measured, all under one judge; below "
+        "them, muted, plans that were kept for other budgets. The gap is to the proven lower "
+        "bound.</p><p>A click draws a plan; <b>Ctrl+Enter</b> runs it and "
         "compares every result, <b>Ctrl+E</b> writes it to a file.</p>",
     .area = PanelArea::LowerRight,
     .make = makePanel<ComparePanel>,
@@ -66,7 +70,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));
     table_->setLeading(CompareModel::Planner, kSwatch + 8);
-    table_->setDispensable({CompareModel::Budget, CompareModel::PlanningTime});
+    table_->setDispensable({CompareModel::PlanningTime, CompareModel::Gap});
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     auto* column = new QVBoxLayout(this);
     addToHeader(table_->filterBox());
@@ -75,7 +79,13 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     figures_ = new FigureStrip({tr("peak"), tr("step time"), tr("recomputed"), tr("from optimal")});
     empty_ = makeNote();
     empty_->setText(noStep());
+    outcome_ = new QLabel;
+    outcome_->setObjectName(QStringLiteral("runOutcome"));
+    outcome_->setContentsMargins(14, 0, 14, 0);
+    outcome_->setWordWrap(true);
+    outcome_->setMinimumHeight(1);  // a low window leaves the table its rows
     column->addWidget(figures_);
+    column->addWidget(outcome_);
     column->addWidget(table_, 1);
     column->addWidget(empty_, 1);
     setFocusProxy(table_);
@@ -91,13 +101,69 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     updateFigures();
 }
 
+// Nothing was measured until a plan has run.
+void ComparePanel::chooseColumns() {
+    bool measured = false;
+    for (int row = 0; row < model_->rowCount(); ++row)
+        measured = measured || (model_->planAt(row) && model_->planAt(row)->measuredPeak);
+    for (const auto column :
+         {CompareModel::MeasuredPeak, CompareModel::MeasuredOverhead, CompareModel::Results})
+        table_->setColumnHidden(column, !measured);
+    table_->fitColumns();
+}
+
 void ComparePanel::updateFigures() {
+    chooseColumns();
     const DocumentPointer& document = workspace().document();
     const bool plannable = !document || document->plannable;
     figures_->setVisible(plannable);
     table_->setVisible(plannable);
     empty_->setVisible(!plannable);
     figures_->setFigures(figures());
+    const QString outcome = outcomeText();
+    outcome_->setText(outcome);
+    outcome_->setVisible(!outcome.isEmpty());
+    const int row = model_->activeRow();
+    if (row >= 0 && row != std::exchange(seenRow_, row))
+        table_->scrollTo(table_->shown().mapFromSource(model_->index(row, 0)));
+}
+
+void ComparePanel::setRunner(const QString& text, bool runs) {
+    runner_ = text;
+    runs_ = runs;
+    updateFigures();
+}
+
+QString ComparePanel::runnerText() const {
+    if (runner_.isEmpty()) return {};
+    if (runs_) return tr("not run yet · Ctrl+Enter runs it with %1").arg(runner_.toHtmlEscaped());
+    return QStringLiteral("<span style='color:%1'>%2</span> %3")
+        .arg(theme().alert.name(), tr("cannot run here:"), runner_.toHtmlEscaped());
+}
+
+// What came of the latest run of the plan that is drawn.
+QString ComparePanel::outcomeText() const {
+    const DocumentPointer& document = workspace().document();
+    const PlanPointer& plan = workspace().activePlan();
+    if (!document || !isPlanned(plan)) return {};
+    if (!plan->measuredPeak) return runnerText();
+    const SizeUnit& size = document->size;
+    QStringList parts{tr("measured: peak %1").arg(size.text(*plan->measuredPeak))};
+    parts.front() += *plan->measuredPeak == plan->peak
+                         ? tr(" as predicted")
+                         : tr(" (predicted %1)").arg(size.text(plan->peak));
+    if (plan->measuredOverhead)
+        parts << tr("%1 step time (predicted %2)")
+                     .arg(overheadText(*plan->measuredOverhead), overheadText(plan->overhead));
+    if (plan->outputsCompared > 0)
+        parts << (plan->outputsDifferent == 0
+                      ? tr("all %1 results identical").arg(plan->outputsCompared)
+                      : QStringLiteral("<span style='color:%1'>%2</span>")
+                            .arg(theme().alert.name(), tr("%1 of %2 results differ")
+                                                           .arg(plan->outputsDifferent)
+                                                           .arg(plan->outputsCompared)));
+    return QStringLiteral("<span style='color:%1'>●</span> ").arg(theme().accent.name()) +
+           parts.join(QStringLiteral(" · "));
 }
 
 QStringList ComparePanel::figures() const {
@@ -121,6 +187,7 @@ QStringList ComparePanel::figures() const {
 }
 
 void ComparePanel::applyTheme() {
+    updateFigures();
     table_->viewport()->update();
 }
 
@@ -131,8 +198,7 @@ int ComparePanel::naturalHeight() const {
            kMargin;
 }
 
-core::Status ComparePanel::prepareShot(const std::vector<std::string>&) {
-    table_->filterBox()->hide();  // nothing to type in a picture
+core::Status ComparePanel::compute() {
     return workspace().planNow();
 }
 

@@ -20,18 +20,27 @@ public:
     TableView& table() const { return *table_; }
     /// The four large figures: peak, step time, recomputed ops, distance from optimal.
     QString figure(int which) const { return figures_->figure(static_cast<std::size_t>(which)); }
-    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+    core::Status compute() override;
+    /// With what a plan of this session would run, or what is missing for that.
+    void setRunner(const QString& text, bool runs);
     int naturalHeight() const override;  // figures and rows, nothing empty below
     void applyTheme() override;
 
 private:
     void updateFigures();
+    void chooseColumns();
     QStringList figures() const;
+    QString outcomeText() const;
+    QString runnerText() const;
 
     CompareModel* model_;
     TableView* table_;
     FigureStrip* figures_;
-    QLabel* empty_;  // instead of them, where nothing can be planned
+    QLabel* outcome_;  // of a run, or of asking whether there can be one
+    QString runner_;
+    bool runs_ = true;
+    int seenRow_ = -1;  // of the plan that is drawn, when it was scrolled to
+    QLabel* empty_;     // instead of them, where nothing can be planned
 };
 
 }  // namespace hw::viewer

@@ -4,6 +4,7 @@
 #include <QCoreApplication>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QRegularExpression>
 #include <QStringList>
 
 #include "core/import/import.h"
@@ -28,6 +29,16 @@ void askToSave(QWidget* parent, const QString& title, const std::string& beside,
     dialog->setAcceptMode(QFileDialog::AcceptSave);
     dialog->setDefaultSuffix(suffix);
     dialog->selectFile(suggestion);
+    // The name follows the kind that is chosen in the list of them.
+    QObject::connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& chosen) {
+        static const QRegularExpression pattern(QStringLiteral("\\(\\*\\.([^)]+)\\)$"));
+        const QRegularExpressionMatch found = pattern.match(chosen);
+        if (!found.hasMatch()) return;
+        const QString base =
+            QFileInfo(dialog->selectedFiles().value(0)).fileName().section(QLatin1Char('.'), 0, 0);
+        dialog->setDefaultSuffix(found.captured(1));
+        if (!base.isEmpty()) dialog->selectFile(base + QLatin1Char('.') + found.captured(1));
+    });
     QObject::connect(dialog, &QFileDialog::fileSelected, parent, take);
     dialog->open();
 }

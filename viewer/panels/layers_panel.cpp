@@ -13,7 +13,6 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kNarrow = 620;  // pixels below which only the first figures are shown
-constexpr int kTimed = 280;   // pixels below which the time gives way to the names
 constexpr int kBar = 72, kRowsOpen = 34;
 
 // A bar beside the figure: the layer's share of the peak.
@@ -64,7 +63,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
            "Record with `highwater record`, which follows the modules of the model."));
     column->addWidget(empty_, 1);
     setFocusProxy(table_);
-    setMinimumWidth(170);
+    setMinimumWidth(140);
     connect(&workspace, &Workspace::documentChanged, this, &LayersPanel::reload);
     connect(&workspace, &Workspace::selectionChanged, this,
             [this] { table_->mark(model_->indexOf(this->workspace().selection().layer)); });
@@ -118,7 +117,9 @@ void LayersPanel::chooseColumns() {
     table_->setColumnHidden(LayerModel::Forward, !wide || !tree.phases);
     table_->setColumnHidden(LayerModel::Backward, !wide || !tree.phases);
     table_->setColumnHidden(LayerModel::Ops, !wide);
-    table_->setColumnHidden(LayerModel::Time, tree.peaks && width() < kTimed);
+    // Where not all fit, the time gives way to the names.
+    table_->setDispensable(tree.peaks ? QList<int>{LayerModel::Time} : QList<int>{});
+    if (!tree.peaks) table_->setColumnHidden(LayerModel::Time, false);
     table_->fitColumns();
 }
 
@@ -137,11 +138,6 @@ int LayersPanel::naturalHeight() const {
          row = table_->indexBelow(row))
         ++rows;
     return empty_->isHidden() ? std::clamp(50 + rows * table_->rowHeightHint(), 300, 1100) : 240;
-}
-
-core::Status LayersPanel::prepareShot(const std::vector<std::string>&) {
-    table_->filterBox()->hide();  // nothing to type in a picture
-    return {};
 }
 
 }  // namespace hw::viewer

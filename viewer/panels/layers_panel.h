@@ -18,7 +18,6 @@ public:
     LayerModel& model() const { return *model_; }
     TableView& table() const { return *table_; }
     void applyTheme() override { table_->viewport()->update(); }
-    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;
     bool applies() const override;
 

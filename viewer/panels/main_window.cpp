@@ -6,11 +6,13 @@
 #include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QScreen>
 #include <QStatusBar>
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "viewer/panels/compare_panel.h"
 #include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
@@ -21,7 +23,6 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     setWindowTitle(QStringLiteral("Highwater"));
     setAcceptDrops(true);
     setDockNestingEnabled(true);
-    resize(1680, 1000);
     empty_ = new EmptyState;
     attach_ = new AttachDialog(recorder_, live_, this);
     planActions_ = new PlanActions(workspace_, this);
@@ -39,6 +40,8 @@ MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     connectHistory();
     documentArrived();
     firstState_ = saveState();
+    layout()->activate();  // with all docks hidden it asks for less than while they were made
+    resize(firstSize(screen()->availableSize()));
 }
 
 QDockWidget* MainWindow::makeDock(const PanelKind& kind) {
@@ -47,6 +50,7 @@ QDockWidget* MainWindow::makeDock(const PanelKind& kind) {
     made->setObjectName(QLatin1String(kind.name));  // by which layouts are kept
     made->setWidget(panel);
     made->setTitleBarWidget(panel->header());
+    made->installEventFilter(this);
     made->setFeatures(QDockWidget::DockWidgetMovable | QDockWidget::DockWidgetFloatable);
     return made;
 }
@@ -85,41 +89,34 @@ void MainWindow::raiseFirstDocks() {
         if (each == firstDock(panelOf(each).kind().area)) each->raise();
 }
 
-void MainWindow::arrange() {
-    QDockWidget* upper = firstDock(PanelArea::Upper);
-    QDockWidget* strip = firstDock(PanelArea::Strip);
-    QDockWidget* lower = firstDock(PanelArea::LowerLeft);
-    const int side = std::clamp(width() / 5, std::min(300, width() / 4), 400);
-    const int rest = width() - side;
-    resizeDocks({firstDock(PanelArea::Side), upper}, {side, rest}, Qt::Horizontal);
-    if (!workspace_.document()->plannable) return;
-    resizeDocks({lower, firstDock(PanelArea::LowerRight)}, {rest * 42 / 100, rest * 58 / 100},
-                Qt::Horizontal);
-    const int above = height() * 54 / 100, below = height() - above, low = height() * 16 / 100;
-    if (strip->isHidden())
-        resizeDocks({upper, lower}, {above, below}, Qt::Vertical);
-    else
-        resizeDocks({upper, strip, lower}, {above - low, low, below}, Qt::Vertical);
-}
-
 void MainWindow::buildStatusBar() {
     status_ = new QLabel;
     status_->setObjectName(QStringLiteral("muted"));
-    activity_ = new QLabel;
-    auto* keys = new QLabel(
+    activity_ = new ElidingLabel;
+    activity_->setObjectName(QStringLiteral("activity"));
+    auto* keys = new ElidingLabel;
+    keys->setText(
         tr("← → op · + − zoom · 0 whole step · B budget · P plan · S picture · T theme · ? help"));
     keys->setObjectName(QStringLiteral("muted"));
     status_->setContentsMargins(14, 0, 0, 0);
     keys->setContentsMargins(0, 0, 14, 0);
-    for (QLabel* each : {status_, activity_, keys}) each->setMinimumWidth(1);  // on a narrow window
+    keys->setMinimumWidth(1);  // on a narrow window
+    status_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
+    connect(status_, &QLabel::linkActivated, this, &MainWindow::showGaps);
     statusBar()->setSizeGripEnabled(false);
     statusBar()->addWidget(status_);
-    statusBar()->addWidget(activity_);
+    statusBar()->addWidget(activity_, 1);
     statusBar()->addPermanentWidget(keys);
 }
 
 void MainWindow::connectWorkspace() {
     connect(planActions_, &PlanActions::failed, this, &MainWindow::showFailure);
+    connect(planActions_, &PlanActions::runnerKnown, this, [this](const QString& text, bool runs) {
+        panel<ComparePanel>().setRunner(text, runs);
+    });
+    // Where the outcome of a run is to be read.
+    connect(planActions_, &PlanActions::finishedRun, this,
+            [this] { firstDock(PanelArea::LowerRight)->raise(); });
     connect(planActions_, &PlanActions::told, activity_, &QLabel::setText);
     connect(empty_, &EmptyState::openRequested, this, &MainWindow::chooseFile);
     connect(empty_, &EmptyState::sampleRequested, this, [this] {
@@ -128,10 +125,16 @@ void MainWindow::connectWorkspace() {
     });
     connect(&workspace_, &Workspace::documentChanged, this, &MainWindow::documentArrived);
     connect(&workspace_, &Workspace::failed, this, &MainWindow::showFailure);
+    connect(&workspace_, &Workspace::budgetChanged, this, [this] {
+        if (memory_ && workspace_.document() && workspace_.document()->plannable)
+            memory_->keepBudgetRatio(QString::fromStdString(workspace_.document()->path),
+                                     workspace_.budgetRatio());
+    });
     connect(&workspace_, &Workspace::busyChanged, this, [this](int pending, const QString& what) {
         activity_->setText(pending == 0   ? QString()
                            : pending == 1 ? what + QStringLiteral("…")
                                           : tr("%1 · %2 left · Esc stops").arg(what).arg(pending));
+        if (pending == 0) offerBudget();
     });
 }
 
@@ -139,7 +142,7 @@ void MainWindow::documentArrived() {
     const DocumentPointer& document = workspace_.document();
     const bool any = document != nullptr;
     placeLiveDock();
-    for (QDockWidget* each : docks_) each->setVisible(any && panelOf(each).applies());
+    showDocks();
     for (QAction* needs : documentActions_) needs->setEnabled(any);
     if (!any) {
         title_->clear();
@@ -147,11 +150,8 @@ void MainWindow::documentArrived() {
         return;
     }
     const bool fresh = std::exchange(shown_, document->path) != document->path;
-    if (fresh && !arranged_) arrange();
-    if (fresh && memory_) {
-        memory_->remember(QString::fromStdString(document->path));
-        fillRecent();
-    }
+    if (fresh) placeDocks();
+    if (fresh && memory_) rememberDocument();
     QStringList parts{document->name};
     parts << (!document->plannable ? tr("no step, nothing to plan")
               : document->steps > 1
@@ -159,19 +159,61 @@ void MainWindow::documentArrived() {
                   : tr("step %1").arg(document->step));
     title_->setText(parts.join(QStringLiteral("    ")));
     setWindowTitle(document->name + QStringLiteral(" – Highwater"));
-    status_->setText(tr("%1 ops · %2 storages · %3 costs · %4")
+    const QString storages = document->knowsPeakOnly()
+                                 ? tr("%L1 storages, the %L2 live at the peak loaded")
+                                       .arg(document->storages)
+                                       .arg(document->graph.storages.size())
+                                 : tr("%1 storages").arg(document->storages);
+    status_->setText(tr("%1 ops · %2 · %3 costs · %4")
                          .arg(document->graph.ops.size())
-                         .arg(document->graph.storages.size())
+                         .arg(storages)
                          .arg(toQString(core::costSetName(document->graph.costs)),
-                              document->gaps == 0   ? tr("no gaps")
-                              : document->gaps == 1 ? tr("1 gap")
-                                                    : tr("%1 gaps").arg(document->gaps)));
-    QStringList gaps;
-    for (const core::GapRow& gap : document->gapRows) gaps << toQString(gap.what + ": " + gap.why);
-    status_->setToolTip(gaps.join(QLatin1Char('\n')));
+                              document->gaps == 0 ? tr("no gaps") : gapsLink()));
     if (!fresh) return;
+    if (document->plannable && !workspace_.state().chosen) firstBudget_ = workspace_.budget();
     raiseFirstDocks();
     firstDock(PanelArea::Upper)->widget()->setFocus();
+}
+
+// A session opens at a share of its peak that may be out of every planner's reach.
+void MainWindow::offerBudget() {
+    if (!firstBudget_ || !workspace_.document() || workspace_.following()) return;
+    const bool moved = workspace_.budget() != std::exchange(firstBudget_, std::nullopt);
+    if (moved || workspace_.activePlan()) return;
+    const Answer answer = workspace_.answer(workspace_.budget());
+    if (answer.kind != Answer::Kind::Nearest || !answer.plan) return;
+    workspace_.setBudget(answer.plan->peak);
+    activity_->setText(tr("no plan is known for less than %1")
+                           .arg(workspace_.document()->size.text(answer.plan->peak)));
+}
+
+QString MainWindow::gapsLink() const {
+    const qsizetype gaps = workspace_.document()->gaps;
+    return QStringLiteral("<a href='gaps' style='color:%1'>%2</a>")
+        .arg(theme().accent.name(), gaps == 1 ? tr("1 gap") : tr("%1 gaps").arg(gaps));
+}
+
+void MainWindow::showGaps() {
+    QStringList gaps;
+    for (const core::GapRow& gap : workspace_.document()->gapRows)
+        gaps << QStringLiteral("<b>%1</b>: %2")
+                    .arg(toQString(gap.what).toHtmlEscaped(), toQString(gap.why).toHtmlEscaped());
+    auto* box = new QMessageBox(this);
+    box->setObjectName(QStringLiteral("gaps"));
+    box->setWindowTitle(tr("What was not recorded"));
+    box->setTextFormat(Qt::RichText);
+    box->setText(gaps.join(QStringLiteral("<br>")));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+// The budget too is as it was left, unless the document came with a plan of its own.
+void MainWindow::rememberDocument() {
+    const QString path = QString::fromStdString(workspace_.document()->path);
+    const std::optional<double> kept = memory_->budgetRatio(path);
+    if (kept && !workspace_.state().chosen) workspace_.placeBudget(*kept);
+    memory_->remember(path);
+    fillRecent();
 }
 
 void MainWindow::showFailure(const QString& what, const QString& hint) {
@@ -200,7 +242,7 @@ core::Status MainWindow::prepareShot(const std::string& session,
                                      const std::vector<std::string>& plans,
                                      std::optional<std::int64_t> step) {
     if (core::Status done = workspace_.openNow(session, plans, step); !done) return done;
-    return panel<WhatIfPanel>().prepareShot(plans);
+    return panel<WhatIfPanel>().compute();
 }
 
 // The arrows are no shortcuts: a focused slider or table keeps them for itself.
@@ -215,33 +257,6 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
         default:
             QMainWindow::keyPressEvent(event);
     }
-}
-
-void MainWindow::useMemory(WindowMemory memory) {
-    memory_.emplace(std::move(memory));
-    arranged_ = memory_->restore(*this);
-    placeRunStrip();
-    documentArrived();  // which docks show depends on the document alone
-    setFontScale(memory_->fontScale());
-    setLight(memory_->light());
-    fillRecent();
-}
-
-void MainWindow::closeEvent(QCloseEvent* event) {
-    if (memory_) {
-        if (workspace_.document()) memory_->keep(*this);  // with all docks in their places
-        memory_->keepLook(theme().light, fontScale());
-    }
-    QMainWindow::closeEvent(event);
-}
-
-void MainWindow::resetLayout() {
-    arranged_ = false;
-    if (memory_) memory_->forgetLayout();
-    restoreState(firstState_);
-    placeRunStrip();
-    documentArrived();
-    if (workspace_.document()) arrange();
 }
 
 void MainWindow::setLight(bool light) {

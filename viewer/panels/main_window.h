@@ -14,12 +14,14 @@
 #include "viewer/models/view_history.h"
 #include "viewer/models/workspace.h"
 #include "viewer/panels/attach_dialog.h"
+#include "viewer/panels/eliding_label.h"
 #include "viewer/panels/empty_state.h"
 #include "viewer/panels/live_panel.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/plan_actions.h"
 #include "viewer/panels/tour.h"
 #include "viewer/panels/train_dialog.h"
+#include "viewer/panels/view_picture.h"
 #include "viewer/panels/window_memory.h"
 
 namespace hw::viewer {
@@ -58,12 +60,15 @@ public:
     void openSample();
     void startTour();
     Tour* tour() const { return tour_; }
+    /// Keeps the size that it has: a window grows when docks are laid out for the first time.
+    void setVisible(bool visible) override;
 
 protected:
     void closeEvent(QCloseEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void dragEnterEvent(QDragEnterEvent* event) override;
     void dropEvent(QDropEvent* event) override;
+    bool eventFilter(QObject* watched, QEvent* event) override;
 
 private:
     void buildToolBar();
@@ -89,10 +94,22 @@ private:
     void raiseFirstDocks();
     QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
     void arrange();
+    /// The docks of a document that has just been opened: as they were kept, or as at first.
+    void placeDocks();
+    /// Those that have something to show of the document; while one is maximised that one alone.
+    void showDocks();
+    /// Fills the window with one view; again, of any: back to all of them.
+    void toggleMaximised(QDockWidget* view);
+    QDockWidget* viewWithKeys() const;
     void documentArrived();
+    void rememberDocument();
+    QString gapsLink() const;
+    void showGaps();
+    void offerBudget();
     void showFailure(const QString& what, const QString& hint);
     void chooseFile();
     void savePicture();
+    void drawPicture(const PanelKind* view, const PicturePreset& size, const QString& path);
     void writeReport();
     void showKeys();
     void showContextHelp();
@@ -104,6 +121,7 @@ private:
     Workspace workspace_;
     Recorder recorder_;
     LiveRun live_;
+    QToolBar* tools_ = nullptr;
     QToolBar* runs_ = nullptr;
     EmptyState* empty_;
     AttachDialog* attach_;
@@ -115,7 +133,11 @@ private:
     ViewHistory* history_;
     QPointer<Tour> tour_;
     std::optional<WindowMemory> memory_;
-    bool arranged_ = false;  // as it was kept, not by arrange()
+    QByteArray keptState_;           // of the last start, until the first document is shown
+    QByteArray stateBeforeMaximum_;  // while one view fills the window
+    QDockWidget* maximised_ = nullptr;
+    std::optional<core::Bytes> firstBudget_;  // until plans for it are there, or not
+    bool arranged_ = false;                   // the docks have their places, kept or by arrange()
     QMenu* recent_ = nullptr;
     QByteArray firstState_;            // the docks as they were built
     std::string shown_;                // path of the document that the docks were arranged for
@@ -123,7 +145,7 @@ private:
     std::vector<QAction*> documentActions_;  // disabled without a document
     QLabel* title_ = nullptr;
     QLabel* status_ = nullptr;
-    QLabel* activity_ = nullptr;
+    ElidingLabel* activity_ = nullptr;
 };
 
 }  // namespace hw::viewer

@@ -10,6 +10,7 @@
 #include "viewer/panels/command_palette.h"
 #include "viewer/panels/file_dialog.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/picture_dialog.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/font_scale.h"
@@ -28,7 +29,7 @@ QAction* MainWindow::action(const QString& text, const QKeySequence& key, const 
 }
 
 void MainWindow::buildToolBar() {
-    auto* bar = new QToolBar;
+    auto* bar = tools_ = new QToolBar;
     bar->setObjectName(QStringLiteral("titleStrip"));
     bar->setMovable(false);
     bar->setContextMenuPolicy(Qt::PreventContextMenu);
@@ -58,7 +59,7 @@ void MainWindow::buildToolBar() {
     QAction* report =
         action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
     QAction* picture =
-        action(tr("Save picture"), Qt::Key_S, tr("Save the window as PNG, SVG or PDF"));
+        action(tr("Save picture"), Qt::Key_S, tr("Save a view or the window as PNG, SVG or PDF"));
     picture->setIconText(tr("Picture"));  // room on the tool bar
     QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
     QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
@@ -68,6 +69,7 @@ void MainWindow::buildToolBar() {
     recent_ = new QMenu(this);
     auto* opener = static_cast<QToolButton*>(bar->widgetForAction(open));
     opener->setMenu(recent_);
+    opener->setPopupMode(QToolButton::MenuButtonPopup);
     connect(record, &QAction::triggered, attach_, &AttachDialog::open);
     connect(open, &QAction::triggered, this, &MainWindow::chooseFile);
     connect(plan, &QAction::triggered, &workspace_, &Workspace::planEvery);
@@ -94,6 +96,8 @@ void MainWindow::buildShortcuts() {
     QAction* smaller = action(tr("Smaller text"), QKeySequence::ZoomOut, tr("Smaller text"));
     QAction* usual = action(tr("Usual text"), QKeySequence(QStringLiteral("Ctrl+0")),
                             tr("Text of the usual size"));
+    QAction* alone = action(tr("Maximise view"), Qt::Key_M,
+                            tr("The view that has the keys alone, and back to all of them"));
     QAction* layout = action(tr("Reset the layout"), {}, tr("Every view where it was at first"));
     QAction* undo = action(tr("Undo"), QKeySequence::Undo, tr("Back to what was looked at before"));
     QAction* redo =
@@ -118,8 +122,9 @@ void MainWindow::buildShortcuts() {
     connect(larger, &QAction::triggered, this, [this] { setTextScale(fontScale() + kTextStep); });
     connect(smaller, &QAction::triggered, this, [this] { setTextScale(fontScale() - kTextStep); });
     connect(usual, &QAction::triggered, this, [this] { setTextScale(1); });
+    connect(alone, &QAction::triggered, this, [this] { toggleMaximised(viewWithKeys()); });
     connect(layout, &QAction::triggered, this, &MainWindow::resetLayout);
-    for (QAction* each : {closer, wider, whole, budget, undo, redo, what, tour})
+    for (QAction* each : {closer, wider, whole, alone, budget, undo, redo, what, tour})
         documentActions_.push_back(each);
 }
 
@@ -157,14 +162,38 @@ void MainWindow::chooseFile() {
 }
 
 void MainWindow::savePicture() {
-    askToSave(this, tr("Save picture"), workspace_.document()->path,
-              QStringLiteral("highwater.png"), tr("Pictures (*.png *.svg *.pdf)"),
-              QStringLiteral("png"), [this](const QString& path) {
-                  if (core::Status saved = savePictureOf(*this, path.toStdString(), 2); !saved)
-                      showFailure(toQString(saved.error().what), toQString(saved.error().hint));
-                  else
-                      activity_->setText(tr("saved %1").arg(path));
-              });
+    std::vector<const PanelKind*> views;
+    for (const QDockWidget* each : docks_)
+        if (panelOf(each).applies()) views.push_back(&panelOf(each).kind());
+    auto* dialog = new PictureDialog(views, &panelOf(viewWithKeys()).kind(), this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &QDialog::accepted, this, [this, dialog] {
+        const QString base = QFileInfo(workspace_.document()->name).completeBaseName();
+        askToSave(this, tr("Save picture"), workspace_.document()->path,
+                  base + QLatin1Char('-') + dialog->suggestion(),
+                  tr("Pixels (*.png);;Vectors (*.svg);;Vectors (*.pdf)"), QStringLiteral("png"),
+                  [this, view = dialog->view(), size = dialog->size()](const QString& path) {
+                      drawPicture(view, size, path);
+                  });
+    });
+    dialog->open();
+}
+
+void MainWindow::drawPicture(const PanelKind* view, const PicturePreset& size,
+                             const QString& path) {
+    core::Status saved;
+    if (view) {
+        const std::vector<std::string> drawn(isPlanned(workspace_.activePlan()) ? 1 : 0, "active");
+        const auto done =
+            savePictureOfView(workspace_, *view, {path.toStdString(), size, {}, drawn}, false);
+        if (!done) saved = done.error();
+    } else {
+        saved = savePictureOf(*this, path.toStdString(), 2);
+    }
+    if (!saved)
+        showFailure(toQString(saved.error().what), toQString(saved.error().hint));
+    else
+        activity_->setText(tr("saved %1").arg(path));
 }
 
 void MainWindow::writeReport() {

@@ -24,6 +24,8 @@ void MainWindow::showKeys() {
            "<tr><td><b>Shift</b> + drag</td><td>choose a stretch of time: Peak shows its highest "
            "moment</td></tr>"
            "<tr><td><b>0</b></td><td>the whole step</td></tr>"
+           "<tr><td><b>M</b></td><td>one view alone (a double click on its name too), and "
+           "back</td></tr>"
            "<tr><td><b>B</b></td><td>move the budget, then ← →</td></tr>"
            "<tr><td><b>P</b></td><td>plan at the budget</td></tr>"
            "<tr><td><b>Esc</b></td><td>stop planning</td></tr>"
@@ -46,13 +48,7 @@ void MainWindow::showKeys() {
 
 // Of the view that has the keys, else of the one under the pointer, else of the upper one.
 void MainWindow::showContextHelp() {
-    const QDockWidget* view = firstDock(PanelArea::Upper);
-    for (const QDockWidget* each : docks_)
-        if (each->isVisible() && each->underMouse()) view = each;
-    const QWidget* focus = QApplication::focusWidget();
-    for (const QDockWidget* each : docks_)
-        if (focus && (each->isAncestorOf(focus) || each->titleBarWidget()->isAncestorOf(focus)))
-            view = each;
+    const QDockWidget* view = viewWithKeys();
     auto* box = new QMessageBox(this);
     box->setObjectName(QStringLiteral("contextHelp"));
     box->setWindowTitle(view->windowTitle());

@@ -160,7 +160,6 @@ void MapPanel::setAxes(TraceAxes axes) {
 }
 
 core::Status MapPanel::prepareShot(const std::vector<std::string>& planFiles) {
-    steps_->hide();  // nothing to press in a picture
     stale_ = false;
     Request wanted = request();
     if (!wanted.document) return {};
@@ -171,7 +170,6 @@ core::Status MapPanel::prepareShot(const std::vector<std::string>& planFiles) {
         if (auto found = make(recorded, {}); !found->blocks.empty()) map = found, wanted = recorded;
     }
     take(wanted, map);
-    recorded_->hide();
     return {};
 }
 

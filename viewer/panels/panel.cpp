@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/panel.h"
 
+#include <QAbstractButton>
+#include <QAbstractScrollArea>
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLabel>
+#include <QLineEdit>
+#include <QProgressBar>
+#include <QSlider>
 
 namespace hw::viewer {
 namespace {
@@ -30,7 +35,7 @@ Panel::Panel(Workspace& workspace, const PanelKind& kind) : workspace_(workspace
     header_->setAttribute(Qt::WA_StyledBackground);
     auto* row = new QHBoxLayout(header_);
     row->setContentsMargins(14, 0, 14, 0);
-    row->setSpacing(16);
+    row->setSpacing(10);
     // A dock goes by the hint of its title bar.
     row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
     auto* label = new QLabel(title());
@@ -61,6 +66,23 @@ QString Panel::noStep() {
 
 bool Panel::applies() const {
     return workspace_.document()->plannable || !kind_.needsStep;
+}
+
+core::Status Panel::compute() {
+    return {};
+}
+
+void Panel::hideControls() {
+    for (QWidget* root : std::initializer_list<QWidget*>{header_, this}) {
+        for (QWidget* each : root->findChildren<QWidget*>())
+            if (qobject_cast<QAbstractButton*>(each) || qobject_cast<QLineEdit*>(each) ||
+                qobject_cast<QSlider*>(each) || qobject_cast<QProgressBar*>(each))
+                each->hide();
+        for (auto* area : root->findChildren<QAbstractScrollArea*>()) {
+            area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+            area->setVerticalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+        }
+    }
 }
 
 core::Status Panel::prepareShot(const std::vector<std::string>&) {

@@ -22,12 +22,17 @@ public:
     /// The line above the view; a dock uses it as its title bar, a picture draws it on top.
     QWidget* header() const { return header_; }
 
-    /// Computes, here and now, what a picture of this view needs.
+    /// Plans, here and now, what a picture of this view shows; takes seconds.
+    virtual core::Status compute();
+    /// Loads and draws, here and now, what a picture of this view needs.
     virtual core::Status prepareShot(const std::vector<std::string>& planFiles);
     /// What the axes count, for views that leave the choice. Usage: this view does not.
     core::Status chooseAxes(TraceAxes axes);
     /// Pixels that a picture of this view needs below its header.
-    virtual int naturalHeight() const { return 900; }
+    virtual int naturalHeight() const { return kAnyHeight; }
+    static constexpr int kAnyHeight = 900;  // of a view that suits any
+    /// A picture has nothing to press, to type into or to scroll.
+    virtual void hideControls();
     /// Whether the window shows this view of the document that is open.
     virtual bool applies() const;
     /// Colours that no style sheet reaches.

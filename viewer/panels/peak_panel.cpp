@@ -13,6 +13,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kSwatch = 18;
+constexpr int kTableToo = 900;  // pixels of a picture from which on it has the table
 
 // The category's colour before the tensor's name.
 class CategoryDelegate : public QStyledItemDelegate {
@@ -115,8 +116,12 @@ void PeakPanel::showSets() {
     }
     const StepCurve& curve = document->curve;
     const bool whole = !workspace().range();
-    recorded_->show(document,
-                    liveAt(document->graph, curve, peakWithin(curve, workspace().range())),
+    const std::size_t moment = peakWithin(curve, workspace().range());
+    LiveSet set = liveAt(document->graph, curve, moment);
+    if (document->knowsPeakOnly() && moment != curve.peakMoment)
+        for (LiveItem& item : set.items)
+            item.name = tr("not loaded: of so many events only the peak's tensors are");
+    recorded_->show(document, std::move(set),
                     whole ? tr("recorded peak") : tr("highest in the selected time"));
     const PlanPointer& plan = workspace().activePlan();
     const bool any = isPlanned(plan) && !plan->curve.moments.empty();
@@ -152,8 +157,15 @@ void PeakPanel::shareRoom() {
     table_->fitColumns();
 }
 
+void PeakPanel::hideControls() {
+    Panel::hideControls();
+    picture_ = true;
+}
+
+// A narrow picture has the map alone: half a table that cannot be scrolled says nothing.
 void PeakPanel::resizeEvent(QResizeEvent* event) {
     Panel::resizeEvent(event);
+    if (picture_) table_->setVisible(width() >= kTableToo);
     shareRoom();
 }
 
@@ -188,7 +200,6 @@ void PeakPanel::applyTheme() {
 }
 
 core::Status PeakPanel::prepareShot(const std::vector<std::string>&) {
-    table_->filterBox()->hide();  // nothing to type in a picture
     showSets();
     return {};
 }

@@ -25,6 +25,7 @@ public:
     TableView& table() const { return *table_; }
     void applyTheme() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+    void hideControls() override;
 
 protected:
     void showEvent(QShowEvent* event) override;
@@ -43,7 +44,8 @@ private:
     Legend* legend_;
     QSplitter* split_;
     QWidget* maps_;
-    bool stale_ = true;  // while it is not shown, plans come and go unseen
+    bool stale_ = true;     // while it is not shown, plans come and go unseen
+    bool picture_ = false;  // not a view to work in
 };
 
 }  // namespace hw::viewer

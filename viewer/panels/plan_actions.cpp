@@ -2,6 +2,7 @@
 #include "viewer/panels/plan_actions.h"
 
 #include <QFileInfo>
+#include <QJsonDocument>
 #include <QWidget>
 
 #include "viewer/models/tool.h"
@@ -15,7 +16,11 @@ constexpr int kVerificationFailed = 6;  // exit code: it ran, and a result diffe
 }  // namespace
 
 PlanActions::PlanActions(Workspace& workspace, QWidget* window)
-    : QObject(window), workspace_(workspace), window_(window) {
+    : QObject(window), workspace_(workspace), window_(window), export_(this) {
+    connect(&export_, &PlanExport::told, this, &PlanActions::told);
+    connect(&export_, &PlanExport::failed, this, &PlanActions::failed);
+    connect(&check_, &QProcess::finished, this, &PlanActions::checked);
+    connect(&workspace_, &Workspace::documentChanged, this, &PlanActions::check);
     executor_.setStandardOutputFile(QProcess::nullDevice());
     connect(&executor_, &QProcess::finished, this, &PlanActions::ended);
     connect(&executor_, &QProcess::readyReadStandardError, this, &PlanActions::listen);
@@ -27,7 +32,11 @@ PlanActions::PlanActions(Workspace& workspace, QWidget* window)
 }
 
 PlanActions::~PlanActions() {
-    executor_.disconnect(this);
+    for (QProcess* process : {&executor_, &check_}) process->disconnect(this);
+    if (check_.state() != QProcess::NotRunning) {
+        check_.kill();
+        check_.waitForFinished(1000);
+    }
     if (!running()) return;
     executor_.kill();
     executor_.waitForFinished(1000);
@@ -50,12 +59,10 @@ void PlanActions::exportPlan() {
     const QString suggestion = QStringLiteral("%1-%2-%3.plan.json")
                                    .arg(QFileInfo(document.name).completeBaseName(), planner)
                                    .arg(qRound(ratio(plan->budget, document.peak()) * 100));
-    askToSave(window_, tr("Export plan"), document.path, suggestion, tr("Plans (*.plan.json)"),
-              QStringLiteral("plan.json"), [this, plan](const QString& path) {
-                  if (core::Status saved = savePlan(*plan, path.toStdString()); !saved)
-                      emit failed(toQString(saved.error().what), toQString(saved.error().hint));
-                  else
-                      emit told(tr("saved %1").arg(path));
+    askToSave(window_, tr("Export plan"), document.path, suggestion, exportFilter(),
+              QStringLiteral("plan.json"),
+              [this, plan, shown = workspace_.document()](const QString& path) {
+                  export_.write(*shown, plan, path);
               });
 }
 
@@ -75,6 +82,29 @@ void PlanActions::runPlan() {
                     QIODevice::ReadOnly);
 }
 
+// Once a session: another step of it runs with the same.
+void PlanActions::check() {
+    const DocumentPointer& document = workspace_.document();
+    if (!document || !document->plannable || workspace_.following()) return;
+    const QString path = QString::fromStdString(document->path);
+    if (path == checked_ || check_.state() != QProcess::NotRunning) return;
+    checked_ = path;
+    check_.start(toolProgram(),
+                 {QStringLiteral("run"), path, QStringLiteral("--check"), QStringLiteral("--json")},
+                 QIODevice::ReadOnly);
+}
+
+void PlanActions::checked(int exitCode) {
+    const QString said = QString::fromUtf8(check_.readAllStandardError());
+    const QJsonDocument answer = QJsonDocument::fromJson(check_.readAllStandardOutput());
+    const ToolError error = toolError(said);
+    if (exitCode == 0)
+        emit runnerKnown(answer[QStringLiteral("runs_with")].toString(), true);
+    else if (!error.what.isEmpty())
+        emit runnerKnown(error.what + QStringLiteral(" – ") + error.hint, false);
+    check();  // another session may have been opened meanwhile
+}
+
 // The first run of a torch takes its time: an executor is compiled for it.
 void PlanActions::listen() {
     said_ += executor_.readAllStandardError();
@@ -86,12 +116,14 @@ void PlanActions::ended(int exitCode, QProcess::ExitStatus how) {
     const ToolError error = toolError(QString::fromUtf8(said_ + executor_.readAllStandardError()));
     const bool ran =
         how == QProcess::NormalExit && (exitCode == 0 || exitCode == kVerificationFailed);
-    emit told({});
+    emit told(ran && exitCode == 0 ? tr("the run is over: what it measured is in Compare")
+                                   : QString());
     if (!ran || exitCode != 0)
         emit failed(error.what.isEmpty() ? tr("the executor ended unexpectedly") : error.what,
                     error.hint);
     const DocumentPointer& document = workspace_.document();
     if (ran && document && QString::fromStdString(document->path) == session_) workspace_.reload();
+    if (ran) emit finishedRun();
 }
 
 }  // namespace hw::viewer

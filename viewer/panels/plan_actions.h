@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "viewer/models/workspace.h"
+#include "viewer/panels/plan_export.h"
 
 namespace hw::viewer {
 
@@ -23,21 +24,29 @@ public:
     /// Runs the plan with the native executor, in the background; the session keeps what was
     /// measured, and the window shows it.
     void runPlan();
+    /// Asks, in the background, with what the open session would run.
+    void check();
     bool running() const { return executor_.state() != QProcess::NotRunning; }
 
 signals:
     void told(const QString& what);
     void failed(const QString& what, const QString& hint);
+    /// The plan ran; what was measured is on its way into the views.
+    void finishedRun();
+    /// "torch 2.11.0", or what is missing and what to do about it.
+    void runnerKnown(const QString& text, bool runs);
 
 private:
     void listen();
+    void checked(int exitCode);
     void ended(int exitCode, QProcess::ExitStatus how);
 
     Workspace& workspace_;
     QWidget* window_;
-    QProcess executor_;
+    PlanExport export_;
+    QProcess executor_, check_;
     std::unique_ptr<QTemporaryDir> folder_;  // of the plan that runs
-    QString session_;
+    QString session_, checked_;
     QByteArray said_;  // on stderr
 };
 

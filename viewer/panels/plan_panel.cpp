@@ -4,6 +4,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/panels/eliding_label.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -46,9 +47,8 @@ PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_->setTextElideMode(Qt::ElideRight);
     // The reasons need the room more than the finer figures do.
     table_->setDispensable({PlanModel::Freed, PlanModel::Saved});
-    summary_ = new QLabel;
+    summary_ = new ElidingLabel;
     summary_->setObjectName(QStringLiteral("muted"));
-    summary_->setMinimumWidth(1);
     empty_ = makeNote();
     addToHeader(summary_);
     addToHeader(table_->filterBox());
@@ -126,10 +126,11 @@ int PlanPanel::naturalHeight() const {
     return empty_->isHidden() ? std::clamp(60 + rows * table_->rowHeightHint(), 300, 900) : 240;
 }
 
+core::Status PlanPanel::compute() {
+    return workspace().activePlan() ? core::Status() : workspace().planNow();
+}
+
 core::Status PlanPanel::prepareShot(const std::vector<std::string>&) {
-    table_->filterBox()->hide();  // nothing to type in a picture
-    if (!workspace().activePlan())
-        if (core::Status done = workspace().planNow(); !done) return done;
     showPlan();
     return {};
 }

@@ -20,6 +20,7 @@ public:
     TableView& table() const { return *table_; }
     QString summary() const { return summary_->text(); }
     void applyTheme() override { table_->viewport()->update(); }
+    core::Status compute() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
     int naturalHeight() const override;
 

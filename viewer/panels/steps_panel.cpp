@@ -5,6 +5,9 @@
 #include <QVBoxLayout>
 
 namespace hw::viewer {
+namespace {
+constexpr int kHighest = 96;  // pixels: a strip, however the window is shared out
+}
 
 const PanelKind StepsPanel::kKind{
     .name = "steps",
@@ -23,6 +26,7 @@ StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, kKind) {
     column->setContentsMargins(0, 0, 0, 0);
     column->addWidget(plot_);
     setFocusProxy(plot_);
+    setMaximumHeight(kHighest);
     connect(&workspace, &Workspace::documentChanged, this, &StepsPanel::reload);
     connect(plot_, &StepsPlot::stepClicked, &workspace, &Workspace::openStep);
     reload();

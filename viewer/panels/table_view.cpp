@@ -19,6 +19,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
+constexpr int kLowest = 44;                          // the header and a little
 constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
 
 class RowHeight : public QStyledItemDelegate {
@@ -44,6 +45,7 @@ TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
     shown_->setAutoAcceptChildRows(true);
     setModel(shown_);
     setItemDelegate(new RowHeight(this));
+    setMinimumHeight(kLowest);  // the window as a whole stays small enough for a small screen
     setUniformRowHeights(true);
     setRootIsDecorated(false);
     setSelectionBehavior(SelectRows);
@@ -61,6 +63,10 @@ TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
     sortByColumn(-1, Qt::AscendingOrder);
     connect(shown_, &QAbstractItemModel::modelReset, this, &TableView::fitColumns);
     connect(this, &QTreeView::expanded, this, &TableView::fitColumns);
+    // A press makes a row current before it is selected, so currentChanged() passes it over.
+    connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
+        emit picked(shown_->mapToSource(index.siblingAtColumn(0)));
+    });
 }
 
 QLineEdit* TableView::filterBox() {
@@ -68,7 +74,8 @@ QLineEdit* TableView::filterBox() {
     filter_ = new QLineEdit;
     filter_->setPlaceholderText(tr("filter"));
     filter_->setClearButtonEnabled(true);
-    filter_->setFixedWidth(150);
+    filter_->setMinimumWidth(70);
+    filter_->setMaximumWidth(150);
     filter_->setAccessibleName(tr("filter of the table"));
     connect(filter_, &QLineEdit::textChanged, this, [this](const QString& text) {
         shown_->setFilterFixedString(text);

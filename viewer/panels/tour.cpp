@@ -7,6 +7,7 @@
 #include <QKeyEvent>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace hw::viewer {
@@ -61,17 +62,27 @@ void Tour::show(std::size_t stop) {
     next_->setFocus();
 }
 
-// In the upper right corner of the view, within the window.
+// Beside the view, so that what it speaks of is seen; a view that leaves no room has it in its
+// corner.
 void Tour::place() {
     if (stops_.empty()) return;
     layout()->activate();
     resize(kWidth, layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(kWidth)
                                                  : sizeHint().height());
     const QWidget& view = *stops_[at_].view;
-    const QPoint corner =
-        view.mapTo(parentWidget(), QPoint(view.width() - kWidth - kInset, 2 * kInset + 20));
-    move(std::clamp(corner.x(), 0, std::max(0, parentWidget()->width() - width())),
-         std::clamp(corner.y(), 0, std::max(0, parentWidget()->height() - height())));
+    const QRect around(view.mapTo(parentWidget(), QPoint()), view.size());
+    const QRect window = parentWidget()->rect();
+    const int middle = around.center().x() - width() / 2;
+    const int across = std::clamp(middle, 0, std::max(0, window.width() - width()));
+    const QPoint inside(std::max(0, around.right() - width() - kInset), around.top() + 3 * kInset);
+    const QPoint places[] = {{around.right() + kInset / 2, around.top() + 2 * kInset},
+                             {across, around.bottom() + kInset / 2},
+                             {across, around.top() - height() - kInset / 2},
+                             {around.left() - width() - kInset / 2, around.top() + 2 * kInset}};
+    const auto* fits = std::find_if(std::begin(places), std::end(places), [&](const QPoint& at) {
+        return window.contains(QRect(at, size()));
+    });
+    move(fits == std::end(places) ? inside : *fits);
     raise();
 }
 

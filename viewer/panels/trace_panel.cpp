@@ -97,8 +97,6 @@ void TracePanel::setAxes(TraceAxes axes) {
 }
 
 core::Status TracePanel::prepareShot(const std::vector<std::string>&) {
-    steps_->hide();  // nothing to press in a picture
-    bytes_->hide();
     stale_ = false;
     plot_->show(workspace().document(), workspace().activePlan());
     updateLegend();

@@ -61,7 +61,7 @@ QWidget* TrainingChooser::makeList() {
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setShowGrid(false);
     table_->setWordWrap(false);
-    table_->setTextElideMode(Qt::ElideMiddle);
+    table_->setTextElideMode(Qt::ElideLeft);  // the script stands at the end
     table_->verticalHeader()->hide();
     table_->verticalHeader()->setDefaultSectionSize(30);
     table_->horizontalHeader()->setHighlightSections(false);

@@ -15,7 +15,8 @@ const PanelKind WhatIfPanel::kKind{
     .help =
         "<p>What a budget costs: extra step time of each planner over the budget. Below the dashed "
         "line no plan can be, left of the red edge nothing fits.</p><p>Move the budget with the "
-        "slider, or <b>B</b> and the arrows: the cheapest known plan that fits is drawn at once, "
+        "slider, or <b>B</b> and the arrows, or type it exactly into the field above "
+        "(15623456, 14.9 MB, 4GiB, 62.5 %): the cheapest known plan that fits is drawn at once, "
         "better ones replace it as they are found. A click on a point draws that plan.</p>",
     .area = PanelArea::LowerLeft,
     .make = makePanel<WhatIfPanel>,
@@ -26,10 +27,9 @@ const PanelKind WhatIfPanel::kKind{
         "curve here is a planner."};
 
 WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
-    figure_ = new QLabel;
-    note_ = new QLabel;
+    figure_ = new BudgetField;
+    note_ = new ElidingLabel;
     note_->setObjectName(QStringLiteral("muted"));
-    note_->setMinimumWidth(1);  // the figure stays, the note gives way
     addToHeader(note_);
     addToHeader(figure_);
     planners_ = new PlannerMenu(workspace);
@@ -69,6 +69,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(&settle_, &QTimer::timeout, this,
             [this] { this->workspace().setBudgetRatio(slider_->ratio()); });
     connect(&redraw_, &QTimer::timeout, plot_, &FrontierPlot::reload);
+    connect(figure_, &BudgetField::entered, &workspace, &Workspace::setBudget);
     connect(plot_, &FrontierPlot::planClicked, &workspace, &Workspace::choose);
     connect(plot_, &FrontierPlot::budgetClicked, slider_, &BudgetSlider::setRatio);
     connect(&workspace, &Workspace::documentChanged, this, &WhatIfPanel::reload);
@@ -111,39 +112,35 @@ void WhatIfPanel::reload() {
 
 void WhatIfPanel::updateBudget() {
     const DocumentPointer& document = workspace().document();
-    if (!document) return figure_->clear();
+    if (!document) return figure_->show(nullptr, {});
     const bool moving = settle_.isActive();
     const double ratio = moving ? slider_->ratio() : workspace().budgetRatio();
     const core::Bytes budget = moving ? core::Bytes(static_cast<std::int64_t>(
                                             static_cast<double>(document->peak().count()) * ratio))
                                       : workspace().budget();
-    figure_->setText(
-        QStringLiteral("<b>%1 · %2</b>").arg(document->size.text(budget), percentText(ratio)));
-    note_->setText(noteOn(budget));
+    figure_->show(document, budget);
+    noteOn(budget);
 }
 
 // What is known of a budget, at every move.
-QString WhatIfPanel::noteOn(core::Bytes budget) const {
+void WhatIfPanel::noteOn(core::Bytes budget) {
     const Document& document = *workspace().document();
     const Answer answer = workspace().answer(budget);
-    const auto alert = [](const QString& text) {
-        return QStringLiteral("<span style='color:%1'>%2</span>").arg(theme().alert.name(), text);
-    };
+    note_->setAlert(answer.kind != Answer::Kind::Fits);
     switch (answer.kind) {
         case Answer::Kind::Infeasible:
-            return alert(
-                answer.plan
-                    ? tr("proven: nothing fits into %1")
-                          .arg(document.size.text(answer.plan->budget))
-                    : tr("no schedule fits below %1").arg(document.size.text(document.floor)));
+            return note_->setText(
+                answer.plan ? tr("nothing fits into %1, proven")
+                                  .arg(document.size.text(answer.plan->budget))
+                            : tr("nothing fits below %1").arg(document.size.text(document.floor)));
         case Answer::Kind::Nearest:
-            return answer.plan ? alert(tr("no plan known yet, the nearest needs %1")
-                                           .arg(document.size.text(answer.plan->peak)))
-                               : alert(tr("no plan known yet"));
+            return note_->setText(answer.plan ? tr("no plan yet, the nearest needs %1")
+                                                    .arg(document.size.text(answer.plan->peak))
+                                              : tr("no plan yet"));
         case Answer::Kind::Fits:
             break;
     }
-    return tr("budget");
+    note_->setText(tr("budget"));
 }
 
 void WhatIfPanel::applyTheme() {
@@ -152,11 +149,21 @@ void WhatIfPanel::applyTheme() {
     updateBudget();
 }
 
-core::Status WhatIfPanel::prepareShot(const std::vector<std::string>&) {
+core::Status WhatIfPanel::compute() {
     if (core::Status done = workspace().planNow(); !done) return done;
     if (core::Status done = workspace().frontierNow(); !done) return done;
     plot_->reload();
     return {};
+}
+
+// The field and the slider that show the budget are gone.
+void WhatIfPanel::hideControls() {
+    Panel::hideControls();
+    sliderRow_->hide();
+    QSizePolicy gone = progress_->sizePolicy();
+    gone.setRetainSizeWhenHidden(false);
+    progress_->setSizePolicy(gone);
+    if (workspace().document()) note_->setText(tr("budget %1").arg(figure_->text()));
 }
 
 void WhatIfPanel::alignSlider() {

@@ -5,7 +5,9 @@
 #include <QProgressBar>
 #include <QTimer>
 
+#include "viewer/panels/budget_field.h"
 #include "viewer/panels/budget_slider.h"
+#include "viewer/panels/eliding_label.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/planner_menu.h"
 #include "viewer/plots/frontier_plot.h"
@@ -19,11 +21,13 @@ public:
     explicit WhatIfPanel(Workspace& workspace);
 
     BudgetSlider& slider() const { return *slider_; }
+    BudgetField& budget() const { return *figure_; }
     FrontierPlot& plot() const { return *plot_; }
     PlannerMenu& planners() const { return *planners_; }
     void applyTheme() override;
     int naturalHeight() const override { return empty_->isHidden() ? 900 : 240; }
-    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+    core::Status compute() override;
+    void hideControls() override;
 
 protected:
     void resizeEvent(QResizeEvent* event) override;
@@ -32,11 +36,11 @@ protected:
 private:
     void reload();
     void updateBudget();
-    QString noteOn(core::Bytes budget) const;
+    void noteOn(core::Bytes budget);
     void alignSlider();
 
-    QLabel* figure_;
-    QLabel* note_;
+    BudgetField* figure_;
+    ElidingLabel* note_;
     QLabel* empty_;  // instead of the plot, where nothing can be planned
     PlannerMenu* planners_;
     BudgetSlider* slider_;

@@ -7,10 +7,12 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kLayout = 1;  // of the form in which layouts are kept
+constexpr QSize kComfortable(1680, 1000);
+constexpr int kTitleBar = 32;  // of the window's frame, at the most
 const QString kState = QStringLiteral("window/state"), kDocks = QStringLiteral("window/docks"),
               kGeometry = QStringLiteral("window/geometry"), kLight = QStringLiteral("look/light"),
               kScale = QStringLiteral("look/fontScale"), kRecent = QStringLiteral("files/recent"),
+              kBudgets = QStringLiteral("files/budgets"),
               kWelcomed = QStringLiteral("look/welcomed");
 
 QStringList dockNames(const QMainWindow& window) {
@@ -22,16 +24,23 @@ QStringList dockNames(const QMainWindow& window) {
 
 }  // namespace
 
-bool WindowMemory::restore(QMainWindow& window) const {
-    const QStringList docks = dockNames(window);
-    if (settings_->value(kDocks, docks).toStringList() != docks) return false;
-    return window.restoreGeometry(settings_->value(kGeometry).toByteArray()) &&
-           window.restoreState(settings_->value(kState).toByteArray(), kLayout);
+QSize firstSize(const QSize& available) {
+    return kComfortable.boundedTo(available - QSize(0, kTitleBar));
 }
 
-void WindowMemory::keep(const QMainWindow& window) {
+void WindowMemory::restoreGeometry(QMainWindow& window) const {
+    window.restoreGeometry(settings_->value(kGeometry).toByteArray());
+}
+
+QByteArray WindowMemory::docks(const QMainWindow& window) const {
+    const QStringList names = dockNames(window);
+    if (settings_->value(kDocks, names).toStringList() != names) return {};
+    return settings_->value(kState).toByteArray();
+}
+
+void WindowMemory::keep(const QMainWindow& window, const QByteArray& state) {
     settings_->setValue(kGeometry, window.saveGeometry());
-    settings_->setValue(kState, window.saveState(kLayout));
+    settings_->setValue(kState, state);
     settings_->setValue(kDocks, dockNames(window));
 }
 
@@ -70,6 +79,23 @@ void WindowMemory::remember(const QString& file) {
     files.removeAll(path);
     files.prepend(path);
     settings_->setValue(kRecent, QStringList(files.mid(0, kRecentFiles)));
+}
+
+std::optional<double> WindowMemory::budgetRatio(const QString& file) const {
+    const QVariantMap kept = settings_->value(kBudgets).toMap();
+    const auto found = kept.constFind(QFileInfo(file).absoluteFilePath());
+    if (found == kept.constEnd()) return std::nullopt;
+    return found->toDouble();
+}
+
+// Of the recent files alone, so that the list does not grow for ever.
+void WindowMemory::keepBudgetRatio(const QString& file, double ratio) {
+    const QVariantMap kept = settings_->value(kBudgets).toMap();
+    QVariantMap budgets;
+    for (const QString& recent : recentFiles())
+        if (kept.contains(recent)) budgets[recent] = kept[recent];
+    budgets[QFileInfo(file).absoluteFilePath()] = ratio;
+    settings_->setValue(kBudgets, budgets);
 }
 
 }  // namespace hw::viewer

@@ -44,12 +44,13 @@ FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
     axisRect()->setMargins(QMargins(kLeft, kTop, kRight, kBottom));
     xAxis->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("%"), 6));
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("%"), 5, true));
-    xAxis->setLabel(tr("budget, share of the recorded peak"));
-    yAxis->setLabel(tr("extra step time"));
+    setFittingLabel(xAxis, {tr("budget, share of the recorded peak"), tr("budget, share of peak"),
+                            tr("budget")});
+    setFittingLabel(yAxis, {tr("extra step time"), tr("extra time")});
     new FrontierMarks(this, QStringLiteral("background"), true);
     new FrontierMarks(this, QStringLiteral("legend"), false);
     setMouseTracking(true);
-    setMinimumSize(250, 150);
+    setMinimumSize(200, 80);
     reload();
 }
 

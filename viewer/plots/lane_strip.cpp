@@ -81,6 +81,14 @@ void LaneStrip::drawLane(QCPPainter* painter, int lane, const std::vector<LaneSp
         if (box.width() < kLabelRoom) continue;
         const QString text = label(span);
         if (text.isEmpty()) continue;
+        // The end of a path tells layers apart.
+        const bool cut = metrics.horizontalAdvance(text) > box.width() - 8;
+        const QString tail = text.section(QLatin1Char('.'), -1);
+        if (cut && lane == 1 && metrics.horizontalAdvance(tail) <= box.width() - 8) {
+            painter->setPen(theme().text);
+            painter->drawText(box.adjusted(4, 0, -4, 0), Qt::AlignVCenter | Qt::AlignLeft, tail);
+            continue;
+        }
         QString elided =
             metrics.elidedText(text, lane == 1 ? Qt::ElideLeft : Qt::ElideRight, box.width() - 8);
         if (elided.startsWith(QStringLiteral("…."))) elided.remove(1, 1);

@@ -2,6 +2,8 @@
 #include "viewer/plots/legend.h"
 
 #include <QPainter>
+#include <algorithm>
+#include <utility>
 
 #include "viewer/plots/theme.h"
 
@@ -9,10 +11,11 @@ namespace hw::viewer {
 namespace {
 constexpr int kSwatch = 10, kSpace = 7, kBetween = 18;
 constexpr int kRound = 2;  // of text widths
+constexpr int kPixels = 12, kRowHeight = 20, kNarrowest = 60;
 }  // namespace
 
 Legend::Legend(QWidget* parent) : QWidget(parent) {
-    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Preferred);
     setAttribute(Qt::WA_NoSystemBackground);
 }
 
@@ -22,35 +25,80 @@ void Legend::setItems(std::vector<Item> items) {
     update();
 }
 
-QSize Legend::sizeHint() const {
-    const QFontMetrics metrics(uiFont(12));
-    int width = 0;
-    for (const Item& item : items_)
-        width += kSwatch + kSpace + metrics.horizontalAdvance(item.name) + kRound + kBetween;
-    return {std::max(0, width - kBetween), 20};
+int Legend::widthOf(const Item& item) const {
+    return kSwatch + kSpace + QFontMetrics(uiFont(kPixels)).horizontalAdvance(item.name) + kRound;
 }
 
-// Where the room is short, names are drawn from the right end, so that the plan's stays.
+// How many items each row has; one at least, however narrow it is.
+std::vector<std::size_t> Legend::rowsWithin(int width) const {
+    std::vector<std::size_t> rows{0};
+    int used = 0;
+    for (const Item& item : items_) {
+        const int own = widthOf(item);
+        if (rows.back() > 0 && used + kBetween + own > width) rows.push_back(0), used = 0;
+        used += (rows.back() > 0 ? kBetween : 0) + own;
+        ++rows.back();
+    }
+    return rows;
+}
+
+int Legend::heightWithin(int width) const {
+    return static_cast<int>(rowsWithin(width).size()) * kRowHeight;
+}
+
+QSize Legend::sizeHint() const {
+    int width = 0;
+    for (const Item& item : items_) width += widthOf(item) + kBetween;
+    width = std::max(0, width - kBetween);
+    // Behind another tab it is as narrow as can be, and asks for no height by that.
+    return {width, heightWithin(visibleRegion().isEmpty() ? width : this->width())};
+}
+
+QSize Legend::minimumSizeHint() const {
+    return {kNarrowest, sizeHint().height()};
+}
+
+// Whoever lays it out has to hear that it needs another height now.
+void Legend::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    if (const int needed = heightWithin(width()); needed != std::exchange(needed_, needed))
+        QMetaObject::invokeMethod(  // a layout that is at work would not hear it
+            this, [this] { updateGeometry(); }, Qt::QueuedConnection);
+}
+
+void Legend::drawItem(QPainter& painter, const Item& item, const QRect& place) const {
+    painter.setPen(item.hollow ? QPen(item.colour) : QPen(Qt::NoPen));
+    painter.setBrush(item.hollow ? QBrush(Qt::NoBrush) : QBrush(item.colour));
+    const double middle = place.center().y() + 0.5;
+    if (item.line)
+        painter.drawRect(QRectF(place.left(), middle - 1, kSwatch, 2));
+    else
+        painter.drawRoundedRect(QRectF(place.left(), middle - kSwatch / 2.0, kSwatch, kSwatch), 2,
+                                2);
+    const QRect text = place.adjusted(kSwatch + kSpace, 0, 0, 0);
+    painter.setPen(theme().text);
+    painter.drawText(text, Qt::AlignVCenter,
+                     painter.fontMetrics().elidedText(item.name, Qt::ElideRight, text.width()));
+}
+
+// Each row ends at the right.
 void Legend::paintEvent(QPaintEvent*) {
+    if (height() < heightWithin(width())) updateGeometry();  // its tab has come to the front
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setFont(uiFont(12));
-    const QFontMetrics metrics(painter.font());
-    int right = width();
-    for (auto item = items_.rbegin(); item != items_.rend(); ++item) {
-        const int text = metrics.horizontalAdvance(item->name) + kRound;
-        const int left = right - text - kSpace - kSwatch;
-        if (left < 0) break;
-        painter.setPen(item->hollow ? QPen(item->colour) : QPen(Qt::NoPen));
-        painter.setBrush(item->hollow ? QBrush(Qt::NoBrush) : QBrush(item->colour));
-        const double middle = height() / 2.0;
-        if (item->line)
-            painter.drawRect(QRectF(left, middle - 1, kSwatch, 2));
-        else
-            painter.drawRoundedRect(QRectF(left, middle - kSwatch / 2.0, kSwatch, kSwatch), 2, 2);
-        painter.setPen(theme().text);
-        painter.drawText(QRect(right - text, 0, text, height()), Qt::AlignVCenter, item->name);
-        right = left - kBetween;
+    painter.setFont(uiFont(kPixels));
+    const std::vector<std::size_t> rows = rowsWithin(width());
+    std::size_t next = 0;
+    int top = (height() - static_cast<int>(rows.size()) * kRowHeight) / 2;
+    for (const std::size_t count : rows) {
+        int right = width();
+        for (std::size_t i = next + count; i-- > next;) {
+            const int own = std::min(widthOf(items_[i]), width());
+            drawItem(painter, items_[i], QRect(right - own, top, own, kRowHeight));
+            right -= own + kBetween;
+        }
+        next += count;
+        top += kRowHeight;
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A row of coloured swatches with their names.
+// Coloured swatches with their names, in as many rows as they need.
 #pragma once
 
 #include <QColor>
@@ -22,13 +22,21 @@ public:
     void setItems(std::vector<Item> items);
     const std::vector<Item>& items() const { return items_; }
     QSize sizeHint() const override;
-    QSize minimumSizeHint() const override { return {0, 20}; }
+    QSize minimumSizeHint() const override;
+    /// Pixels that all items need in as many rows as it takes.
+    int heightWithin(int width) const;
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
+    int widthOf(const Item& item) const;
+    std::vector<std::size_t> rowsWithin(int width) const;
+    void drawItem(QPainter& painter, const Item& item, const QRect& place) const;
+
     std::vector<Item> items_;
+    int needed_ = 0;  // height at the present width
 };
 
 }  // namespace hw::viewer

@@ -23,7 +23,7 @@ PlanePlot::PlanePlot(int top, double closest, QWidget* parent) : Plot(parent), c
         connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
                 [this, axis](const QCPRange& wanted) { clamp(axis, wanted); });
     setMouseTracking(true);
-    setMinimumSize(300, 200);
+    setMinimumSize(240, 110);
     PlanePlot::applyTheme();
 }
 

@@ -20,6 +20,29 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
                                                            [this] { return overlayShown(); })};
 }
 
+void Plot::setFittingLabel(QCPAxis* axis, const QStringList& longestFirst) {
+    labels_[axis] = longestFirst;
+    fitLabel(axis);
+}
+
+void Plot::fitLabel(QCPAxis* axis) const {
+    const bool upright = axis->orientation() == Qt::Vertical;
+    const int room = upright ? axis->axisRect()->height() : axis->axisRect()->width();
+    const QFontMetrics metrics(uiFont(kAxisPixels));
+    QString fitting;
+    for (const QString& text : labels_.value(axis))
+        if (fitting.isEmpty() && metrics.horizontalAdvance(text) <= room) fitting = text;
+    if (fitting == axis->label()) return;
+    axis->setLabel(fitting);
+    axis->parentPlot()->replot(rpQueuedReplot);
+}
+
+// Before the axes know their new size they are given it.
+void Plot::resizeEvent(QResizeEvent* event) {
+    QCustomPlot::resizeEvent(event);
+    for (auto axis = labels_.keyBegin(); axis != labels_.keyEnd(); ++axis) fitLabel(*axis);
+}
+
 void Plot::setVectorPainting(bool on) {
     vectorPainting = on;
 }
@@ -31,6 +54,11 @@ void Plot::paintEvent(QPaintEvent* event) {
         painter.setClipRect(event->rect());
         if (mPaintBuffers.first()->size() != size()) painter.fillRect(rect(), theme().panel);
         for (const auto& buffer : std::as_const(mPaintBuffers)) buffer->draw(&painter);
+        if (hasFocus()) {  // whoever uses keys has to see where they go
+            painter.setPen(theme().accent);
+            painter.setBrush(Qt::NoBrush);
+            painter.drawRect(rect().adjusted(0, 0, -1, -1));
+        }
         return;
     }
     painter.setMode(QCPPainter::pmVectorized);

@@ -21,7 +21,14 @@ protected:
     /// Whether the layer "overlay" has anything to draw.
     virtual bool overlayShown() const { return true; }
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    /// The first of these that is no longer than the axis, at every size.
+    void setFittingLabel(QCPAxis* axis, const QStringList& longestFirst);
     static void styleAxis(QCPAxis* axis);
+
+private:
+    void fitLabel(QCPAxis* axis) const;
+    QHash<QCPAxis*, QStringList> labels_;
 };
 
 /// Rounded text box, drawn by several items. Returns its rectangle.

@@ -65,6 +65,12 @@ ReadoutContent readoutAt(const Document& document, const StepCurve& recorded,
     return content;
 }
 
+std::size_t Readout::linesWithin(int height) {
+    const int row = QFontMetrics(uiFont(kAxisPixels)).height() + 4;
+    constexpr int kAround = 34, kOthers = 3, kMost = 7;  // title, subtitle, the rest
+    return static_cast<std::size_t>(std::clamp((height - kAround) / row - kOthers, 1, kMost));
+}
+
 Readout::Readout(QCustomPlot* plot, QCPAxis* time)
     : QCPLayerable(plot, QStringLiteral("overlay")), time_(time) {}
 
@@ -84,7 +90,7 @@ void Readout::draw(QCPPainter* painter) {
     const QFont plain = uiFont(kAxisPixels), bold = uiFont(kAxisPixels, true);
     const QFontMetricsF metrics(plain);
     const double row = metrics.height() + 4;
-    const double width = std::min(370.0, area.width() * 0.6);
+    const double width = std::min(370.0, area.width() * 0.48);
     const auto textRows =
         static_cast<double>(content_->lines.size()) + 2 + !content_->rest.isEmpty();
     const QSizeF size(width, textRows * row + 2 * kPad + 4);

@@ -32,6 +32,8 @@ public:
     Readout(QCustomPlot* plot, QCPAxis* time);
     void show(std::optional<ReadoutContent> content) { content_ = std::move(content); }
     const std::optional<ReadoutContent>& content() const { return content_; }
+    /// Storages that a box of this height can list; it covers no lanes below the curve.
+    static std::size_t linesWithin(int height);
 
 protected:
     void applyDefaultAntialiasingHint(QCPPainter* painter) const override;

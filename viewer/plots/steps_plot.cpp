@@ -48,7 +48,7 @@ StepsPlot::StepsPlot(QWidget* parent) : Plot(parent) {
                 const QSignalBlocker quiet(xAxis);
                 xAxis->setRange(lower, lower + width);
             });
-    setMinimumHeight(78);
+    setMinimumHeight(44);
     setMouseTracking(true);
     applyTheme();
 }

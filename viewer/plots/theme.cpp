@@ -79,6 +79,7 @@ QColor Theme::liveLine() const {
     return light ? QColor("#e6007e") : QColor("#ff4fb0");
 }
 
+// Any two differ for those who see no red or no green, too; tests/gui/picture_test.cpp measures it.
 QColor Theme::category(core::Category category) const {
     switch (category) {
         case core::Category::Parameter:
@@ -94,11 +95,11 @@ QColor Theme::category(core::Category category) const {
         case core::Category::Temporary:
             return QColor("#e8c547");
         case core::Category::Workspace:
-            return QColor("#b48ede");
+            return QColor("#7b4fc9");
         case core::Category::Unknown:
             break;
     }
-    return QColor("#8a95a3");
+    return QColor("#66707c");
 }
 
 QColor Theme::phase(core::Phase phase) const {
@@ -154,6 +155,10 @@ QMainWindow::separator { width: 1px; height: 1px; }
 QToolBar, QStatusBar { background: @raised; border: none; spacing: 6px; padding: 6px 10px; }
 QToolBar QLabel, QStatusBar QLabel { background: transparent; }
 QToolBar QToolButton { padding: 4px 10px; }
+QToolBar QToolButton[popupMode="1"] { padding-right: 24px; }
+QToolButton::menu-button { border: none; border-left: 1px solid @line; width: 18px; }
+QToolButton::menu-button:hover { background: @line; }
+QFileDialog QToolButton { padding: 3px; }
 QToolBar#runStrip { padding: 3px; }
 QWidget#runRow, QWidget#recordingBar, QWidget#liveBar { background: transparent; }
 QStatusBar { padding: 0px; min-height: 26px; }
@@ -172,12 +177,20 @@ QPushButton, QToolButton { background: @raised; border: 1px solid @line; border-
 QPushButton:hover, QToolButton:hover { border-color: @accent; }
 QPushButton:focus, QToolButton:focus { border-color: @accent; }
 QPushButton:disabled, QToolButton:disabled { color: @muted; }
-QTableView, QTreeView { font-size: 12px; background: @panel; border: none; gridline-color: @grid; selection-background-color: @selected;
+QTableView, QTreeView { font-size: 12px; background: @panel; border: 1px solid @panel; gridline-color: @grid; selection-background-color: @selected;
              selection-color: @text; alternate-background-color: @panel; }
 QTableView::item, QTreeView::item { padding: 0px 5px; border-bottom: 1px solid @grid; }
 QTreeView::item:selected { background: @selected; color: @text; }
 QLineEdit { background: @raised; border: 1px solid @line; border-radius: 4px; padding: 2px 6px; font-size: 12px; }
 QLineEdit:focus { border-color: @accent; }
+QLineEdit#exactBudget { font-size: 13px; font-weight: 600; background: transparent; border-color: @panel; }
+QLineEdit#exactBudget:hover { border-color: @line; }
+QLineEdit#exactBudget:focus { background: @raised; border-color: @accent; }
+QLabel#runOutcome { background: @raised; border-radius: 4px; padding: 4px 0px; }
+QTreeView:focus, QTableView:focus { border: 1px solid @accent; }
+QTabBar:focus { border-bottom: 1px solid @accent; }
+QTabBar::tab:focus { color: @accent; }
+QToolButton#qt_toolbar_ext_button { padding: 4px 4px; min-width: 16px; }
 QSplitter::handle { background: @line; }
 QHeaderView, QHeaderView::section { background: @panel; color: @muted; border: none; }
 QHeaderView::section { font-size: 11px; padding: 6px 7px; border-bottom: 1px solid @line; font-weight: 400; }

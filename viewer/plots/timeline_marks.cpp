@@ -23,10 +23,27 @@ void TimelineMarks::drawBudget(QCPPainter* painter) {
                          ->coordToPixel(timeline_.document_->size.value(*timeline_.budget_));
     painter->setPen(QPen(theme().text, 1.2, Qt::DashLine));
     painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-    painter->setFont(uiFont(kAxisPixels, true));
-    painter->setPen(theme().text);
-    painter->drawText(QRectF(area.right() + 8, y - 10, TimelinePlot::kLabelMargin - 8, 20),
-                      Qt::AlignVCenter | Qt::AlignLeft, TimelinePlot::tr("budget %1").arg(size));
+    drawLevel(painter, y, TimelinePlot::tr("budget %1").arg(size), true, theme().text);
+}
+
+// The name of a level: right of the curves, or at their right end where the plot is narrow.
+void TimelineMarks::drawLevel(QCPPainter* painter, double y, const QString& text, bool bold,
+                              const QColor& ink) {
+    const QRectF area = timeline_.area_->rect();
+    painter->setFont(uiFont(kAxisPixels, bold));
+    painter->setPen(ink);
+    if (timeline_.width() >= TimelinePlot::kNarrow) {
+        painter->drawText(QRectF(area.right() + 8, y - 10, TimelinePlot::kLabelMargin - 8, 20),
+                          Qt::AlignVCenter | Qt::AlignLeft, text);
+        return;
+    }
+    const QFontMetricsF metrics(painter->font());
+    const QSizeF size(metrics.horizontalAdvance(text) + 6, metrics.height());
+    const QRectF box(QPointF(area.right() - size.width(), y - size.height() - 1), size);
+    QColor paper = theme().panel;
+    paper.setAlphaF(0.8F);
+    painter->fillRect(box, paper);
+    painter->drawText(box, Qt::AlignCenter, text);
 }
 
 // The device's capacity: faint, because it lies above everything else.
@@ -41,13 +58,11 @@ void TimelineMarks::drawCapacity(QCPPainter* painter) {
     ink.setAlphaF(0.6F);
     painter->setPen(QPen(ink, 1.2, Qt::DotLine));
     if (shown) painter->drawLine(QPointF(area.left(), y), QPointF(area.right(), y));
-    painter->setFont(uiFont(kAxisPixels));
-    painter->setPen(theme().muted);
-    painter->drawText(
-        QRectF(area.right() + 8, y - 10, TimelinePlot::kLabelMargin - 8, 20),
-        Qt::AlignVCenter | Qt::AlignLeft,
+    drawLevel(
+        painter, y,
         TimelinePlot::tr("%1device %2")
-            .arg(shown ? QString() : QStringLiteral("↑ "), document.size.text(*document.capacity)));
+            .arg(shown ? QString() : QStringLiteral("↑ "), document.size.text(*document.capacity)),
+        false, theme().muted);
 }
 
 // Hatched, never a colour; a gap between two ops is as wide as can be seen.
@@ -129,6 +144,7 @@ void TimelineMarks::drawLife(QCPPainter* painter) {
     }
 }
 
+// In the room above all curves, in a second row where the first is taken.
 QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
                                const QColor& ink, const QRectF& avoid) {
     const QRectF area = timeline_.area_->rect();
@@ -143,12 +159,12 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
     const bool main = avoid.isNull();
     double left = x + 8;
     if (left + width > area.right()) left = std::max(area.left(), x - 8 - width);
-    QRectF box(left, main ? std::max(area.top(), y - height - 6) : y - height - 6, width, height);
-    if (!main && box.intersects(avoid)) box.moveTop(y + 8);
-    painter->setPen(QPen(ink, main ? 1.4 : 1));
-    if (main) {
-        painter->drawLine(QPointF(x, box.top()), QPointF(x, area.bottom()));
-    } else {
+    QRectF box(left, area.top(), width, height);
+    if (!main && box.intersects(avoid)) box.moveTop(area.top() + TimelinePlot::kPeakLabel);
+    painter->setPen(QPen(ink, main ? 1.4 : 1, main ? Qt::SolidLine : Qt::DotLine));
+    painter->drawLine(QPointF(x, box.top()), QPointF(x, main ? area.bottom() : y));
+    if (!main) {
+        painter->setPen(QPen(ink, 1));
         painter->setBrush(theme().panel);
         painter->drawEllipse(QPointF(x, y), 3.5, 3.5);
     }
@@ -176,10 +192,11 @@ void TimelineMarks::draw(QCPPainter* painter) {
     if (timeline_.budget_ && document.plannable) drawBudget(painter);
     // Call stacks are long: their inner end tells most.
     const QFontMetricsF metrics(uiFont(kAxisPixels, true));
-    const double most = timeline_.area_->rect().width() * 0.45;
+    const double room = timeline_.area_->rect().width();
     const auto named = [&](const QString& text, core::Bytes peak, const StepCurve& curve) {
         const QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
         const QString figure = text.arg(document.size.text(peak));
+        const double most = std::min(room * 0.45, room - metrics.horizontalAdvance(figure) - 50);
         return place.isEmpty() ? figure
                                : figure + QStringLiteral(" · ") +
                                      metrics.elidedText(place, Qt::ElideLeft, most);

@@ -29,7 +29,7 @@ TimelinePlot::TimelinePlot(QWidget* parent) : Plot(parent) {
     marks_ = new TimelineMarks(this);
     readout_ = new Readout(this, area_->axis(QCPAxis::atBottom));
     setMouseTracking(true);
-    setMinimumSize(300, 200);
+    setMinimumSize(240, 110);
     applyTheme();
 }
 
@@ -49,7 +49,7 @@ void TimelinePlot::buildAxes() {
     QCPAxis* time = area_->axis(QCPAxis::atBottom);
     time->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("ms"), 7));
     time->setLabel(tr("step time"));
-    area_->axis(QCPAxis::atLeft)->setLabel(tr("live memory"));
+    setFittingLabel(area_->axis(QCPAxis::atLeft), {tr("live memory"), tr("memory")});
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     for (QCPAxisRect* rect : {area_, laneArea_}) {
         rect->setRangeDrag(Qt::Horizontal);
@@ -81,6 +81,8 @@ void TimelinePlot::applyTheme() {
     laneArea_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     area_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     for (auto& [category, graph] : stack_) {
+        // A seam on paper, where greys may be all that is left of the colours.
+        graph->setPen(QPen(theme().panel, 0.3));
         graph->setBrush(
             blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
@@ -207,7 +209,14 @@ void TimelinePlot::rescale() {
     if (document_->capacity && ratio(*document_->capacity, highest) < kCapacityShown)
         highest = std::max(highest, *document_->capacity);
     area_->axis(QCPAxis::atLeft)
-        ->setRange(0, std::max(1e-9, document_->size.value(highest) * kHeadroom));
+        ->setRange(0, std::max(1e-9, document_->size.value(highest) * headroom()));
+}
+
+// Above the highest curve there is room for a line of text for every peak, so that none lies on a
+// curve.
+double TimelinePlot::headroom() const {
+    const double height = area_->height(), labels = (plan_ ? 2 : 1) * kPeakLabel + 6;
+    return height > 2 * labels ? std::max(kHeadroom, height / (height - labels)) : 2;
 }
 
 // Keys stay inside the visible range, because vector pictures are not clipped.
@@ -262,7 +271,10 @@ double TimelinePlot::highestLive() const {
 }
 
 void TimelinePlot::resizeEvent(QResizeEvent* event) {
-    QCustomPlot::resizeEvent(event);
+    const bool narrow = width() < kNarrow;
+    area_->setMinimumMargins(narrow ? QMargins(46, 8, 12, 24) : QMargins(72, 14, kLabelMargin, 24));
+    Plot::resizeEvent(event);
+    rescale();  // the labels above the peak need pixels
     rebuild();
 }
 

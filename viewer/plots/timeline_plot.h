@@ -28,6 +28,8 @@ private:
     QRectF drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
                     const QColor& ink, const QRectF& avoid);
     void drawBudget(QCPPainter* painter);
+    void drawLevel(QCPPainter* painter, double y, const QString& text, bool bold,
+                   const QColor& ink);
     void drawCapacity(QCPPainter* painter);
     void drawGaps(QCPPainter* painter);
     void drawLife(QCPPainter* painter);
@@ -38,8 +40,10 @@ private:
 class TimelinePlot : public Plot {
     Q_OBJECT
 public:
+    static constexpr int kPeakLabel = 23;     // pixels of a peak's label, in height
     static constexpr int kLabelMargin = 118;  // pixels on the right: the budget's label
 
+    static constexpr int kNarrow = 520;         // pixels below which labels stand over the curve
     static constexpr double kNarrowest = 1e-3;  // milliseconds that can be looked at
 
     explicit TimelinePlot(QWidget* parent = nullptr);
@@ -94,6 +98,7 @@ private:
     void buildGraphs();
     void rebuild();  // data of the visible range, at the present width
     void rescale();
+    double headroom() const;  // highest value of the axis, in peaks
     void showOp(core::OpIndex op);
     void linesChanged(bool showedWhole);
     void rebuildLine(QCPGraph& line, const StepCurve* curve, int columns);

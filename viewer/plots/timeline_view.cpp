@@ -68,7 +68,8 @@ void TimelinePlot::showReadout(std::optional<double> at) {
     if (!document_ || !at || *at < 0 || *at > endMilliseconds())
         readout_->show(std::nullopt);
     else
-        readout_->show(readoutAt(*document_, curve(), plan_, nanoseconds(*at)));
+        readout_->show(readoutAt(*document_, curve(), plan_, nanoseconds(*at),
+                                 Readout::linesWithin(area_->height())));
 }
 
 void TimelinePlot::mouseMoveEvent(QMouseEvent* event) {

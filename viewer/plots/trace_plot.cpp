@@ -60,8 +60,11 @@ void TracePlot::labelAxes() {
         QSharedPointer<UnitTicker>::create(axes_.steps ? QString() : QStringLiteral("ms"), 7));
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(axes_.bytes ? size : QString(), 6));
     xAxis->setLabel(axes_.steps ? tr("step of the schedule") : tr("time of the plan"));
-    yAxis->setLabel(axes_.bytes ? tr("storages by birth, as high as they are large")
-                                : tr("storages, in the order of their birth"));
+    setFittingLabel(yAxis, axes_.bytes ? QStringList{tr("storages by birth, as high as they are "
+                                                        "large"),
+                                                     tr("storages by birth"), tr("storages")}
+                                       : QStringList{tr("storages, in the order of their birth"),
+                                                     tr("storages by birth"), tr("storages")});
 }
 
 double TracePlot::rowUnit() const {

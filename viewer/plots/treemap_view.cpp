@@ -19,7 +19,7 @@ const QColor kInk("#10151b");  // reads on every category's colour
 
 TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
     setMouseTracking(true);
-    setMinimumSize(120, 160);
+    setMinimumSize(60, 60);
 }
 
 void TreemapView::show(const DocumentPointer& document, LiveSet set, const QString& name) {
