@@ -2,6 +2,7 @@
 #include "profiler/attach/record.h"
 
 #include <iostream>
+#include <map>
 
 #include "app/recording.h"
 
@@ -64,6 +65,15 @@ CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& opti
     command.add_flag("--gpu", options.gpu,
                      "Fail where kernels, copies and driver memory cannot be recorded (without it "
                      "they are where a GPU is in use, and missing ones become a gap)");
+    command
+        .add_option("--stacks", options.stacks,
+                    "Python call stacks of ops: full (default), line (the program's line only) or "
+                    "off")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, profiler::wire::Stacks>{{"off", profiler::wire::Stacks::Off},
+                                                          {"line", profiler::wire::Stacks::Line},
+                                                          {"full", profiler::wire::Stacks::Full}},
+            CLI::ignore_case));
     return command.add_option("--steps", options.steps, "Steps to record (default: 3)");
 }
 
