@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/session/origins.h"
 #include "core/session/call_stacks.h"
+#include "core/session/origins.h"
 #include "tests/unit/memory_rows.h"
 
 namespace hw::core {
