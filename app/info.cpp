@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "app/cli.h"
+#include "app/info_by.h"
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
@@ -21,6 +22,7 @@ struct Arguments {
     std::string file;
     std::optional<std::int64_t> step;
     std::string costs;
+    std::string by;
 };
 
 Json gapList(const Session& session) {
@@ -202,6 +204,8 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         costs = *parsed;
     }
+    if (!arguments.by.empty())
+        return printOrigins(arguments.file, arguments.by, arguments.step, costs, common);
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
     const auto counts = session->counts();
@@ -261,6 +265,11 @@ void addInfo(CLI::App& app, Common& common) {
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");
+    command
+        ->add_option("--by", arguments->by,
+                     "What made the memory at the peak and what is saved for the backward, by "
+                     "line, file, function or layer")
+        ->check(CLI::IsMember(kOriginKeys));
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

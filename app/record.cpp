@@ -2,6 +2,7 @@
 #include "profiler/attach/record.h"
 
 #include <iostream>
+#include <map>
 
 #include "app/recording.h"
 
@@ -64,6 +65,16 @@ CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& opti
     command.add_flag("--gpu", options.gpu,
                      "Fail where kernels, copies and driver memory cannot be recorded (without it "
                      "they are where a GPU is in use, and missing ones become a gap)");
+    const std::map<std::string, profiler::wire::Stacks> kinds{
+        {"full", profiler::wire::Stacks::Full},
+        {"line", profiler::wire::Stacks::Line},
+        {"off", profiler::wire::Stacks::Off}};
+    command
+        .add_option_function<std::string>(
+            "--stacks",
+            [&options, kinds](const std::string& kind) { options.stacks = kinds.at(kind); },
+            "Python call stacks of ops: full (default), line (the program's line alone) or off")
+        ->check(CLI::IsMember({"full", "line", "off"}));
     return command.add_option("--steps", options.steps, "Steps to record (default: 3)");
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/export/output_file.h"
 #include "core/export/protobuf_writer.h"
+#include "core/session/call_stacks.h"
 
 namespace hw::core {
 namespace {
@@ -46,6 +47,9 @@ public:
     PerfettoWriter(const Session& session, OutputFile& out) : session_(session), out_(out) {}
 
     Status write() {
+        auto stacks = CallStacks::load(session_);
+        if (!stacks) return stacks.error();
+        stacks_ = std::move(*stacks);
         HW_TRY(describeProcess());
         const auto steps = session_.steps();
         if (!steps) return steps.error();
@@ -148,6 +152,17 @@ private:
         note.number(annotation::kInteger, value);
         body.message(event::kAnnotation, note);
     }
+    /// The line, and the program's own frames that led to it, the innermost first.
+    void annotateStack(ProtobufWriter& body, std::int64_t stack) const {
+        const SourceFrameRow* line = stacks_.line(stack);
+        if (line == nullptr) return;
+        annotate(body, "line", frameText(*line));
+        std::string all;
+        const auto frames = stacks_.frames(stack);
+        for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
+            if (!(*frame)->framework) all += frameText(**frame) + "\n";
+        annotate(body, "call stack", all);
+    }
     void counter(std::int64_t time, std::int64_t uuid, std::int64_t value) {
         ProtobufWriter body = eventOf(event::kCounter, uuid);
         body.number(event::kCounterValue, value);
@@ -185,6 +200,7 @@ private:
             body.bytes(event::kName, row.name);
             body.bytes(event::kCategory, std::string(phaseName(row.phase)));
             if (row.layer) annotate(body, "layer", *row.layer);
+            annotateStack(body, stacks_.ofOp(row.id));
             if (!row.overload.empty()) annotate(body, "overload", row.overload);
             if (op.workspace > 0) annotate(body, "workspace bytes", op.workspace);
             slice(op.begin, op.end, uuid, body);
@@ -277,6 +293,7 @@ private:
     }
 
     const Session& session_;
+    CallStacks stacks_;
     OutputFile& out_;
     bool first_ = true;
     std::int64_t pid_ = 1;

@@ -54,7 +54,7 @@ private:
     struct Span {  // an op, annotation or module that is open on its thread
         StagedKind kind = StagedKind::Op;
         std::int64_t end = 0;
-        std::optional<std::int64_t> op, layer, module;
+        std::optional<std::int64_t> op, layer, module, stack;
         Phase phase = Phase::Unknown;
         bool loading = false;  // inside the data loader
     };
@@ -106,6 +106,7 @@ private:
         row.name = staging_.intern(memory ? std::string() : event.name);
         if (*kind == StagedKind::Op) {
             row.layer = namedLayer(event);
+            row.stack = namedStack(event.callStack);
             if (!pid_) pid_ = event.pid;
         }
         row.external = event.recordFunction ? event.recordFunction : event.externalId;
@@ -132,7 +133,6 @@ private:
         const bool modules = !event.moduleHierarchy.empty();
         const std::string& text = modules ? event.moduleHierarchy : event.callStack;
         if (text.empty()) return std::nullopt;
-        constexpr std::size_t kMostTexts = 20'000;
         if (layerOfText_.size() >= kMostTexts) layerOfText_.clear();
         const auto [at, isNew] = layerOfText_.try_emplace(text);
         if (!isNew) return at->second;
@@ -146,6 +146,14 @@ private:
             stacks_ = true;
         }
         return at->second = layer;
+    }
+
+    std::optional<std::int64_t> namedStack(const std::string& text) {
+        if (text.empty()) return std::nullopt;
+        if (stackOfText_.size() >= kMostTexts) stackOfText_.clear();
+        const auto [at, isNew] = stackOfText_.try_emplace(text);
+        if (isNew) at->second = writer_.stack(sourceFramesOf(text));
+        return at->second;
     }
 
     // --- second pass: by time
@@ -224,6 +232,7 @@ private:
         if (!made.layer && outer) made.layer = outer->layer;
         if (forward && row.sequence && made.layer)
             layerOfSequence_.insert_or_assign(*row.sequence, *made.layer);
+        made.stack = stackOf(row, outer, made.phase);
         made.thread = row.thread;
         made.beginNs = row.begin;
         made.duration = Nanoseconds(row.end - row.begin);
@@ -232,8 +241,23 @@ private:
         if (row.external && opOf_) opOf_->emplace(*row.external, made.id);
         Span span = opened(row, outer);
         span.op = made.id, span.layer = made.layer, span.phase = made.phase;
+        span.stack = made.stack;
         if (made.phase != Phase::Unknown) phase_ = made.phase;
         open.push_back(span);
+    }
+
+    // Its own; in the backward, of the forward op with its sequence number; else of what encloses
+    // it.
+    std::optional<std::int64_t> stackOf(const StagedEvent& row, const Span* outer, Phase phase) {
+        std::optional<std::int64_t> stack = row.stack;
+        if (!stack && phase != Phase::Forward && row.sequence) {
+            const auto at = stackOfSequence_.find(*row.sequence);
+            if (at != stackOfSequence_.end()) stack = at->second;
+        }
+        if (!stack && outer) stack = outer->stack;
+        if (stack && row.sequence && phase == Phase::Forward)
+            stackOfSequence_.insert_or_assign(*row.sequence, *stack);
+        return stack;
     }
 
     // What an allocation was for, by the phases in which it begins and ends.
@@ -287,7 +311,7 @@ private:
         storage.id = storages_++;
         storage.bytes = event.bytes;
         storage.device = writer_.deviceOf(*row.device).label();
-        if (outer) storage.layer = outer->layer;
+        if (outer) storage.layer = outer->layer, storage.stack = outer->stack;
         storage.allocSeq = *event.seq;
         storage.address = row.address;
         require(session_.insert(storage));
@@ -372,10 +396,11 @@ private:
     TraceWriter writer_;
     TraceStaging staging_;
     std::unordered_map<std::int64_t, std::int64_t>* opOf_;
-    std::unordered_map<std::string, std::optional<std::int64_t>> layerOfText_;
+    static constexpr std::size_t kMostTexts = 20'000;
+    std::unordered_map<std::string, std::optional<std::int64_t>> layerOfText_, stackOfText_;
     std::unordered_map<std::int64_t, std::vector<Span>> open_;  // by thread
     std::unordered_map<std::int64_t, bool> autogradThreads_;
-    std::unordered_map<std::int64_t, std::int64_t> layerOfSequence_;
+    std::unordered_map<std::int64_t, std::int64_t> layerOfSequence_, stackOfSequence_;
     std::unordered_map<std::int64_t, std::int64_t> levels_;  // device
     std::unordered_map<std::int64_t, std::unordered_map<std::int64_t, Live>> live_;
     Phase phase_ = Phase::Unknown;  // of the op that was last seen

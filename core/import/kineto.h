@@ -32,6 +32,8 @@ Status importKineto(TextSource& source, SessionWriter& session,
 std::vector<std::pair<std::string, std::string>> modulesOf(const std::string& hierarchy);
 /// "…/conv.py(443): forward;…/train.py(5): <module>" → names, outermost first.
 std::vector<std::string> framesOf(const std::string& callStack);
+/// The same with whole paths, as rows without ids.
+std::vector<SourceFrameRow> sourceFramesOf(const std::string& callStack);
 
 const ImportFormat& kinetoFormat();
 

@@ -10,6 +10,7 @@
 #include "core/import/checked.h"
 #include "core/import/pickle_reader.h"
 #include "core/import/trace_writer.h"
+#include "core/session/call_stacks.h"
 
 namespace hw::core {
 namespace {
@@ -304,6 +305,7 @@ private:
         row.bytes = Bytes(bytes);
         row.device = device.name;
         row.layer = frames ? layerOf(*frames) : std::nullopt;
+        row.stack = frames ? stackOf(*frames) : std::nullopt;
         row.allocSeq = at;
         row.address = address;
         require(session_.insert(row));
@@ -327,6 +329,22 @@ private:
             layer = writer_.layer(layer, name, "frame", " > ");
         }
         return layers_[frames] = layer;
+    }
+
+    std::optional<std::int64_t> stackOf(PickleRef frames) {
+        const auto [at, isNew] = stacks_.try_emplace(frames);
+        if (!isNew) return at->second;
+        std::vector<SourceFrameRow> rows;
+        const auto& stack = document_.items(frames);
+        for (std::size_t i = std::min(stack.size(), kMostFrames); i-- > 0;) {
+            SourceFrameRow row;
+            row.file = textOf(stack[i], "filename");
+            row.function = textOf(stack[i], "name");
+            row.line = std::max<std::int64_t>(0, number(stack[i], "line").value_or(0));
+            row.framework = isFrameworkFile(row.file);
+            if (!row.file.empty() && !row.function.empty()) rows.push_back(std::move(row));
+        }
+        return stacks_[frames] = writer_.stack(rows);
     }
 
     void stateGaps() {
@@ -363,7 +381,8 @@ private:
     TraceWriter writer_;
     std::map<std::int64_t, Device> devices_;
     std::set<PickleRef> visited_;
-    std::map<PickleRef, std::optional<std::int64_t>> layers_;
+    static constexpr std::size_t kMostFrames = 256;  // of a deeper stack, the innermost ones
+    std::map<PickleRef, std::optional<std::int64_t>> layers_, stacks_;
     std::int64_t seq_ = 0, storages_ = 0, rounding_ = 0, beginNs_ = 0;
     int histories_ = 0;
     bool timed_ = true, stateOnly_ = false, contradicts_ = false;

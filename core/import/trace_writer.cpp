@@ -48,4 +48,19 @@ std::optional<std::int64_t> TraceWriter::layer(std::optional<std::int64_t> paren
     return at->second;
 }
 
+std::optional<std::int64_t> TraceWriter::stack(const std::vector<SourceFrameRow>& frames) {
+    std::optional<std::int64_t> stack;
+    for (SourceFrameRow row : frames) {
+        const auto [frame, isNewFrame] = frames_.try_emplace(
+            {row.file, row.function, row.line}, static_cast<std::int64_t>(frames_.size()));
+        row.id = frame->second;
+        if (isNewFrame) require(session_.insert(row));
+        const auto [node, isNew] = stacks_.try_emplace({stack.value_or(-1), frame->second},
+                                                       static_cast<std::int64_t>(stacks_.size()));
+        if (isNew) require(session_.insert(StackRow{node->second, stack, frame->second}));
+        stack = node->second;
+    }
+    return stack;
+}
+
 }  // namespace hw::core

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -64,6 +65,9 @@ public:
     std::optional<std::int64_t> layer(std::optional<std::int64_t> parent, const std::string& name,
                                       const std::string& type, const char* separator);
 
+    /// A call stack, by its frames, the outermost first; none where there are none.
+    std::optional<std::int64_t> stack(const std::vector<SourceFrameRow>& frames);
+
     static constexpr std::size_t kMostLayers = 100'000;
     static constexpr std::size_t kLongestPath = 4096;  // bytes
 
@@ -73,6 +77,8 @@ private:
     std::map<std::pair<std::int64_t, std::string>, std::int64_t> layers_;  // by parent and name
     std::unordered_map<std::string, std::int64_t> byPath_;
     std::vector<std::string> paths_;  // by layer id
+    std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> frames_;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> stacks_;  // by parent and frame
     bool layersLeftOut_ = false;
 };
 

@@ -156,6 +156,7 @@ SessionWriter::SessionWriter(SessionWriter&& other) noexcept
     : Session(std::move(other.database_), std::move(other.path_)),
       statements_(std::move(other.statements_)),
       deviceStatements_(std::move(other.deviceStatements_)),
+      stackStatements_(std::move(other.stackStatements_)),
       memoryEvents_(std::move(other.memoryEvents_)) {}
 
 SessionWriter& SessionWriter::operator=(SessionWriter&& other) noexcept {
@@ -163,6 +164,7 @@ SessionWriter& SessionWriter::operator=(SessionWriter&& other) noexcept {
     std::swap(path_, other.path_);
     std::swap(statements_, other.statements_);
     std::swap(deviceStatements_, other.deviceStatements_);
+    std::swap(stackStatements_, other.stackStatements_);
     std::swap(memoryEvents_, other.memoryEvents_);
     return *this;
 }
@@ -174,6 +176,7 @@ SessionWriter::~SessionWriter() {
 void SessionWriter::close() noexcept {
     statements_.reset();
     deviceStatements_.reset();
+    stackStatements_.reset();
     if (!database_) return;
     try {
         writeGathered();

@@ -44,6 +44,19 @@ struct LayerRow {
     std::optional<std::int64_t> parent;
     std::string path, type;
 };
+/// A place in the program's code.
+struct SourceFrameRow {
+    std::int64_t id = 0;
+    std::string file, function;
+    std::int64_t line = 0;   // from 1; 0: not told
+    bool framework = false;  // of the framework's own code
+};
+/// A call stack, by its innermost frame.
+struct StackRow {
+    std::int64_t id = 0;
+    std::optional<std::int64_t> parent;  // the stack of what called it
+    std::int64_t frame = 0;
+};
 struct OpRow {
     std::int64_t id = 0, seq = 0;
     std::string name, overload;
@@ -55,7 +68,8 @@ struct OpRow {
     Bytes workspace;
     std::optional<std::int64_t> liveBytes;
     bool random = false;
-    std::string args;  // JSON as above; empty when not recorded
+    std::string args;                   // JSON as above; empty when not recorded
+    std::optional<std::int64_t> stack;  // written only; read by core/session/call_stacks.h
     struct Input {
         std::int64_t tensor;
         std::int32_t version;
@@ -82,6 +96,7 @@ struct StorageRow {
     std::int64_t allocSeq = 0;
     std::optional<std::int64_t> freeSeq;
     std::optional<std::int64_t> address;
+    std::optional<std::int64_t> stack;  // where no op made it; written only
 };
 struct TensorRow {
     std::int64_t id = 0, storage = 0;
@@ -179,7 +194,7 @@ struct DeviceWorkCounts {
 };
 /// An op as a span of its thread's time.
 struct OpSpanRow {
-    std::int64_t seq = 0;
+    std::int64_t id = 0, seq = 0;
     std::string name, overload;
     Phase phase = Phase::Unknown;
     std::optional<std::string> layer;  // its path

@@ -138,6 +138,19 @@ CREATE TABLE ranges (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
     begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 
+-- Python call stacks: a tree that begins with the outermost frames. Older sessions, and those
+-- recorded without stacks, lack the rows; older ones the tables, too.
+CREATE TABLE source_frames (
+    id INTEGER PRIMARY KEY, file TEXT NOT NULL, function TEXT NOT NULL, line INTEGER NOT NULL,
+    framework INTEGER NOT NULL);         -- 1: of the framework's own code, not of the program
+CREATE TABLE stacks (
+    id INTEGER PRIMARY KEY,              -- ends in this frame, its innermost one
+    parent INTEGER REFERENCES stacks(id), frame INTEGER NOT NULL REFERENCES source_frames(id));
+CREATE TABLE op_stacks (                 -- of a backward op: of the forward op whose gradient it is
+    op INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
+CREATE TABLE storage_stacks (            -- of allocations that no recorded op made
+    storage INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
+
 CREATE TABLE gaps (
     id INTEGER PRIMARY KEY, step INTEGER, begin_ns INTEGER, end_ns INTEGER,
     what TEXT NOT NULL, why TEXT NOT NULL);

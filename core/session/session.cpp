@@ -131,7 +131,7 @@ Result<std::vector<OpSpanRow>> Session::opSpans(std::int64_t step) const {
         Statement from(*database_,
                        "SELECT o.seq, o.name, o.overload, o.phase, l.path, o.thread, o.begin_ns,"
                        " o.duration_ns, o.workspace_bytes, lead(o.begin_ns) OVER"
-                       " (PARTITION BY o.thread ORDER BY o.begin_ns, o.seq)"
+                       " (PARTITION BY o.thread ORDER BY o.begin_ns, o.seq), o.id"
                        " FROM steps s JOIN ops o ON o.seq >= s.first_seq AND o.seq < s.end_seq"
                        " LEFT JOIN layers l ON l.id = o.layer WHERE s.id = ? ORDER BY o.seq");
         std::vector<OpSpanRow> rows;
@@ -145,6 +145,7 @@ Result<std::vector<OpSpanRow>> Session::opSpans(std::int64_t step) const {
             row.beginNs = from.integer(6), row.durationNs = from.integer(7);
             row.workspace = Bytes(from.integer(8));
             row.nextBeginNs = from.optionalInteger(9);
+            row.id = from.integer(10);
         }
         return rows;
     });
@@ -175,7 +176,7 @@ Result<std::vector<StorageRow>> Session::storages(const StepRow& step) const {
             rows.push_back({from.integer(0), Bytes(from.integer(1)), from.text(2),
                             categoryFromName(from.text(3)), from.optionalInteger(4),
                             from.optionalInteger(5), from.integer(6), from.optionalInteger(7),
-                            from.optionalInteger(8)});
+                            from.optionalInteger(8), std::nullopt});
         return rows;
     });
 }

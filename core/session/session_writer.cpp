@@ -80,6 +80,7 @@ Status SessionWriter::insert(const OpRow& row) {
                 .bind(2, write.storage)
                 .bind(3, std::int64_t{write.versionBefore})
                 .execute();
+        if (row.stack) stackStatements().ofOp.bind(1, row.id).bind(2, *row.stack).execute();
     });
 }
 
@@ -96,6 +97,7 @@ Status SessionWriter::insert(const StorageRow& row) {
             .bind(8, row.freeSeq)
             .bind(9, row.address);
         to.execute();
+        if (row.stack) stackStatements().ofStorage.bind(1, row.id).bind(2, *row.stack).execute();
     });
 }
 

@@ -42,6 +42,8 @@ public:
     /// where no process of the session has this number.
     Status setExitStatus(std::int64_t pid, int status);
     Status insert(const LayerRow& row);
+    Status insert(const SourceFrameRow& row);
+    Status insert(const StackRow& row);
     Status insert(const OpRow& row);  // with its inputs, outputs and writes
     Status insert(const StorageRow& row);
     Status insert(const TensorRow& row);
@@ -86,15 +88,18 @@ private:
     friend class Session;  // reads on where a writer is done
     struct Statements;     // prepared inserts, made on first use
     struct DeviceStatements;
+    struct StackStatements;
     SessionWriter(std::unique_ptr<Database> database, std::string path);
     Statements& statements();
     DeviceStatements& deviceStatements();
+    StackStatements& stackStatements();
     MemoryEventWriter& memoryEventWriter();
     void writeGathered() const override;
     void close() noexcept;
 
     std::unique_ptr<Statements> statements_;
     std::unique_ptr<DeviceStatements> deviceStatements_;
+    std::unique_ptr<StackStatements> stackStatements_;
     std::unique_ptr<MemoryEventWriter> memoryEvents_;
 };
 

@@ -34,6 +34,17 @@ struct SessionWriter::Statements {
     Statement op, input, output, write, storage, tensor, freed, resized, category;
 };
 
+// Older sessions lack the tables of call stacks: prepared only where one is written.
+struct SessionWriter::StackStatements {
+    explicit StackStatements(Database& database)
+        : frame(database, "INSERT INTO source_frames VALUES(?,?,?,?,?)"),
+          stack(database, "INSERT INTO stacks VALUES(?,?,?)"),
+          ofOp(database, "INSERT INTO op_stacks VALUES(?,?)"),
+          ofStorage(database, "INSERT INTO storage_stacks VALUES(?,?)") {}
+
+    Statement frame, stack, ofOp, ofStorage;
+};
+
 // Older sessions lack the table of ranges: prepared only where a trace of a device is written.
 struct SessionWriter::DeviceStatements {
     explicit DeviceStatements(Database& database)

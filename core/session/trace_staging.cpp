@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kColumns =
     "SELECT kind, begin_ns, end_ns, thread, name, layer, s.external, sequence, forward_thread,"
-    " s.correlation, stream, device, address, bytes, allocated, reserved, event_index";
+    " s.correlation, stream, device, address, bytes, allocated, reserved, event_index, stack";
 constexpr const char* kHostOrder = " ORDER BY begin_ns, end_ns DESC, coalesce(event_index, id), id";
 
 StagedEvent read(const Statement& from) {
@@ -23,6 +23,7 @@ StagedEvent read(const Statement& from) {
     event.device = from.optionalInteger(11), event.address = from.optionalInteger(12);
     event.bytes = from.optionalInteger(13), event.allocated = from.optionalInteger(14);
     event.reserved = from.optionalInteger(15), event.eventIndex = from.optionalInteger(16);
+    event.stack = from.optionalInteger(17);
     return event;
 }
 
@@ -33,7 +34,7 @@ struct TraceStaging::Statements {
         : add(database,
               "INSERT INTO temp.staged(kind, begin_ns, end_ns, thread, name, layer, external,"
               " sequence, forward_thread, correlation, stream, device, address, bytes, allocated,"
-              " reserved, event_index) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
+              " reserved, event_index, stack) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"),
           launch(database, "INSERT OR IGNORE INTO temp.launches VALUES(?,?)"),
           external(database, "INSERT OR IGNORE INTO temp.externals VALUES(?,?)") {}
     Statement add, launch, external;
@@ -51,7 +52,7 @@ Result<TraceStaging> TraceStaging::create(SessionWriter& session) {
             " end_ns INTEGER, thread INTEGER, name INTEGER, layer INTEGER, external INTEGER,"
             " sequence INTEGER, forward_thread INTEGER, correlation INTEGER, stream INTEGER,"
             " device INTEGER, address INTEGER, bytes INTEGER, allocated INTEGER, reserved INTEGER,"
-            " event_index INTEGER);"
+            " event_index INTEGER, stack INTEGER);"
             "CREATE TEMP TABLE launches(correlation INTEGER PRIMARY KEY, op INTEGER);"
             "CREATE TEMP TABLE externals(external INTEGER PRIMARY KEY, op INTEGER);");
         return TraceStaging(session, std::make_unique<Statements>(database));
@@ -83,7 +84,7 @@ Status TraceStaging::add(const StagedEvent& event) {
         to.bind(8, event.sequence).bind(9, event.forwardThread).bind(10, event.correlation);
         to.bind(11, event.stream).bind(12, event.device).bind(13, event.address);
         to.bind(14, event.bytes).bind(15, event.allocated).bind(16, event.reserved);
-        to.bind(17, event.eventIndex).execute();
+        to.bind(17, event.eventIndex).bind(18, event.stack).execute();
     });
 }
 

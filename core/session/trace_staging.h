@@ -20,9 +20,9 @@ enum class StagedKind : std::uint8_t { Op, Annotation, Module, Runtime, Memory, 
 /// An event that waits; which fields it has is its kind's.
 struct StagedEvent {
     StagedKind kind = StagedKind::Op;
-    std::int64_t begin = 0, end = 0;    // nanoseconds
-    std::int64_t thread = 0, name = 0;  // name: of TraceStaging::name()
-    std::optional<std::int64_t> layer;  // that the event itself names
+    std::int64_t begin = 0, end = 0;           // nanoseconds
+    std::int64_t thread = 0, name = 0;         // name: of TraceStaging::name()
+    std::optional<std::int64_t> layer, stack;  // that the event itself names
     std::optional<std::int64_t> external, sequence, forwardThread, correlation, stream, device;
     std::optional<std::int64_t> address, bytes, allocated, reserved, eventIndex;
 };

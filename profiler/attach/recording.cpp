@@ -106,13 +106,21 @@ core::Result<std::string> findAgent(const std::string& given) {
         "it belongs beside the executable or into ../lib; build the target highwater_agent"};
 }
 
+namespace {
+std::uint32_t stackFlags(wire::Stacks stacks) {
+    return stacks == wire::Stacks::Full   ? wire::kConfigFullStacks
+           : stacks == wire::Stacks::Line ? wire::kConfigLineStacks
+                                          : 0;
+}
+}  // namespace
+
 wire::ConfigRecord configOf(const CaptureOptions& options,
                             const core::Result<FrameworkFiles>& framework,
                             const Progress& progress) {
-    wire::ConfigRecord record{options.steps, options.warmup, options.every,
-                              (options.contents ? wire::kConfigContents : 0) |
-                                  (options.onOom ? wire::kConfigOnOom : 0) |
-                                  (options.gpu ? wire::kConfigGpu : 0)};
+    wire::ConfigRecord record{
+        options.steps, options.warmup, options.every,
+        (options.contents ? wire::kConfigContents : 0) | (options.onOom ? wire::kConfigOnOom : 0) |
+            (options.gpu ? wire::kConfigGpu : 0) | stackFlags(options.stacks)};
     const char* way = std::getenv("HIGHWATER_CAPTURE");
     if (way != nullptr && std::string(way) == "python") return record;
     if (options.onOom) return record;

@@ -23,6 +23,7 @@ struct CaptureOptions {
     int every = 1;          // record every n-th step
     bool contents = false;  // store the bytes of floating constants too
     bool onOom = false;     // record only the step that runs out of memory
+    wire::Stacks stacks = wire::Stacks::Full;
     bool gpu = false;       // without kernels, copies and driver memory, no recording
     std::string agentPath;  // empty: beside the executable, then ../lib
 };

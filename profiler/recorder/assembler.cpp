@@ -89,6 +89,10 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return as(wire::StorageRecord{});
         case Type::Tensor:
             return as(wire::TensorRecord{});
+        case Type::SourceFrame:
+            return as(wire::SourceFrameRecord{});
+        case Type::StackNode:
+            return as(wire::StackNodeRecord{});
         case Type::Op:
             return as(wire::OpRecord{});
         case Type::Free:
@@ -201,6 +205,24 @@ core::Status Assembler::take(wire::LayerRecord record) {
     return {};
 }
 
+core::Status Assembler::take(wire::SourceFrameRecord record) {
+    if (record.id != frames_ || record.line < 0 || record.framework > 1)
+        return malformed("a source line out of order");
+    ++frames_;
+    pending_.frames.push_back({record.id, std::move(record.file), std::move(record.function),
+                               record.line, record.framework != 0});
+    return {};
+}
+
+core::Status Assembler::take(wire::StackNodeRecord record) {
+    if (record.id != stacks_ || record.parent >= stacks_ || record.source < 0 ||
+        record.source >= frames_)
+        return malformed("a call stack out of order");
+    ++stacks_;
+    pending_.stacks.push_back({record.id, known(record.parent), record.source});
+    return {};
+}
+
 core::Status Assembler::take(wire::StorageRecord record) {
     const bool byOp = record.creator >= 0;
     if (storages_.contains(record.id) || record.id < 0 || record.bytes < 0 ||
@@ -277,7 +299,7 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
 
 core::Status Assembler::take(wire::OpRecord record) {
     if (record.id != nextOp_ || !advance(record.seq) || record.layer >= layers_ ||
-        record.durationNs < 0 || record.workspace < 0 ||
+        record.durationNs < 0 || record.workspace < 0 || record.stack >= stacks_ ||
         record.phase > static_cast<int>(wire::Phase::Optimizer) || record.random > 1 ||
         record.name.empty())
         return malformed("an op out of order");
@@ -297,6 +319,7 @@ core::Status Assembler::take(wire::OpRecord record) {
     row.liveBytes = known(record.live);
     row.random = record.random != 0;
     row.args = std::move(record.args);
+    row.stack = known(record.stack);
     for (const auto& input : record.inputs) row.inputs.push_back({input.tensor, input.version});
     for (const auto& output : record.outputs) row.outputs.push_back({output.tensor, output.makes});
     for (const auto& write : record.writes) row.writes.push_back({write.storage, write.before});

@@ -71,6 +71,8 @@ private:
     struct Pending {
         std::vector<core::OpRow> ops;
         std::vector<core::LayerRow> layers;
+        std::vector<core::SourceFrameRow> frames;
+        std::vector<core::StackRow> stacks;
         std::vector<std::pair<std::int64_t, core::TensorRow>> tensors;  // with the seq of arrival
         std::vector<std::int64_t> storages;
         std::vector<std::int64_t> frees;    // storages that are written and then went
@@ -86,6 +88,8 @@ private:
     core::Status take(wire::StorageRecord record);
     core::Status take(wire::TensorRecord record);
     core::Status take(wire::OpRecord record);
+    core::Status take(wire::SourceFrameRecord record);
+    core::Status take(wire::StackNodeRecord record);
     core::Status take(wire::FreeRecord record);
     core::Status take(wire::CategoryRecord record);
     core::Status take(wire::ResizeRecord record);
@@ -105,6 +109,7 @@ private:
     core::Status applyOp(const wire::OpRecord& record);
     core::Status openSession();
     core::Status writeLayers();
+    core::Status writeStacks();
     core::Status writeGaps(std::optional<std::int64_t> step);
     core::Status writeOp(core::OpRow row);
     std::int64_t at(std::int64_t id) const { return member_->base + id; }
@@ -124,15 +129,16 @@ private:
     bool advance(std::int64_t seq);
     StorageState* storage(std::int64_t id);
 
-    std::shared_ptr<SharedSession> session_;        // null: finished
-    std::optional<SharedSession::Member> member_;   // once a step is complete
-    std::vector<std::int64_t> layerIds_, stepIds_;  // of our layers and steps in the session
+    std::shared_ptr<SharedSession> session_;         // null: finished
+    std::optional<SharedSession::Member> member_;    // once a step is complete
+    std::vector<std::int64_t> layerIds_, stepIds_;   // of our layers and steps in the session
+    std::vector<std::int64_t> frameIds_, stackIds_;  // likewise
     std::optional<wire::ProcessRecord> process_;
     std::int64_t pid_ = 0;
     std::uint32_t milestones_ = 0;
     std::unordered_map<std::int64_t, StorageState> storages_;
     std::unordered_map<std::int64_t, TensorState> tensors_;
-    std::int64_t layers_ = 0;
+    std::int64_t layers_ = 0, frames_ = 0, stacks_ = 0;
     std::int64_t nextOp_ = 0;
     std::int64_t lastSeq_ = -1;
     Pending pending_;

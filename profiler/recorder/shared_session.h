@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "core/base/result.h"
 #include "core/session/session_writer.h"
@@ -27,6 +29,9 @@ public:
     core::Result<Member> enter(core::ProcessRow row);
     /// The layer with this path; it is written when it is new.
     core::Result<std::int64_t> layer(core::LayerRow row);
+    /// The same of a place in the code and of a call stack; ids are the session's.
+    core::Result<std::int64_t> sourceFrame(core::SourceFrameRow row);
+    core::Result<std::int64_t> stack(core::StackRow row);
     std::int64_t nextStep() { return steps_++; }
 
     const std::string& path() const { return path_; }
@@ -37,6 +42,8 @@ private:
     std::string path_;
     std::optional<core::SessionWriter> session_;
     std::map<std::string, std::int64_t> layers_;  // by path
+    std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> frames_;
+    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> stacks_;  // by parent and frame
     std::int64_t steps_ = 0, processes_ = 0;
 };
 

@@ -86,6 +86,22 @@ core::Status Assembler::writeLayers() {
     return {};
 }
 
+core::Status Assembler::writeStacks() {
+    for (core::SourceFrameRow& row : pending_.frames) {
+        const auto id = session_->sourceFrame(std::move(row));
+        if (!id) return id.error();
+        frameIds_.push_back(*id);
+    }
+    for (core::StackRow row : pending_.stacks) {
+        if (row.parent) row.parent = stackIds_.at(static_cast<std::size_t>(*row.parent));
+        row.frame = frameIds_.at(static_cast<std::size_t>(row.frame));
+        const auto id = session_->stack(row);
+        if (!id) return id.error();
+        stackIds_.push_back(*id);
+    }
+    return {};
+}
+
 /// `step`: in the session; the step being written, none when the recording ends.
 core::Status Assembler::writeGaps(std::optional<std::int64_t> step) {
     for (core::GapRow row : pending_.gaps) {
@@ -108,6 +124,7 @@ core::Status Assembler::writeOp(core::OpRow row) {
         row.args = withTensorsMoved(row.args, member_->base);
     }
     row.layer = layerAt(row.layer);
+    if (row.stack) row.stack = stackIds_.at(static_cast<std::size_t>(*row.stack));
     if (device_.any())
         device_.op({row.beginNs, row.beginNs + duration.count(), row.thread, row.id});
     return session_->session().insert(row);
@@ -141,6 +158,7 @@ core::Status Assembler::writeDeviceRecords(const core::StepRow* step) {
 core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
     core::SessionWriter& session = session_->session();
     HW_TRY(writeLayers());
+    HW_TRY(writeStacks());
     settleCategories(end.seq);
     HW_TRY(writeStorages(end.seq));
     for (const auto& [seq, tensor] : pending_.tensors) {
@@ -195,6 +213,8 @@ core::Status Assembler::writeStep(const wire::StepEndRecord& end) {
     std::erase_if(pending_.contents, [&](const auto& item) { return before(item.seq); });
     std::erase_if(pending_.generators, [&](const auto& item) { return before(item.first); });
     pending_.layers.clear();
+    pending_.frames.clear();
+    pending_.stacks.clear();
     pending_.changed.clear();
     pending_.gaps.clear();
     start_ = wire::StepStartRecord{end.seq, end.timeNs, end.live};

@@ -11,7 +11,9 @@
 //   Layer          i64 id, i64 parent (-1), str path, str type
 //   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device
 //   Tensor         i64 id, storage, creator (-1), offset; str dtype; u16 n; i64 sizes[n], strides[n]
-//   Op             i64 id, seq, begin_ns, duration_ns, workspace, live, layer (-1), thread;
+//   SourceFrame    i64 id, line; u8 framework; str file, function: before the first stack that has it
+//   StackNode      i64 id, parent (-1: the outermost frame), source: a call stack ends in its innermost node
+//   Op             i64 id, seq, begin_ns, duration_ns, workspace, live, layer (-1), thread, stack (-1);
 //                  u8 phase, u8 random; str name, overload, args;
 //                  u32 n, (i64 tensor, i32 version)[n]    inputs
 //                  u32 n, (i64 tensor, u8 makes)[n]       outputs
@@ -57,7 +59,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;
@@ -95,12 +97,17 @@ enum class Type : std::uint16_t {
     LiveDivergence = 26,
     LiveCurve = 27,
     LiveNote = 28,
+    SourceFrame = 29,
+    StackNode = 30,
     Config = 64,
     Native = 65,
 };
 
 /// Shortage: an allocation was refused because of the budget.
 enum class LiveNoteKind : std::uint8_t { Remark, Shortage };
+
+/// What is kept of the Python call stack that led to an op: its line in the program, or all of it.
+enum class Stacks : std::uint8_t { Off, Line, Full };
 
 /// What has acted in a step of a live run.
 enum class LiveMode : std::uint8_t { None, Plan, Dtr, Mimose };
@@ -138,6 +145,9 @@ inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native fr
 
 inline constexpr std::uint32_t kConfigLive = 32;    // Config flag: a plan acts, nothing is recorded
 inline constexpr std::uint32_t kConfigCurves = 64;  // Config flag: with LiveCurves, a few a second
+
+inline constexpr std::uint32_t kConfigLineStacks = 128;  // Config flag: Stacks::Line
+inline constexpr std::uint32_t kConfigFullStacks = 256;  // Config flag: Stacks::Full
 
 /// Of the path of the native capture library, with its final 0.
 inline constexpr std::uint32_t kPathBytes = 1024;

@@ -107,8 +107,8 @@ bool decode(Payload payload, TensorRecord& record) {
 bool decode(Payload payload, OpRecord& record) {
     Fields fields(payload);
     if (!fields.read(record.id, record.seq, record.beginNs, record.durationNs, record.workspace,
-                     record.live, record.layer, record.thread, record.phase, record.random,
-                     record.name, record.overload, record.args))
+                     record.live, record.layer, record.thread, record.stack, record.phase,
+                     record.random, record.name, record.overload, record.args))
         return false;
     std::size_t n = 0;
     if (!fields.count(n, 12)) return false;
@@ -127,6 +127,17 @@ bool decode(Payload payload, OpRecord& record) {
     for (auto& write : record.writes)
         if (!fields.read(write.storage, write.before)) return false;
     return fields.done();
+}
+
+bool decode(Payload payload, SourceFrameRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.id, record.line, record.framework, record.file, record.function) &&
+           fields.done();
+}
+
+bool decode(Payload payload, StackNodeRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.id, record.parent, record.source) && fields.done();
 }
 
 bool decode(Payload payload, FreeRecord& record) {

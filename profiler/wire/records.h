@@ -42,7 +42,7 @@ struct TensorRecord {
 };
 struct OpRecord {
     std::int64_t id = 0, seq = 0, beginNs = 0, durationNs = 0, workspace = 0, live = 0, layer = -1,
-                 thread = 0;
+                 thread = 0, stack = -1;
     std::uint8_t phase = 0, random = 0;
     std::string name, overload, args;
     struct Input {
@@ -60,6 +60,14 @@ struct OpRecord {
     std::vector<Input> inputs;
     std::vector<Output> outputs;
     std::vector<Write> writes;
+};
+struct SourceFrameRecord {
+    std::int64_t id = 0, line = 0;
+    std::uint8_t framework = 0;
+    std::string file, function;
+};
+struct StackNodeRecord {
+    std::int64_t id = 0, parent = -1, source = 0;
 };
 struct FreeRecord {
     std::int64_t storage = 0, seq = 0;
@@ -153,6 +161,8 @@ bool decode(Payload payload, LayerRecord& record);
 bool decode(Payload payload, StorageRecord& record);
 bool decode(Payload payload, TensorRecord& record);
 bool decode(Payload payload, OpRecord& record);
+bool decode(Payload payload, SourceFrameRecord& record);
+bool decode(Payload payload, StackNodeRecord& record);
 bool decode(Payload payload, FreeRecord& record);
 bool decode(Payload payload, CategoryRecord& record);
 bool decode(Payload payload, ResizeRecord& record);

@@ -141,6 +141,21 @@ TEST(Export, PerfettoHasSlicesAndCounters) {
         4);
 }
 
+TEST(Export, PerfettoAndCsvTellTheLineOfAnOp) {
+    test::TemporaryFolder folder;
+    SessionWriter session = SessionWriter::inMemory();
+    ASSERT_TRUE(session.insert(SourceFrameRow{0, "/a/model.py", "forward", 8, false}));
+    ASSERT_TRUE(session.insert(StackRow{0, {}, 0}));
+    ASSERT_TRUE(test::writeSmallStep(session, 0));
+    databaseOf(session).execute("INSERT INTO op_stacks VALUES(0, 0)");
+    ASSERT_TRUE(exportPerfetto(session, folder / "t.pftrace"));
+    EXPECT_NE(textOf(folder / "t.pftrace").find("model.py:8 forward"), std::string::npos);
+    ASSERT_TRUE(exportCsv(session, folder / "out"));
+    EXPECT_EQ(textOf(folder / "out/source_frames.csv"),
+              "id,file,function,line,framework\n0,/a/model.py,forward,8,0\n");
+    EXPECT_EQ(textOf(folder / "out/op_stacks.csv"), "op,stack\n0,0\n");
+}
+
 TEST(Export, EveryTableIsWrittenAsCsv) {
     test::TemporaryFolder folder;
     SessionWriter session = SessionWriter::inMemory();

@@ -7,6 +7,7 @@
 
 #include "core/memory/evaluate.h"
 #include "core/session/access.h"
+#include "core/session/call_stacks.h"
 #include "core/session/session.h"
 #include "profiler/attach/record.h"
 #include "profiler/recorder/arguments.h"
@@ -74,7 +75,8 @@ protected:
     core::Status op(I64 id, I64 seq, I64 in, int version, I64 out, bool makes, I64 written = -1,
                     int before = 0) {
         Fields fields;
-        for (const I64 value : {id, seq, I64{1000}, I64{50}, I64{16}, I64{100}, I64{0}, I64{1}})
+        for (const I64 value :
+             {id, seq, I64{1000}, I64{50}, I64{16}, I64{100}, I64{0}, I64{1}, stack_})
             fields.one(value);
         fields.one(std::uint8_t{1});
         fields.one(std::uint8_t{0});
@@ -123,6 +125,7 @@ protected:
     }
 
     fs::path folder_;
+    I64 stack_ = -1;  // of the ops that follow
     std::unique_ptr<Assembler> assembler_;
 };
 
@@ -156,6 +159,40 @@ TEST_F(Recorder, AFinishedStepBecomesAGraph) {
     const auto judged = core::evaluate(*graph, core::baselineSchedule(*graph));
     EXPECT_TRUE(judged.valid) << judged.why;
     EXPECT_EQ(judged.peak, core::Bytes(216));
+}
+
+TEST_F(Recorder, OpsKeepTheCallStackThatLedToThem) {
+    introduce();
+    EXPECT_TRUE(storage(0, 0, 100, -1));
+    EXPECT_TRUE(tensor(0, 0, -1));
+    ok(Type::SourceFrame, I64{0}, I64{9}, std::uint8_t{0}, std::string("/home/me/train.py"),
+       std::string("main"));
+    ok(Type::SourceFrame, I64{1}, I64{77}, std::uint8_t{1}, std::string("/lib/torch/nn.py"),
+       std::string("relu"));
+    ok(Type::StackNode, I64{0}, I64{-1}, I64{0});
+    ok(Type::StackNode, I64{1}, I64{0}, I64{1});
+    ok(Type::StepStart, I64{1}, I64{500}, I64{100});
+    EXPECT_TRUE(storage(1, 1, 100, 0));
+    EXPECT_TRUE(tensor(1, 1, 0));
+    stack_ = 1;
+    EXPECT_TRUE(op(0, 1, 0, 0, 1, true));
+    end(2, {1});
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto stacks = core::CallStacks::load(*session);
+    ASSERT_TRUE(stacks) << stacks.error().what;
+    ASSERT_EQ(stacks->frames(stacks->ofOp(0)).size(), 2u);
+    EXPECT_EQ(stacks->frames(stacks->ofOp(0)).back()->function, "relu");
+    EXPECT_EQ(core::frameText(*stacks->line(stacks->ofStorage(1))), "train.py:9 main")
+        << "the innermost line outside of the framework";
+    EXPECT_EQ(stacks->line(stacks->ofStorage(0)), nullptr) << "no op made it";
+}
+
+TEST_F(Recorder, RefusesStacksOfUnknownFrames) {
+    introduce();
+    EXPECT_FALSE(send(Type::StackNode, I64{0}, I64{-1}, I64{0}));
 }
 
 TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {

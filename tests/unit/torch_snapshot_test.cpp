@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/session/call_stacks.h"
+#include "core/session/origins.h"
 #include "tests/unit/memory_rows.h"
 
 namespace hw::core {
@@ -149,6 +151,33 @@ TEST_F(TorchSnapshot, OldFormHasSegmentsOnlyAndHistories) {
         << "a block of an old snapshot follows the one before it; addresses are unsigned";
     EXPECT_TRUE(hasGap(*session, "history"));
     EXPECT_FALSE(hasGap(*session, "times"));
+}
+
+TEST_F(TorchSnapshot, CallStacksTellTheLineOfAnAllocation) {
+    const auto frame = [](const char* file, int line, const char* name) {
+        return dict({{"filename", str(file)}, {"line", num(line)}, {"name", str(name)}});
+    };
+    const std::string frames = list(
+        {frame("??", 0, "at::empty"), frame("/x/site-packages/torch/nn/linear.py", 114, "forward"),
+         frame("/home/me/model.py", 31, "forward"), frame("/home/me/train.py", 7, "<module>")});
+    const auto session = import(list({segment(
+        0, {block(512, "active_allocated", {{"frames", frames}}), block(100, "active_allocated")},
+        2048)}));
+    ASSERT_TRUE(session) << session.error().what;
+    const auto stacks = CallStacks::load(*session);
+    ASSERT_TRUE(stacks) << stacks.error().what;
+    ASSERT_EQ(stacks->frames(stacks->ofStorage(0)).size(), 4u);
+    EXPECT_EQ(stacks->frames(stacks->ofStorage(0)).front()->function, "<module>");
+    EXPECT_EQ(frameText(*stacks->line(stacks->ofStorage(0))), "model.py:31 forward");
+    const auto recorded = loadRecordedMemory(*session);
+    ASSERT_TRUE(recorded) << recorded.error().what;
+    const auto groups =
+        originsBy(OriginKey::Line, recorded->graph, *stacks, originsAtPeak(*recorded, *stacks), {});
+    ASSERT_EQ(groups.size(), 2u);
+    EXPECT_EQ(groups[0].name, "model.py:31 forward");
+    EXPECT_EQ(groups[0].peak, Bytes(512));
+    EXPECT_EQ(groups[1].peak, Bytes(100)) << "no stack is known";
+    EXPECT_EQ(groups[1].frame, nullptr);
 }
 
 TEST_F(TorchSnapshot, HasNoOpsToPlan) {

@@ -39,8 +39,8 @@ using I64 = std::int64_t;
 
 Bytes opPayload() {
     Bytes bytes;
-    bytes << I64{7} << I64{40} << I64{1000} << I64{250} << I64{64} << I64{4096} << I64{2}
-          << I64{99};
+    bytes << I64{7} << I64{40} << I64{1000} << I64{250} << I64{64} << I64{4096} << I64{2} << I64{99}
+          << I64{3};
     bytes << std::uint8_t{2} << std::uint8_t{1} << std::string("aten::mm") << std::string("out")
           << std::string("{\"a\":[],\"k\":{}}");
     bytes << std::uint32_t{2} << I64{5} << std::int32_t{0} << I64{6} << std::int32_t{3};
@@ -175,6 +175,7 @@ TEST(Records, OpComesBackAsItWasSent) {
     EXPECT_EQ(op.workspace, 64);
     EXPECT_EQ(op.live, 4096);
     EXPECT_EQ(op.layer, 2);
+    EXPECT_EQ(op.stack, 3);
     EXPECT_EQ(op.phase, 2);
     EXPECT_EQ(op.random, 1);
     EXPECT_EQ(op.name, "aten::mm");

@@ -176,6 +176,8 @@ void placeGaps(const core::Session& session, Document& document) {
 }
 
 void loadSurroundings(const core::Session& session, Document& document) {
+    if (core::Result<core::CallStacks> stacks = core::CallStacks::load(session))
+        document.stacks = std::move(*stacks);
     if (core::Result<std::vector<core::GapRow>> gaps = session.gaps())
         document.gapRows = std::move(*gaps);
     document.gaps = static_cast<qsizetype>(document.gapRows.size());
@@ -265,6 +267,26 @@ QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
 TensorInfo Document::tensorInfo(core::StorageIndex storage) const {
     const auto at = static_cast<std::size_t>(storage);
     return storage != core::kNone && at < tensors.size() ? tensors[at] : TensorInfo{};
+}
+
+QString Document::lineOf(core::StorageIndex storage) const {
+    if (storage == core::kNone) return {};
+    const core::SourceFrameRow* line =
+        stacks.line(stacks.ofStorage(graph.storages[storage].sessionId));
+    return line ? toQString(core::frameText(*line)) : QString();
+}
+
+QString Document::stackText(core::StorageIndex storage) const {
+    if (storage == core::kNone) return {};
+    QStringList lines;
+    for (const core::SourceFrameRow* frame :
+         stacks.frames(stacks.ofStorage(graph.storages[storage].sessionId)))
+        if (!frame->framework)
+            lines.prepend(QStringLiteral("%1:%2 %3")
+                              .arg(toQString(frame->file))
+                              .arg(frame->line)
+                              .arg(toQString(frame->function)));
+    return lines.join(QLatin1Char('\n'));
 }
 
 QString Document::peakPlace() const {

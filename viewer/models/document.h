@@ -13,6 +13,7 @@
 #include "core/memory/evaluate.h"
 #include "core/plan/implementations.h"
 #include "core/plan/plan.h"
+#include "core/session/call_stacks.h"
 #include "core/session/session.h"
 #include "planners/planner.h"
 #include "viewer/models/format.h"
@@ -97,6 +98,7 @@ struct Document {
     Lanes lanes;
     core::Bytes floor;                // no schedule is below
     std::vector<TensorInfo> tensors;  // by storage; may be empty
+    core::CallStacks stacks;          // empty where none were recorded
     std::vector<core::GapRow> gapRows;
     std::vector<GapSpan> gapSpans;        // of this step, those that have a time
     std::optional<core::Bytes> capacity;  // of the device, where the session knows it
@@ -112,6 +114,12 @@ struct Document {
         return plan.under ? *plan.under : graph;
     }
     TensorInfo tensorInfo(core::StorageIndex storage) const;
+    /// The line of the program that made a storage, "model.py:12 forward"; empty where none is
+    /// known.
+    QString lineOf(core::StorageIndex storage) const;
+    /// The call stack that led there, a frame a line, the innermost first: the program's own
+    /// frames.
+    QString stackText(core::StorageIndex storage) const;
     QString peakPlace() const;  // "backward · layer1.0.conv2": phase and layer of the peak
 };
 using DocumentPointer = std::shared_ptr<const Document>;

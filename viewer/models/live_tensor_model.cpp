@@ -53,6 +53,8 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
     if (role == Qt::ToolTipRole) {
         if (column == LiveAt)
             return tr("Live at the peak of the recorded step, of the plan, or of both");
+        if (column == Line)
+            return tr("The line of the program that made it: the innermost one outside of torch");
         if (column == LastUse) return tr("The last op of the step that reads or writes it");
         return {};
     }
@@ -71,6 +73,8 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
             return tr("at the peak of");
         case MadeBy:
             return tr("made by");
+        case Line:
+            return tr("line");
         case LastUse:
             return tr("needed last by");
         case ColumnCount:
@@ -84,8 +88,10 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
     const Row& row = rows_[static_cast<std::size_t>(index.row())];
     const auto column = static_cast<Column>(index.column());
     switch (role) {
-        case Qt::DisplayRole:
         case Qt::ToolTipRole:
+            if (column == Line) return document_->stackText(row.item.storage);
+            [[fallthrough]];
+        case Qt::DisplayRole:
             return text(row, column);
         case kRawRole:
             return raw(row, column);
@@ -139,6 +145,10 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
         case MadeBy:
             if (row.item.op != core::kNone) return opNamed(row.item.op);
             return document_->plannable ? tr("before the step") : kAbsent;
+        case Line: {
+            const QString line = document_->lineOf(index).section(QLatin1Char(' '), 0, -2);
+            return line.isEmpty() ? kAbsent : line;
+        }
         case LastUse: {
             if (storage.aliveAtEnd) return tr("the end of the step");
             const core::OpIndex last = lastUser(storage);

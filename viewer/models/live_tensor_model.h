@@ -12,7 +12,7 @@ namespace hw::viewer {
 class LiveTensorModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Place, Shape, Dtype, Size, LiveAt, MadeBy, LastUse, ColumnCount };
+    enum Column { Place, Shape, Dtype, Size, LiveAt, MadeBy, Line, LastUse, ColumnCount };
     static constexpr int kCategoryRole = Qt::UserRole + 1;  // core::Category as an int
 
     explicit LiveTensorModel(QObject* parent = nullptr);

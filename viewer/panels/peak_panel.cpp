@@ -33,6 +33,19 @@ public:
     }
 };
 
+// What is at the end of a file's name, its line, is what must be seen of it.
+class LineDelegate : public QStyledItemDelegate {
+public:
+    using QStyledItemDelegate::QStyledItemDelegate;
+
+    void paint(QPainter* painter, const QStyleOptionViewItem& option,
+               const QModelIndex& index) const override {
+        QStyleOptionViewItem text(option);
+        text.textElideMode = Qt::ElideLeft;
+        QStyledItemDelegate::paint(painter, text, index);
+    }
+};
+
 // The highest moment within the selected time.
 std::size_t peakWithin(const StepCurve& curve, const std::optional<TimeRange>& range) {
     if (!range) return curve.peakMoment;
@@ -68,6 +81,7 @@ PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new LiveTensorModel(this);
     table_ = new TableView(model_, LiveTensorModel::Place);
     table_->setItemDelegateForColumn(LiveTensorModel::Place, new CategoryDelegate(table_));
+    table_->setItemDelegateForColumn(LiveTensorModel::Line, new LineDelegate(table_));
     table_->setLeading(LiveTensorModel::Place, kSwatch);
     table_->setTextElideMode(Qt::ElideRight);
     legend_ = new Legend;
@@ -137,6 +151,7 @@ void PeakPanel::showSets() {
     table_->setColumnHidden(LiveTensorModel::Shape, !typed);
     table_->setColumnHidden(LiveTensorModel::Dtype, !typed);
     table_->setColumnHidden(LiveTensorModel::MadeBy, document->graph.ops.empty());
+    table_->setColumnHidden(LiveTensorModel::Line, document->stacks.empty());
     table_->setColumnHidden(LiveTensorModel::LastUse, !document->plannable);
     shareRoom();
     updateSelection();

@@ -75,6 +75,8 @@ QString TreemapView::describe(const LiveNode& node) const {
     if (item.storage == core::kNone) return text;
     const TensorInfo info = document_->tensorInfo(item.storage);
     if (!info.shape.isEmpty()) text += QStringLiteral("\n%1 · %2").arg(info.shape, info.dtype);
+    const QString line = document_->lineOf(item.storage);
+    if (!line.isEmpty()) text += QLatin1Char('\n') + line;
     return text;
 }
 

@@ -58,9 +58,17 @@ HW_EXPORT void hwn_leave() {
 /// Forgets every tensor; weak references go with them.
 HW_EXPORT void hwn_release() {
     Session& session = *gSession;
-    const std::lock_guard<SpinLock> guard(session.lock);
-    gContext.failed = 1;
-    session.registry.clear();
+    {
+        const std::lock_guard<SpinLock> guard(session.lock);
+        gContext.failed = 1;
+        session.registry.clear();
+    }
+    session.stacks.release();
+}
+
+/// Ops are told with their call stacks from now on; `framework`: the folder of torch's own code.
+HW_EXPORT void hwn_stacks(int mode, const FrameLayout* layout, const char* framework) {
+    gSession->stacks.start(static_cast<hw::profiler::wire::Stacks>(mode), *layout, framework);
 }
 
 /// 0: all is well, 1: the recorder is gone, 2: a fault, see hwn_fault.
@@ -84,6 +92,7 @@ HW_EXPORT std::int64_t* hwn_context() {
 HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
     const std::lock_guard<SpinLock> guard(gSession->lock);
     gSession->backwardLayer = layer;
+    gSession->backwardStack = Stacks::kNone;
 }
 
 /// Registers every tensor there is; the optimizers are added to the list. See tensorsOfPython().

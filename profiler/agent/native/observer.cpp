@@ -31,6 +31,8 @@ struct Running {
     bool underMode = false;
     std::vector<Use> writes;  // storage, version before
     Place place;
+    Stacks::Sites sites;
+    std::int64_t stack = Stacks::kNone;
     std::int64_t seq = -1;
     std::int64_t freshBytes = 0;
     bool explicitGenerator = false;
@@ -174,6 +176,7 @@ void before(Session& session, Thread& thread, Values values) {
     const std::uint64_t nextNode = at::sequence_number::peek();
     if (nextNode != thread.nextNode) {  // its own node has been made already
         session.nodes.mark(thread.nextNode, running.place.layer);
+        session.nodeStacks.mark(thread.nextNode, running.stack);
         thread.nextNode = nextNode;
     }
 }
@@ -192,6 +195,7 @@ void sendOp(Session& session, const Thread& thread) {
         .put(figures[0] + session.registry.uncounted())
         .put(running.place.layer)
         .put(thread.id)
+        .put(running.stack)
         .put(static_cast<std::uint8_t>(running.place.phase))
         .put(static_cast<std::uint8_t>(running.op->random))
         .raw(running.op->encoded)
@@ -260,6 +264,24 @@ void after(Session& session, Thread& thread, Values results) {
         running.writes.emplace_back(storage->id, storage->version++);
     eachTensor(results, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
     sendOp(session, thread);
+}
+
+/// Which Python code has led to the op; in the backward, to the op that made its node.
+void findStack(Session& session, Running& running) {
+    running.stack = Stacks::kNone;
+    if (!session.stacks.on()) return;
+    if (gContext.layer == kBackwardLayer) running.stack = session.backwardStack;
+    if (running.stack != Stacks::kNone) return;
+    session.stacks.read(running.sites);
+    guarded(session, [&] { running.stack = session.stacks.find(running.sites); });
+    if (running.stack != Stacks::kNew) return;
+    running.stack = Stacks::kNone;
+    try {
+        const auto frames = session.stacks.describe(running.sites);
+        guarded(session, [&] { running.stack = session.stacks.add(running.sites, frames); });
+    } catch (const std::exception& error) {  // no room for its text
+        fail(session, error.what());
+    }
 }
 
 /// Lends the thread's Running to an op.
@@ -336,6 +358,7 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const Busy busy(running);
     running.restart(op);
     running.underMode = underMode;
+    if (!session->lock.isMine()) findStack(*session, running);
     const bool known = guarded(*session, [&] {
         if (onCuda) noteMissedBlocks(*session);
         before(*session, thread, values);
@@ -369,15 +392,16 @@ void letNamesBy(c10::Dispatcher& dispatcher) {
                 name, kKey, c10::KernelFunction::makeFallthrough(), {}, nullptr, "highwater")));
 }
 
-/// A node of autograd begins: its ops belong to the layer of the op that made it.
+/// A node of autograd begins: its ops belong to the layer and the stack of the op that made it.
 std::unique_ptr<at::ObserverContext> onNode(const at::RecordFunction& function) {
     Session* session = gSession;
     if (session == nullptr || session->failed() || gWatch == 0 || function.seqNr() < 0 ||
         session->lock.isMine())
         return nullptr;
     const std::lock_guard<SpinLock> guard(session->lock);
-    session->backwardLayer =
-        session->nodes.of(static_cast<std::uint64_t>(function.seqNr()), session->backwardLayer);
+    const auto node = static_cast<std::uint64_t>(function.seqNr());
+    session->backwardLayer = session->nodes.of(node, session->backwardLayer);
+    session->backwardStack = session->nodeStacks.of(node, session->backwardStack);
     return nullptr;
 }
 

@@ -13,17 +13,18 @@
 #include <thread>
 
 #include "registry.h"
+#include "stacks.h"
 
 namespace hw::profiler::native {
 
-/// Which layer a node of autograd belongs to, by its sequence number: nodes get them in the order
-/// in which they are made.
-class NodeLayers {
+/// Where a node of autograd was made, a layer or a stack, by its sequence number: nodes get them in
+/// the order in which they are made.
+class NodeOrigins {
 public:
-    /// Nodes made from `next` on belong to the layer.
-    void mark(std::uint64_t next, std::int64_t layer) {
+    /// Nodes made from `next` on come from there.
+    void mark(std::uint64_t next, std::int64_t origin) {
         while (!marks_.empty() && marks_.back().first >= next) marks_.pop_back();
-        if (marks_.empty() || marks_.back().second != layer) marks_.emplace_back(next, layer);
+        if (marks_.empty() || marks_.back().second != origin) marks_.emplace_back(next, origin);
         if (marks_.size() > kMost) marks_.erase(marks_.begin(), marks_.begin() + kMost / 2);
     }
     std::int64_t of(std::uint64_t node, std::int64_t otherwise) const {
@@ -35,7 +36,7 @@ public:
 
 private:
     static constexpr std::size_t kMost = 1u << 20;
-    std::vector<std::pair<std::uint64_t, std::int64_t>> marks_;  // first node, layer
+    std::vector<std::pair<std::uint64_t, std::int64_t>> marks_;  // first node, origin
 };
 
 /// Almost always free: only a backward on several devices has more than one thread.
@@ -67,16 +68,18 @@ inline Context gContext;
 
 struct Session {
     Session(const AgentApi& api, bool contents)
-        : agent(api), stream(agent), registry(agent, stream, contents) {}
+        : agent(api), stream(agent), registry(agent, stream, contents), stacks(stream) {}
 
     AgentApi agent;
     Stream stream;
     Registry registry;
+    Stacks stacks;
     SpinLock lock;
     std::string fault;
     std::int64_t ops = 0;
     std::int64_t backwardLayer = -1;
-    NodeLayers nodes;
+    std::int64_t backwardStack = Stacks::kNone;  // of the op that made the node that runs
+    NodeOrigins nodes, nodeStacks;
     std::vector<std::pair<at::Generator, std::int64_t>> generators;  // epoch of the state sent
     std::int64_t gapTensors = 0;
     bool missedBlocks = false;  // of the GPU, and the recording says so

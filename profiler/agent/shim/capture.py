@@ -14,6 +14,7 @@ from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
 from _highwater.modules import CALLS, HOOKS, NOT_AT_ALL
 from _highwater.native import NativeRegistry, load_native
+from _highwater.stacks import NO_STACK, Stacks
 from _highwater.steps import FINISHED, Steps
 from _highwater.tensors import Registry, state_bytes
 from _highwater.timing import Timing
@@ -112,6 +113,7 @@ class Capture:
         self.contents = bool(config[3] & wire.CONFIG_CONTENTS)
         self.needs_gpu = bool(config[3] & wire.CONFIG_GPU)
         self.registry = Registry(self.contents)
+        self.stacks = Stacks(config[3])
         self.entered = False
         self.counting = False
         self.layers = Layers()
@@ -127,6 +129,7 @@ class Capture:
         self.optimizer_depth = 0
         self.inputs = []
         self.layer = -1
+        self.stack = NO_STACK
         self.generators = [torch.default_generator]
         self.generator_epochs = {}
 
@@ -143,7 +146,7 @@ class Capture:
             self.stance = torch.compiler.set_stance("force_eager")
         unasked = compiled and self.stance is None
         library_of_ours = None if self.entered or unasked or self.steps.until_failure \
-            else load_native(self.contents)
+            else load_native(self.contents, self.stacks.mode)
         if library_of_ours is not None:
             self.registry = NativeRegistry(library_of_ours, self.registry.owned)
             self.context = self.registry.context
@@ -323,6 +326,7 @@ class Capture:
         self.gradients.settle()
         self.inputs = []
         self.layer = self.current_layer()
+        self.stack = self.current_stack()
         self.explicit_generator = False
         text = self.arguments.encode(args, kwargs)
         if info.random and not self.explicit_generator:
@@ -350,7 +354,7 @@ class Capture:
             if fresh:
                 fresh_bytes += storage.bytes
             storage.phase = phase if fresh else storage.phase
-            storage.layer = layer
+            storage.layer, storage.stack = layer, self.stack
             outputs.append((tensor_id, fresh))
         writes = {}
         if info.writes:
@@ -362,10 +366,10 @@ class Capture:
         encode.send_op(
             (id, seq, begin, self.timing.corrected(end - begin, bool(results) and not writes),
              max(0, peak - live - fresh_bytes),
-             live + registry.uncounted, layer, _thread.get_native_id(), phase, info.random),
+             live + registry.uncounted, layer, _thread.get_native_id(), self.stack, phase, info.random),
             info.name, info.overload, text, self.inputs, outputs, list(writes.items()))
         if torch.is_grad_enabled():
-            self.gradients.remember(results, layer)
+            self.gradients.remember(results, layer, self.stack)
 
     def ran_out(self, info, text, asked):
         """The op counts as one that needs what it asked for, so that the step's peak says it."""
@@ -376,7 +380,7 @@ class Capture:
             registry.op_peak = max(registry.op_peak, live + asked + registry.uncounted)
             encode.send_op(
                 (self.ops, registry.next_seq(), begin, max(1, end - begin), max(asked, peak - live),
-                 live + registry.uncounted, self.layer, _thread.get_native_id(), self.phase(), False),
+                 live + registry.uncounted, self.layer, _thread.get_native_id(), self.stack, self.phase(), False),
                 info.name, info.overload, text, self.inputs, (), ())
             self.ops += 1
             self.steps.ran_out("it ran out of memory in %s, which asked for %d bytes more" %
@@ -397,7 +401,7 @@ class Capture:
         registry.store_contents(storage, tensor)
         self.inputs.append((id, storage.version))
         if storage.op >= 0 and tensor.requires_grad:
-            mark(tensor, storage.layer)
+            mark(tensor, storage.layer, storage.stack)
         return id
 
     def use_generator(self, generator):
@@ -428,6 +432,12 @@ class Capture:
         if self.optimizer_depth and not self.layers.stack:
             return wire.PHASE_OPTIMIZER
         return wire.PHASE_FORWARD
+
+    def current_stack(self):
+        """In the backward, of the op that made the node."""
+        if self.gradients.depth and not self.layers.stack and self.gradients.stack != NO_STACK:
+            return self.gradients.stack
+        return self.stacks.now()
 
     def current_layer(self):
         if self.layers.stack:
@@ -471,7 +481,7 @@ class Capture:
                 self.categorize(gradient, wire.CATEGORY_GRADIENT, self.layers.loss_layer)
         self.layers.learn_lazy(self.registry)
         self.registry.save_activations()
-        self.gradients.current = self.layers.loss_layer
+        self.gradients.current, self.gradients.stack = self.layers.loss_layer, NO_STACK
         if self.registry.native:
             self.registry.library.hwn_backward_layer(self.layers.loss_layer)
             return []

@@ -7,12 +7,14 @@ import torch
 from _highwater import blocking, library, wire
 
 _U32 = struct.Struct("<I")
-_OP = struct.Struct("<8q2B")
+_OP = struct.Struct("<9q2B")
 _STORAGE = struct.Struct("<6qB")
 _TENSOR = struct.Struct("<4q")
 _USE = struct.Struct("<qi")
 _OUTPUT = struct.Struct("<qB")
 _TWO = struct.Struct("<2q")
+_SOURCE = struct.Struct("<2qB")
+_NODE = struct.Struct("<3q")
 
 
 class Broken(Exception):
@@ -43,12 +45,20 @@ def send_tensor(id, storage, creator, offset, dtype, sizes, strides):
 
 
 def send_op(numbers, name, overload, arguments, inputs, outputs, writes):
-    """numbers: id, seq, begin, duration, workspace, live, layer, thread, phase, random."""
+    """numbers: id, seq, begin, duration, workspace, live, layer, thread, stack, phase, random."""
     send(wire.TYPE_OP, b"".join((
         _OP.pack(*numbers), text(name), text(overload), text(arguments),
         _U32.pack(len(inputs)), b"".join(_USE.pack(*use) for use in inputs),
         _U32.pack(len(outputs)), b"".join(_OUTPUT.pack(*output) for output in outputs),
         _U32.pack(len(writes)), b"".join(_USE.pack(*write) for write in writes))))
+
+
+def send_source(id, line, framework, file, function):
+    send(wire.TYPE_SOURCE_FRAME, _SOURCE.pack(id, line, framework) + text(file) + text(function))
+
+
+def send_stack(id, parent, source):
+    send(wire.TYPE_STACK_NODE, _NODE.pack(id, parent, source))
 
 
 def send_free(storage, seq):

@@ -2,9 +2,12 @@
 """The capture in C++ (agent/native): sees ops without Python, where its library fits this torch."""
 import ctypes
 import gc
+import os
+import sys
 
 import torch
-from _highwater import encode, library
+from _highwater import encode, library, wire
+from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
 from torch.nn.parameter import UninitializedTensorMixin
 
 
@@ -28,7 +31,7 @@ def impl_offset():
     return None
 
 
-def load_native(contents):
+def load_native(contents, stacks):
     """The library, opened; None where the recorder has none for this framework."""
     path = library.hw_native()
     if not path:
@@ -49,6 +52,7 @@ def load_native(contents):
             ("pause", None, ctypes.c_int),
             ("context", longs),
             ("backward_layer", None, ctypes.c_int64),
+            ("stacks", None, ctypes.c_int, ctypes.POINTER(FrameLayout), ctypes.c_char_p),
             ("scan", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object,
              ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
@@ -69,6 +73,13 @@ def load_native(contents):
         encode.send_gap("the quick capture", "its library is of another version")
         return None
     native.classes = Classes(torch.Tensor, UninitializedTensorMixin, torch.optim.Optimizer, offset)
+    if stacks != wire.STACKS_OFF:
+        layout = frame_layout()
+        if layout is None:
+            encode.send_gap("call stacks", "the frames of this Python, %s, are not where they are known to be" %
+                            sys.version.partition(" ")[0])
+        else:
+            native.hwn_stacks(stacks, layout, os.fsencode(FRAMEWORK))
     return native
 
 

@@ -12,6 +12,7 @@ import weakref
 
 import torch
 from _highwater import encode, library, wire
+from _highwater.stacks import NO_STACK
 from _highwater.wire import CATEGORY_TEMPORARY, CATEGORY_UNKNOWN
 from torch.nn.parameter import UninitializedTensorMixin
 
@@ -25,7 +26,7 @@ PLAIN = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32
 
 class Storage:
     __slots__ = ("id", "weak", "bytes", "version", "epoch", "op", "phase", "tensors", "first",
-                 "stored", "category", "counted", "layer", "address")
+                 "stored", "category", "counted", "layer", "stack", "address")
 
 
 class Registry:
@@ -148,7 +149,7 @@ class Registry:
         storage.epoch = self.epoch
         storage.op = op
         storage.phase = phase
-        storage.layer = layer
+        storage.layer, storage.stack = layer, NO_STACK
         storage.tensors = {}
         storage.first = None
         storage.stored = -1

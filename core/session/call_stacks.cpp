@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "core/session/call_stacks.h"
+
+#include <algorithm>
+
+#include "core/session/access.h"
+#include "core/session/guarded.h"
+
+namespace hw::core {
+namespace {
+
+bool hasStacks(Database& database) {
+    Statement from(database,
+                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'stacks'");
+    return from.step();
+}
+
+}  // namespace
+
+Result<CallStacks> CallStacks::load(const Session& session) {
+    return guarded(session.path(), "reading call stacks", [&] {
+        Database& database = databaseOf(session);
+        CallStacks stacks;
+        if (!hasStacks(database)) return stacks;
+        Statement frames(database, "SELECT id, file, function, line, framework FROM source_frames");
+        while (frames.step())
+            stacks.frames_[frames.integer(0)] = {frames.integer(0), frames.text(1), frames.text(2),
+                                                 frames.integer(3), frames.integer(4) != 0};
+        Statement nodes(database, "SELECT id, coalesce(parent, -1), frame FROM stacks");
+        while (nodes.step()) stacks.nodes_[nodes.integer(0)] = {nodes.integer(1), nodes.integer(2)};
+        Statement ops(database, "SELECT op, stack FROM op_stacks");
+        while (ops.step()) stacks.ops_[ops.integer(0)] = ops.integer(1);
+        Statement storages(database,
+                           "SELECT s.id, o.stack FROM storages s JOIN op_stacks o ON o.op ="
+                           " s.creator UNION ALL SELECT storage, stack FROM storage_stacks");
+        while (storages.step()) stacks.storages_[storages.integer(0)] = storages.integer(1);
+        return stacks;
+    });
+}
+
+const CallStacks::Node* CallStacks::node(std::int64_t stack) const {
+    const auto at = nodes_.find(stack);
+    return at == nodes_.end() || !frames_.contains(at->second.frame) ? nullptr : &at->second;
+}
+
+std::vector<const SourceFrameRow*> CallStacks::frames(std::int64_t stack) const {
+    std::vector<const SourceFrameRow*> all;
+    // A damaged file may lead in circles.
+    for (const Node* at = node(stack); at != nullptr && all.size() <= nodes_.size();
+         at = node(at->parent))
+        all.push_back(&frames_.at(at->frame));
+    std::reverse(all.begin(), all.end());
+    return all;
+}
+
+const SourceFrameRow* CallStacks::line(std::int64_t stack) const {
+    const auto all = frames(stack);
+    const auto own = std::find_if(all.rbegin(), all.rend(),
+                                  [](const SourceFrameRow* frame) { return !frame->framework; });
+    if (own != all.rend()) return *own;
+    return all.empty() ? nullptr : all.back();
+}
+
+std::string lineText(const SourceFrameRow& frame) {
+    const std::string name = frame.file.substr(frame.file.rfind('/') + 1);
+    return frame.line > 0 ? name + ":" + std::to_string(frame.line) : name;
+}
+
+std::string frameText(const SourceFrameRow& frame) {
+    return lineText(frame) + " " + frame.function;
+}
+
+bool isFrameworkFile(const std::string& file) {
+    const auto has = [&](const char* part) { return file.find(part) != std::string::npos; };
+    if (has("/site-packages/torch/") || has("/dist-packages/torch/") || file.starts_with("torch/"))
+        return true;
+    return !file.ends_with(".py") && !file.starts_with("<");  // a frame of C++
+}
+
+}  // namespace hw::core

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The flame graph: its widths are bytes; it zooms, searches, and is used without a mouse.
+#include <gtest/gtest.h>
+
+#include <QTest>
+#include <algorithm>
+
+#include "viewer/panels/flame_panel.h"
+#include "viewer/panels/main_window.h"
+
+namespace hw::viewer {
+namespace {
+
+class Flame : public ::testing::Test {
+protected:
+    void SetUp() override {
+        workspace_.selectPlanners({QStringLiteral("none")});
+        ASSERT_TRUE(workspace_.openNow(SAMPLE_SESSION, {}, std::nullopt));
+        panel_.resize(1000, 500);
+        panel_.show();
+        ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel_));
+    }
+    /// The widest cell of a row.
+    FlameView::Cell widest(int depth) const {
+        FlameView::Cell best;
+        for (const FlameView::Cell& cell : panel_.view().cells())
+            if (cell.depth == depth && cell.box.width() > best.box.width()) best = cell;
+        return best;
+    }
+    void press(Qt::Key key) { QTest::keyClick(&panel_.view(), key); }
+
+    Workspace workspace_;
+    FlamePanel panel_{workspace_};
+};
+
+TEST_F(Flame, TheSampleHasNoStacksAndIsShownByLayer) {
+    EXPECT_TRUE(workspace_.document()->stacks.empty());
+    EXPECT_EQ(panel_.tree().currentIndex(), 2);
+    EXPECT_EQ(panel_.view().root().bytes, workspace_.document()->peak());
+}
+
+TEST_F(Flame, PartsAreAsWideAsTheirBytes) {
+    const auto& cells = panel_.view().cells();
+    ASSERT_GT(cells.size(), 10u);
+    const FlameView::Cell& top = cells.front();
+    for (const FlameView::Cell& cell : cells) {
+        EXPECT_NEAR(cell.box.width() / top.box.width(), ratio(cell.node->bytes, top.node->bytes),
+                    1e-9);
+        if (cell.parent < 0) continue;
+        const QRectF& above = cells[static_cast<std::size_t>(cell.parent)].box;
+        EXPECT_GE(cell.box.left(), above.left() - 1e-6);
+        EXPECT_LE(cell.box.right(), above.right() + 1e-6);
+    }
+}
+
+TEST_F(Flame, AClickZoomsAndOneAboveGoesBack) {
+    const FlameView::Cell part = widest(2);
+    QTest::mouseClick(&panel_.view(), Qt::LeftButton, {}, part.box.center().toPoint());
+    EXPECT_EQ(&panel_.view().zoomed(), part.node);
+    EXPECT_NEAR(widest(2).box.width(), widest(0).box.width(), 1e-9) << "it fills the width";
+    QTest::mouseClick(&panel_.view(), Qt::LeftButton, {}, widest(0).box.center().toPoint());
+    EXPECT_EQ(&panel_.view().zoomed(), &panel_.view().root());
+}
+
+TEST_F(Flame, TheKeysGoFromPartToPart) {
+    panel_.view().setFocus();
+    press(Qt::Key_Down);
+    EXPECT_EQ(panel_.view().current(), 0);
+    press(Qt::Key_Down);
+    press(Qt::Key_Down);
+    const int first = panel_.view().current();
+    EXPECT_EQ(panel_.view().cells()[static_cast<std::size_t>(first)].depth, 2);
+    press(Qt::Key_Right);
+    EXPECT_GT(panel_.view().current(), first);
+    press(Qt::Key_Return);
+    EXPECT_NE(&panel_.view().zoomed(), &panel_.view().root());
+    press(Qt::Key_Escape);
+    press(Qt::Key_Escape);  // a row at a time
+    EXPECT_EQ(&panel_.view().zoomed(), &panel_.view().root());
+}
+
+TEST_F(Flame, AnOpSelectsItsLargestTensorEverywhere) {
+    panel_.view().setFocus();
+    for (int i = 0; i < 20; ++i) press(Qt::Key_Down);  // to the lowest row
+    const FlameView::Cell& cell =
+        panel_.view().cells()[static_cast<std::size_t>(panel_.view().current())];
+    ASSERT_TRUE(cell.node->children.empty());
+    EXPECT_EQ(workspace_.selection().storage, cell.node->largest);
+    EXPECT_NE(cell.node->largest, core::kNone);
+}
+
+TEST_F(Flame, TheSearchCountsWhatItFindsOnce) {
+    panel_.search().setText(QStringLiteral("no such part"));
+    EXPECT_EQ(panel_.view().found(), core::Bytes(0));
+    const FlameView::Cell part = widest(1);
+    panel_.search().setText(toQString(part.node->name));
+    EXPECT_GE(panel_.view().found(), part.node->bytes);
+    EXPECT_LE(panel_.view().found(), panel_.view().root().bytes);
+}
+
+TEST_F(Flame, WhatIsSavedForBackwardAreTheActivations) {
+    panel_.bytes().setCurrentIndex(1);
+    core::Bytes activations;
+    for (const core::Storage& storage : workspace_.document()->graph.storages)
+        if (storage.category == core::Category::Activation && !storage.isConstant())
+            activations += storage.bytes;
+    EXPECT_EQ(panel_.view().root().bytes, activations);
+    EXPECT_GT(activations, core::Bytes(0));
+}
+
+}  // namespace
+}  // namespace hw::viewer

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <QComboBox>
+#include <QLineEdit>
+#include <QScrollArea>
+#include <QScrollBar>
+
+#include "viewer/panels/panel.h"
+#include "viewer/panels/table_view.h"
+#include "viewer/plots/flame_view.h"
+#include "viewer/plots/legend.h"
+
+namespace hw::viewer {
+
+/// Which code, or which layers, made what is live at the peak or saved for the backward.
+class FlamePanel : public Panel {
+    Q_OBJECT
+public:
+    static const PanelKind kKind;
+    explicit FlamePanel(Workspace& workspace);
+
+    FlameView& view() const { return *view_; }
+    QComboBox& bytes() const { return *bytes_; }
+    QComboBox& tree() const { return *tree_; }
+    QLineEdit& search() const { return *search_; }
+    void applyTheme() override;
+    core::Status prepareShot(const std::vector<std::string>& planFiles) override;
+
+protected:
+    void showEvent(QShowEvent* event) override;
+
+private:
+    void reload();
+    void showTree();
+    std::vector<core::Origin> origins(const Document& document) const;
+    void updateLegend(const Document& document, const std::vector<core::Origin>& origins);
+
+    FlameView* view_;
+    QScrollArea* scroll_;
+    QComboBox *bytes_, *tree_;
+    QLineEdit* search_;
+    Legend* legend_;
+    bool stale_ = true;
+};
+
+}  // namespace hw::viewer

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "viewer/plots/flame_view.h"
+
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+#include <algorithm>
+
+#include "viewer/plots/theme.h"
+
+namespace hw::viewer {
+namespace {
+
+constexpr double kMargin = 14, kCaption = 44, kRow = 20;
+constexpr double kNarrowest = 0.7;  // pixels of a part that is drawn
+const QColor kInk("#14171c");       // on the colours of categories
+
+int depthOf(const core::OriginNode& node) {
+    int deepest = 0;
+    for (const core::OriginNode& child : node.children)
+        deepest = std::max(deepest, 1 + depthOf(child));
+    return deepest;
+}
+
+}  // namespace
+
+FlameView::FlameView(QWidget* parent) : QWidget(parent) {
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setMinimumSize(200, 120);
+    setAccessibleName(tr("flame graph"));
+    way_ = {&root_};
+}
+
+void FlameView::show(const DocumentPointer& document, core::OriginNode root, const QString& name) {
+    document_ = document;
+    root_ = std::move(root);
+    name_ = name;
+    way_ = {&root_};
+    current_ = -1;
+    stale_ = true;
+    setMinimumHeight(static_cast<int>(kCaption + kRow * (1 + depthOf(root_)) + kMargin));
+    update();
+}
+
+void FlameView::clear() {
+    show(nullptr, {}, {});
+}
+
+void FlameView::setSearch(const QString& text) {
+    search_ = text;
+    update();
+}
+
+bool FlameView::matches(const core::OriginNode& node) const {
+    if (search_.isEmpty()) return false;
+    if (toQString(node.name).contains(search_, Qt::CaseInsensitive)) return true;
+    return node.frame != nullptr &&
+           toQString(node.frame->file).contains(search_, Qt::CaseInsensitive);
+}
+
+core::Bytes FlameView::found() const {
+    core::Bytes bytes;
+    std::vector<const core::OriginNode*> open{&root_};
+    while (!open.empty()) {
+        const core::OriginNode* node = open.back();
+        open.pop_back();
+        if (matches(*node)) {
+            bytes += node->bytes;
+            continue;
+        }
+        for (const core::OriginNode& child : node->children) open.push_back(&child);
+    }
+    return bytes;
+}
+
+void FlameView::layOut(const core::OriginNode& node, double left, double width, int depth,
+                       int parent) {
+    if (width < kNarrowest) return;
+    const int index = static_cast<int>(cells_.size());
+    cells_.push_back({&node, QRectF(left, kCaption + kRow * depth, width, kRow), depth, parent});
+    const double scale = width / static_cast<double>(std::max<std::int64_t>(1, node.bytes.count()));
+    for (const core::OriginNode& child : node.children) {
+        const double part = scale * static_cast<double>(child.bytes.count());
+        layOut(child, left, part, depth + 1, index);
+        left += part;
+    }
+}
+
+const std::vector<FlameView::Cell>& FlameView::cells() {
+    if (!stale_) return cells_;
+    stale_ = false;
+    cells_.clear();
+    const double width = this->width() - 2 * kMargin;
+    for (std::size_t i = 0; i + 1 < way_.size(); ++i)
+        cells_.push_back({way_[i],
+                          QRectF(kMargin, kCaption + kRow * static_cast<double>(i), width, kRow),
+                          static_cast<int>(i), static_cast<int>(i) - 1});
+    const int above = static_cast<int>(cells_.size());
+    if (document_) layOut(zoomed(), kMargin, width, above, above - 1);
+    if (current_ >= static_cast<int>(cells_.size())) current_ = -1;
+    return cells_;
+}
+
+int FlameView::cellAt(const QPointF& pixel) {
+    const auto& all = cells();
+    const auto found = std::find_if(all.begin(), all.end(),
+                                    [&](const Cell& cell) { return cell.box.contains(pixel); });
+    return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
+void FlameView::zoomTo(int index) {
+    std::vector<const core::OriginNode*> way;
+    for (int at = index; at >= 0; at = cells()[static_cast<std::size_t>(at)].parent)
+        way.insert(way.begin(), cells_[static_cast<std::size_t>(at)].node);
+    way_ = std::move(way);
+    current_ = static_cast<int>(way_.size()) - 1;
+    stale_ = true;
+    update();
+}
+
+void FlameView::zoomOut() {
+    if (way_.size() > 1) way_.pop_back();
+    current_ = static_cast<int>(way_.size()) - 1;
+    stale_ = true;
+    update();
+}
+
+void FlameView::choose(int index) {
+    if (index < 0) return;
+    current_ = index;
+    const core::OriginNode& node = *cells()[static_cast<std::size_t>(index)].node;
+    if (node.children.empty() && node.largest != core::kNone) emit storagePicked(node.largest);
+    emit chosen(cells_[static_cast<std::size_t>(index)].box.toRect());
+    update();
+}
+
+// The next cell in the row, to the left or the right.
+int FlameView::beside(int step) const {
+    const int depth = cells_[static_cast<std::size_t>(current_)].depth;
+    for (int at = current_ + step; at >= 0 && at < static_cast<int>(cells_.size()); at += step)
+        if (cells_[static_cast<std::size_t>(at)].depth == depth) return at;
+    return current_;
+}
+
+int FlameView::firstBelow() const {
+    const auto below = std::find_if(cells_.begin(), cells_.end(),
+                                    [&](const Cell& cell) { return cell.parent == current_; });
+    return below == cells_.end() ? current_ : static_cast<int>(below - cells_.begin());
+}
+
+void FlameView::keyPressEvent(QKeyEvent* event) {
+    if (cells().empty()) return QWidget::keyPressEvent(event);
+    const bool none = current_ < 0;
+    switch (event->key()) {
+        case Qt::Key_Up:
+            return choose(none ? 0 : cells_[static_cast<std::size_t>(current_)].parent);
+        case Qt::Key_Down:
+            return choose(none ? 0 : firstBelow());
+        case Qt::Key_Left:
+            return choose(none ? 0 : beside(-1));
+        case Qt::Key_Right:
+            return choose(none ? 0 : beside(1));
+        case Qt::Key_Return:
+        case Qt::Key_Enter:
+            if (!none) zoomTo(current_);
+            return;
+        case Qt::Key_Escape:
+        case Qt::Key_Backspace:
+            return zoomOut();
+        case Qt::Key_Home:
+            return zoomTo(0);
+        default:
+            QWidget::keyPressEvent(event);
+    }
+}
+
+void FlameView::mousePressEvent(QMouseEvent* event) {
+    const int cell = cellAt(event->position());
+    if (cell < 0) return;
+    choose(cell);
+    zoomTo(cell);
+}
+
+void FlameView::mouseMoveEvent(QMouseEvent* event) {
+    const int cell = cellAt(event->position());
+    if (cell < 0) return QToolTip::hideText();
+    QToolTip::showText(event->globalPosition().toPoint(),
+                       describe(*cells_[static_cast<std::size_t>(cell)].node), this);
+}
+
+void FlameView::resizeEvent(QResizeEvent* event) {
+    QWidget::resizeEvent(event);
+    stale_ = true;
+}
+
+void FlameView::focusInEvent(QFocusEvent* event) {
+    QWidget::focusInEvent(event);
+    update();
+}
+
+void FlameView::focusOutEvent(QFocusEvent* event) {
+    QWidget::focusOutEvent(event);
+    update();
+}
+
+QString FlameView::describe(const core::OriginNode& node) const {
+    const QString name = &node == &root_         ? name_
+                         : node.frame != nullptr ? QStringLiteral("%1:%2 %3")
+                                                       .arg(toQString(node.frame->file))
+                                                       .arg(node.frame->line)
+                                                       .arg(toQString(node.frame->function))
+                                                 : toQString(node.name);
+    return QStringLiteral("%1\n%2 · %3")
+        .arg(name, document_->size.text(node.bytes),
+             percentText(ratio(node.bytes, root_.bytes), 1));
+}
+
+// The framework's own frames, and what the search does not find.
+bool FlameView::isFaint(const core::OriginNode& node) const {
+    return &node == &root_ || node.largest == core::kNone ||
+           (node.frame != nullptr && node.frame->framework) ||
+           (!search_.isEmpty() && !matches(node));
+}
+
+QColor FlameView::colourOf(const core::OriginNode& node) const {
+    if (&node == &root_ || node.largest == core::kNone)
+        return blend(theme().raised, theme().muted, 0.3);
+    const QColor colour = theme().category(document_->graph.storages[node.largest].category);
+    return blend(theme().panel, colour, isFaint(node) ? 0.3 : 0.85);
+}
+
+void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
+    const bool seam = cell.box.width() > 3;
+    const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
+    const QColor fill = colourOf(*cell.node);
+    painter.fillRect(box, fill);
+    const QRectF room = cell.box.adjusted(5, 0, -4, 0);
+    const QString size = document_->size.text(cell.node->bytes);
+    const QString name = cell.node == &root_ ? name_ : toQString(cell.node->name);
+    const QFontMetricsF metrics(painter.font());
+    const double sizeWidth = metrics.horizontalAdvance(size);
+    const bool both = metrics.horizontalAdvance(name) + sizeWidth + 12 < room.width();
+    const QString cut = metrics.elidedText(name, Qt::ElideRight, room.width());
+    if (cut != name && cut.size() < 7) return;  // it would say nothing
+    painter.setPen(isFaint(*cell.node) ? theme().text : kInk);
+    painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft, cut);
+    if (both) painter.drawText(room, Qt::AlignVCenter | Qt::AlignRight, size);
+}
+
+void FlameView::drawCaption(QPainter& painter) const {
+    const QRectF head(kMargin, 6, width() - 2 * kMargin, kCaption - 10);
+    painter.setFont(uiFont(kBasePixels, true));
+    painter.setPen(theme().text);
+    const QFontMetricsF bold(painter.font());
+    painter.drawText(
+        head, Qt::AlignTop | Qt::AlignLeft,
+        bold.elidedText(QStringLiteral("%1 · %2").arg(document_->size.text(root_.bytes), name_),
+                        Qt::ElideRight, head.width()));
+    QString line;
+    if (current_ >= 0 && current_ < static_cast<int>(cells_.size()))
+        line = describe(*cells_[static_cast<std::size_t>(current_)].node)
+                   .replace(QLatin1Char('\n'), QStringLiteral(" · "));
+    if (!search_.isEmpty())
+        line = tr("“%1”: %2, %3")
+                   .arg(search_, document_->size.text(found()),
+                        percentText(ratio(found(), root_.bytes), 1));
+    painter.setFont(uiFont(kAxisPixels));
+    painter.setPen(theme().muted);
+    painter.drawText(head.adjusted(0, bold.height() + 1, 0, 0), Qt::AlignTop | Qt::AlignLeft,
+                     QFontMetricsF(painter.font()).elidedText(line, Qt::ElideMiddle, head.width()));
+}
+
+void FlameView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    if (!document_) return;
+    cells();
+    drawCaption(painter);
+    painter.setFont(uiFont(kAxisPixels));
+    for (const Cell& cell : cells_) drawCell(painter, cell);
+    if (current_ < 0) return;
+    painter.setPen(QPen(hasFocus() ? theme().accent : theme().text, 2));
+    painter.setBrush(Qt::NoBrush);
+    painter.drawRect(cells_[static_cast<std::size_t>(current_)].box.adjusted(1, 1, -1, -1));
+}
+
+}  // namespace hw::viewer

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A tree of bytes as an icicle: what called below what is called, as wide as its bytes.
+#pragma once
+
+#include <QWidget>
+#include <vector>
+
+#include "core/session/origins.h"
+#include "viewer/models/document.h"
+
+namespace hw::viewer {
+
+/// A click or Enter zooms to a part, a click on what is above it or Escape back; the arrow keys go
+/// from part to part.
+class FlameView : public QWidget {
+    Q_OBJECT
+public:
+    struct Cell {
+        const core::OriginNode* node = nullptr;
+        QRectF box;
+        int depth = 0;    // rows from the top
+        int parent = -1;  // index of the cell above
+    };
+    explicit FlameView(QWidget* parent = nullptr);
+
+    /// `name`: what the bytes are ("recorded peak").
+    void show(const DocumentPointer& document, core::OriginNode root, const QString& name);
+    void clear();
+    /// Parts whose name contains the text keep their colour, whatever its case; none: all do.
+    void setSearch(const QString& text);
+
+    const core::OriginNode& root() const { return root_; }
+    /// What fills the width.
+    const core::OriginNode& zoomed() const { return *way_.back(); }
+    const std::vector<Cell>& cells();
+    /// -1: none.
+    int cellAt(const QPointF& pixel);
+    int current() const { return current_; }
+    /// Bytes below the topmost parts that the search finds.
+    core::Bytes found() const;
+    QString describe(const core::OriginNode& node) const;
+
+signals:
+    void storagePicked(hw::core::StorageIndex storage);
+    /// A part was gone to, by mouse or keyboard: where it lies.
+    void chosen(QRect box);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    void layOut(const core::OriginNode& node, double left, double width, int depth, int parent);
+    void zoomTo(int cell);
+    void zoomOut();
+    void choose(int cell);
+    int beside(int step) const;
+    int firstBelow() const;
+    bool matches(const core::OriginNode& node) const;
+    bool isFaint(const core::OriginNode& node) const;
+    QColor colourOf(const core::OriginNode& node) const;
+    void drawCaption(QPainter& painter) const;
+    void drawCell(QPainter& painter, const Cell& cell) const;
+
+    DocumentPointer document_;
+    core::OriginNode root_;
+    std::vector<const core::OriginNode*> way_;  // from the root to what is zoomed to
+    QString name_, search_;
+    std::vector<Cell> cells_;
+    int current_ = -1;
+    bool stale_ = true;
+};
+
+}  // namespace hw::viewer
