@@ -40,7 +40,7 @@ const std::vector<PicturePreset>& picturePresets() {
         {.name = "column",
          .title = "One column of a paper (8.5 cm)",
          .width = 380,
-         .height = 270,
+         .height = 340,
          .millimetres = 85,
          .light = true,
          .scale = 1004 / 380.0},
@@ -80,8 +80,9 @@ core::Status drawHidden(QWidget& widget, const QSize& size, const std::string& f
     widget.resize(size);
     widget.show();
     QApplication::processEvents(QEventLoop::ExcludeUserInputEvents);
-    widget.resize(size);  // docks ask for more than they need until they are shown
-    QApplication::processEvents(QEventLoop::ExcludeUserInputEvents);
+    widget.resize(size);                  // docks ask for more than they need until they are shown
+    for (int pass = 0; pass < 3; ++pass)  // a legend of several rows is heard of one by one
+        QApplication::processEvents(QEventLoop::ExcludeUserInputEvents);
     return savePictureOf(widget, file, scale, millimetres);
 }
 
