@@ -39,6 +39,16 @@ CREATE TABLE implementation_signatures (
     op INTEGER NOT NULL, name TEXT NOT NULL, of INTEGER NOT NULL, position INTEGER NOT NULL,
     bytes INTEGER NOT NULL, output INTEGER, begin_event INTEGER NOT NULL, end_event INTEGER,
     PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
+CREATE TABLE source_frames (
+    id INTEGER PRIMARY KEY, file TEXT NOT NULL, function TEXT NOT NULL, line INTEGER NOT NULL,
+    framework INTEGER NOT NULL);
+CREATE TABLE stacks (
+    id INTEGER PRIMARY KEY,
+    parent INTEGER REFERENCES stacks(id), frame INTEGER NOT NULL REFERENCES source_frames(id));
+CREATE TABLE op_stacks (
+    op INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
+CREATE TABLE storage_stacks (
+    storage INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
 )";
 
 void moveMemoryEvents(Database& database) {

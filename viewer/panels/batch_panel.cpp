@@ -38,9 +38,9 @@ void BatchPanel::makeParts() {
     field_->setAccessibleName(tr("Budget of the batch"));
     field_->setToolTip(tr("Budget, such as 24GB or 500 MiB"));
     field_->setPlaceholderText(tr("budget"));
-    field_->setFixedWidth(110);
+    field_->setFixedWidth(92);
     add_ = new QToolButton;
-    add_->setText(tr("Add a recording…"));
+    add_->setText(tr("Add…"));
     add_->setToolTip(tr("Another recording of this program, with another batch"));
     planners_ = new PlannerMenu(workspace());
     for (QWidget* part : std::initializer_list<QWidget*>{note_, field_, add_, planners_})
@@ -131,6 +131,12 @@ void BatchPanel::showWhy(const QString& why) {
     empty_->show();
 }
 
+void BatchPanel::showFailure(const core::Error& error) {
+    showWhy(tr("How large a batch fits takes recordings of this program with two batches or "
+               "more.\n%1")
+                .arg(toQString(error.what)));
+}
+
 void BatchPanel::reload() {
     stale_ = false;
     queue_.cancelAll();
@@ -145,9 +151,7 @@ void BatchPanel::reload() {
         auto family = loadBatch(files);
         return [this, family] {
             if (family) return take(*family);
-            showWhy(tr("How large a batch fits takes recordings of this program with two batches "
-                       "or more.\n%1")
-                        .arg(toQString(family.error().what)));
+            showFailure(family.error());
         };
     });
 }
@@ -265,7 +269,11 @@ core::Status BatchPanel::prepareShot(const std::vector<std::string>&) {
     std::vector<std::string> files{path_};
     for (const QString& record : workspace().records()) files.push_back(record.toStdString());
     auto results = studyBatches(files, workspace().selectedPlanners());
-    if (!results) return results.error();
+    if (!results && !workspace().records().isEmpty()) return results.error();
+    if (!results) {
+        showFailure(results.error());
+        return {};
+    }
     results_ = std::move(*results);
     field_->setText(SizeUnit::fitting(results_.budget).text(results_.budget));
     empty_->hide();

@@ -42,6 +42,7 @@ private:
     bool ours(const std::string& path) const;  // one of the sessions that are made here
     void reload();
     void showWhy(const QString& why);
+    void showFailure(const core::Error& error);
     void take(const BatchFamilyPointer& family);
     void setBudget(core::Bytes budget);
     void study();

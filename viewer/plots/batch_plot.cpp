@@ -31,7 +31,7 @@ BatchPlot::BatchPlot(const QString& xLabel, const QString& yLabel, bool named, Q
     yAxis->setLabel(yLabel);
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(QString(), 5));
     setMouseTracking(true);
-    setMinimumSize(180, 60);
+    setMinimumSize(150, 60);
     applyTheme();
 }
 

@@ -3,19 +3,20 @@
 
 #include <algorithm>
 
-// Python's ABI: its headers are not on every machine. PyCode_Addr2Line takes a code object.
+// Python's ABI: its headers are not on every machine. PyCode_Addr2Line takes a code object. Weak:
+// where there is no Python, nothing is read.
 extern "C" {
-void* PyGILState_GetThisThreadState();
-int PyGILState_Ensure();
-void PyGILState_Release(int state);
-void PyErr_Fetch(PyObject** type, PyObject** value, PyObject** traceback);
-void PyErr_Restore(PyObject* type, PyObject* value, PyObject* traceback);
-void PyErr_Clear();
-PyObject* PyObject_GetAttrString(PyObject* object, const char* name);
-const char* PyUnicode_AsUTF8AndSize(PyObject* text, std::ptrdiff_t* size);
-int PyCode_Addr2Line(PyObject* code, int byteOffset);
-void Py_IncRef(PyObject* object);
-void Py_DecRef(PyObject* object);
+void* PyGILState_GetThisThreadState() __attribute__((weak));
+int PyGILState_Ensure() __attribute__((weak));
+void PyGILState_Release(int state) __attribute__((weak));
+void PyErr_Fetch(PyObject** type, PyObject** value, PyObject** traceback) __attribute__((weak));
+void PyErr_Restore(PyObject* type, PyObject* value, PyObject* traceback) __attribute__((weak));
+void PyErr_Clear() __attribute__((weak));
+PyObject* PyObject_GetAttrString(PyObject* object, const char* name) __attribute__((weak));
+const char* PyUnicode_AsUTF8AndSize(PyObject* text, std::ptrdiff_t* size) __attribute__((weak));
+int PyCode_Addr2Line(PyObject* code, int byteOffset) __attribute__((weak));
+void Py_IncRef(PyObject* object) __attribute__((weak));
+void Py_DecRef(PyObject* object) __attribute__((weak));
 }
 
 namespace hw::profiler::native {
