@@ -163,25 +163,37 @@ Error noTorch(const Recorded& recorded) {
                 "), or name an interpreter that has it: --python"};
 }
 
-/// Most ops are in every release: better than nothing, and an op that is missing is named.
-core::Result<std::string> ofAnotherRelease(const Recorded& recorded,
-                                           const std::vector<Torch>& torches, bool cuda,
-                                           const std::optional<Error>& why) {
-    const auto note = [&](const std::string& version) {
-        if (!recorded.version.empty())
-            toTerminal((why ? why->what : "torch " + recorded.version + " is not here") +
-                       "; running with torch " + version);
-    };
-    if (const fs::path ready = programs() / "highwater-exec"; isThere(ready) && !cuda) {
-        note(HIGHWATER_LIBTORCH);
-        return ready.string();
-    }
+/// What runs a session.
+struct Chosen {
+    std::string torch;         // its version
+    std::string made;          // what `make` says of it; or the program that is ready
+    bool ready = false;        // came with Highwater
+    bool another = false;      // of another release than the session's
+    std::optional<Error> why;  // nothing of its own release does
+};
+
+/// Of the session's own release, else of another: most ops are in every release, better than
+/// nothing, and an op that is missing is named. `make`: a Result<std::string> of a Torch.
+template <class Make>
+core::Result<Chosen> choose(const Recorded& recorded, bool cuda, const Make& make) {
+    const std::string release = profiler::release(recorded.version);
+    if (std::string ready = readyExecutor(release); !ready.empty())
+        return Chosen{recorded.version, std::move(ready), true, false, {}};
+    const std::vector<Torch> torches = torchesAtHand(recorded);
+    std::optional<Error> why;
     for (const Torch& torch : torches) {
-        if (profiler::release(torch.version) == profiler::release(recorded.version)) continue;
-        auto made = executorOf(torch, cuda);
-        if (!made) continue;
-        note(torch.version);
-        return made;
+        if (profiler::release(torch.version) != release) continue;
+        auto made = make(torch);
+        if (made) return Chosen{torch.version, std::move(*made), false, false, {}};
+        if (made.error().code == ErrorCode::Usage) return made.error();
+        if (!why) why = made.error();
+    }
+    if (const fs::path ready = programs() / "highwater-exec"; isThere(ready) && !cuda)
+        return Chosen{HIGHWATER_LIBTORCH, ready.string(), true, true, why};
+    for (const Torch& torch : torches) {
+        if (profiler::release(torch.version) == release) continue;
+        if (auto made = make(torch))
+            return Chosen{torch.version, std::move(*made), false, true, why};
     }
     return why ? *why : noTorch(recorded);
 }
@@ -233,48 +245,33 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
                          "name a Python interpreter that imports torch"};
         return executorOf(*torch, choice.cuda);
     }
-    const std::string release = profiler::release(recorded.version);
-    if (std::string ready = readyExecutor(release); !ready.empty()) return ready;
-    const std::vector<Torch> torches = torchesAtHand(recorded);
-    std::optional<Error> why;
-    for (const Torch& torch : torches) {
-        if (profiler::release(torch.version) != release) continue;
-        auto made = executorOf(torch, choice.cuda);
-        if (made || made.error().code == ErrorCode::Usage) return made;
-        if (!why) why = made.error();
-    }
-    return ofAnotherRelease(recorded, torches, choice.cuda, why);
+    const auto chosen = choose(recorded, choice.cuda,
+                               [&](const Torch& torch) { return executorOf(torch, choice.cuda); });
+    if (!chosen) return chosen.error();
+    if (chosen->another && !recorded.version.empty())
+        toTerminal(
+            (chosen->why ? chosen->why->what : "torch " + recorded.version + " is not here") +
+            "; running with torch " + chosen->torch);
+    return chosen->made;
 }
 
 core::Result<std::string> whoRuns(const core::Session& session) {
     const Recorded recorded = recordedWith(session);
-    const std::string release = profiler::release(recorded.version);
-    if (!readyExecutor(release).empty()) return "torch " + recorded.version;
-    const auto with = [](const Torch& torch) -> core::Result<std::string> {
-        const auto files = profiler::frameworkIn(torch.package);
-        if (!files) return files.error();
-        const auto unit = executorUnit(*files, false);
-        if (!unit) return unit.error();
-        const auto made = profiler::alreadyBuilt(*unit, *files);
-        if (!made) return made.error();
-        return "torch " + torch.version +
-               (made->empty() ? ", compiled for it first (once, about a minute)" : "");
-    };
-    const std::vector<Torch> torches = torchesAtHand(recorded);
-    std::optional<Error> why;
-    for (const Torch& torch : torches) {
-        if (profiler::release(torch.version) != release) continue;
-        auto own = with(torch);
-        if (own) return own;
-        if (!why) why = own.error();
-    }
-    const std::string because =
-        recorded.version.empty() ? "" : " instead of " + recorded.version + ", which is not here";
-    if (isThere(programs() / "highwater-exec"))
-        return "torch " + std::string(HIGHWATER_LIBTORCH) + because;
-    for (const Torch& torch : torches)
-        if (auto other = with(torch)) return *other + because;
-    return why ? *why : noTorch(recorded);
+    const auto chosen =
+        choose(recorded, false, [](const Torch& torch) -> core::Result<std::string> {
+            const auto files = profiler::frameworkIn(torch.package);
+            if (!files) return files.error();
+            const auto unit = executorUnit(*files, false);
+            if (!unit) return unit.error();
+            return profiler::alreadyBuilt(*unit, *files);
+        });
+    if (!chosen) return chosen.error();
+    std::string who = "torch " + chosen->torch;
+    if (!chosen->ready && chosen->made.empty())
+        who += ", compiled for it first (once, about a minute)";
+    if (chosen->another && !recorded.version.empty())
+        who += " instead of " + recorded.version + ", which is not here";
+    return who;
 }
 
 }  // namespace hw::app

@@ -80,6 +80,13 @@ protected:
     QString cell(int row, BatchModel::Column column) {
         return panel().table().shown().index(row, column).data().toString();
     }
+    void types(const char* text) {
+        BudgetField& field = panel().budgetField();
+        field.setFocus();
+        field.selectAll();
+        QTest::keyClicks(&field, QString::fromUtf8(text));
+        QTest::keyClick(&field, Qt::Key_Return);
+    }
     void addTheOther() {
         window_.workspace().setRecords({QString::fromStdString(path(4))});
         ASSERT_TRUE(
@@ -109,12 +116,10 @@ TEST_F(Batch, TwoTellTheLargestOfEachPlanner) {
     const auto drawn = [&] { return panel().budgets().curves().front().points.size(); };
     ASSERT_TRUE(QTest::qWaitFor([&] { return drawn() == 6; }, 60000)) << drawn();
 
-    panel().budgetField().setText(QStringLiteral("100 kB"));
-    emit panel().budgetField().editingFinished();
+    types("100 kB");
     ASSERT_TRUE(
         QTest::qWaitFor([&] { return cell(0, BatchModel::Largest) == QLatin1String("2"); }, 60000));
-    panel().budgetField().setText(QStringLiteral("plenty"));
-    emit panel().budgetField().editingFinished();
+    types("plenty");
     EXPECT_EQ(cell(0, BatchModel::Largest), QLatin1String("2")) << "stays as it was";
 }
 

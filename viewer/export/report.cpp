@@ -23,18 +23,6 @@ QString ending(const std::string& file) {
     return QFileInfo(QString::fromStdString(file)).suffix().toLower();
 }
 
-// A theme for as long as this lives; the window's own comes back with its end.
-class OnPaper {
-public:
-    OnPaper() : before_(theme().light) { setTheme(true); }
-    ~OnPaper() { setTheme(before_); }
-    OnPaper(const OnPaper&) = delete;
-    OnPaper& operator=(const OnPaper&) = delete;
-
-private:
-    bool before_;
-};
-
 // The widget as SVG, without what comes before the element itself.
 QByteArray svgOf(QWidget& widget, int height) {
     widget.setAttribute(Qt::WA_DontShowOnScreen);
@@ -78,35 +66,25 @@ QByteArray frontierPicture(Workspace& workspace) {
 }
 
 QByteArray batchPicture(const BatchResults& results, const QStringList& planners) {
-    QWidget frame;
-    auto* row = new QHBoxLayout(&frame);
-    row->setContentsMargins(0, 0, 0, 0);
-    const SizeUnit unit = SizeUnit::fitting(results.budget);
-    auto* budgets = new BatchPlot(Workspace::tr("budget"), Workspace::tr("largest batch"), true);
-    budgets->show(sizeOverBudget(results, planners, unit.bytes), unit.name,
-                  unit.value(results.budget), unit.text(results.budget));
-    auto* sizes = new BatchPlot(Workspace::tr("batch"), Workspace::tr("items a second"), false);
-    sizes->show(speedOverSize(results, planners), {}, -1, {});
-    row->addWidget(budgets, 1);
-    row->addWidget(sizes, 1);
-    return svgOf(frame, kFrontierHeight);
+    BatchPlots plots;
+    plots.show(results, planners);
+    return svgOf(plots, kFrontierHeight);
 }
 
 /// Where there are other recordings of the program.
 core::Status addBatch(const Workspace& workspace, Report& report) {
     if (workspace.records().isEmpty()) return {};
-    std::vector<std::string> files{workspace.document()->path};
-    for (const QString& record : workspace.records()) files.push_back(record.toStdString());
-    const auto results = studyBatches(files, workspace.selectedPlanners());
+    const auto results = studyBatches(workspace.recordsWith(workspace.document()->path),
+                                      workspace.selectedPlanners());
     if (!results) return results.error();
-    const OnPaper paper;
+    const ThemeFor paper(/*light=*/true);
     ReportSection& section = report.sections.emplace_back(batchSection(*results));
     section.picture = batchPicture(*results, workspace.selectedPlanners());
     return {};
 }
 
 void addPictures(Workspace& workspace, Report& report) {
-    const OnPaper paper;
+    const ThemeFor paper(/*light=*/true);
     ReportSection& timeline = report.sections[kTimelineSection];
     timeline.picture = timelinePicture(workspace);
     timeline.caption = Workspace::tr(

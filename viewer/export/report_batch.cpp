@@ -2,7 +2,6 @@
 #include "viewer/export/report_batch.h"
 
 #include <QCoreApplication>
-#include <algorithm>
 
 #include "viewer/models/batch_model.h"
 
@@ -11,22 +10,6 @@ namespace {
 
 QString tr(const char* text) {
     return QCoreApplication::translate("Report", text);
-}
-
-// The table of the view, as the window shows it.
-ReportTable tableOf(const BatchResults& results) {
-    BatchModel model;
-    const BatchStudy* const study = results.atBudget();
-    if (study != nullptr) model.setStudy(*study, results.family->family.sizes().back());
-    ReportTable table;
-    for (int column = 0; column < BatchModel::ColumnCount; ++column)
-        table.header << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
-    for (int row = 0; row < model.rowCount(); ++row) {
-        QStringList& cells = table.rows.emplace_back();
-        for (int column = 0; column < BatchModel::ColumnCount; ++column)
-            cells << model.index(row, column).data().toString();
-    }
-    return table;
 }
 
 }  // namespace
@@ -44,7 +27,10 @@ ReportSection batchSection(const BatchResults& results) {
         tr("Left: the largest batch of each planner over the budget. Right: items a second over "
            "the batch within that budget, the most ringed: it need not be at the largest batch, as "
            "recomputation takes time.");
-    section.tables.push_back(tableOf(results));
+    BatchModel model;
+    if (const BatchStudy* const study = results.atBudget())
+        model.setStudy(*study, results.family->family.sizes().back());
+    section.tables.push_back(tableOf(model));
     return section;
 }
 

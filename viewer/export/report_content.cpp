@@ -199,17 +199,13 @@ ReportSection holdersSection(const Document& document) {
 // The table of Compare, as the window shows it, with the plans that were found.
 ReportTable planTable(Workspace& workspace) {
     const CompareModel model(workspace);
-    ReportTable table;
-    for (int column = 0; column < CompareModel::ColumnCount; ++column)
-        table.header << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+    const ReportTable all = tableOf(model);
+    ReportTable table{all.header, {}};
     for (int row = 0; row < model.rowCount(); ++row) {
         if (!model.planAt(row)) continue;
-        QStringList cells;
-        for (int column = 0; column < CompareModel::ColumnCount; ++column)
-            cells << model.index(row, column).data().toString();
         if (model.index(row, 0).data(CompareModel::kActiveRole).toBool())
             table.emphasized = static_cast<int>(table.rows.size());
-        table.rows.push_back(cells);
+        table.rows.push_back(all.rows[static_cast<std::size_t>(row)]);
     }
     return table;
 }
@@ -328,6 +324,18 @@ QString subtitleOf(const Document& document, const Facts& facts) {
 }
 
 }  // namespace
+
+ReportTable tableOf(const QAbstractItemModel& model) {
+    ReportTable table;
+    for (int column = 0; column < model.columnCount(); ++column)
+        table.header << model.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString();
+    for (int row = 0; row < model.rowCount(); ++row) {
+        QStringList& cells = table.rows.emplace_back();
+        for (int column = 0; column < model.columnCount(); ++column)
+            cells << model.index(row, column).data().toString();
+    }
+    return table;
+}
 
 Report reportContent(Workspace& workspace) {
     const Document& document = *workspace.document();

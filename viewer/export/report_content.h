@@ -2,6 +2,7 @@
 // The story of one step of a session in words and tables, for a report.
 #pragma once
 
+#include <QAbstractItemModel>
 #include <QByteArray>
 #include <QStringList>
 #include <vector>
@@ -35,6 +36,9 @@ struct Report {
     std::vector<ReportSection> sections;
     QString footer;
 };
+
+/// All that a view's table shows.
+ReportTable tableOf(const QAbstractItemModel& model);
 
 /// Everything but the pictures, from what the workspace knows: the active plan is the chosen one.
 /// Requires a document with a step.

@@ -113,6 +113,12 @@ void Workspace::setRecords(const QStringList& files) {
     emit recordsChanged();
 }
 
+std::vector<std::string> Workspace::recordsWith(const std::string& path) const {
+    std::vector<std::string> files{path};
+    for (const QString& record : records_) files.push_back(record.toStdString());
+    return files;
+}
+
 void Workspace::openStep(std::int64_t step) {
     if (document_ && !following_ && step != document_->step) reopen(step, {});
 }

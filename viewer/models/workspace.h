@@ -77,6 +77,8 @@ public:
     /// Other recordings of the program that is open, with other batches.
     const QStringList& records() const { return records_; }
     void setRecords(const QStringList& files);
+    /// `path` and those.
+    std::vector<std::string> recordsWith(const std::string& path) const;
 
     const DocumentPointer& document() const { return document_; }
     core::Bytes budget() const { return budget_; }

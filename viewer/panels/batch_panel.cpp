@@ -5,7 +5,6 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "core/base/parse_bytes.h"
 #include "viewer/panels/file_dialog.h"
 #include "viewer/plots/theme.h"
 
@@ -16,10 +15,11 @@ const PanelKind BatchPanel::kKind{
     .title = "Batch",
     .help =
         "<p>How large a batch fits: record the program twice with different batches, open one "
-        "recording and <b>add</b> the other. Each planner's largest batch over the budget, and how "
+        "recording and add the other with <b>+</b>. Each planner's largest batch over the budget, "
+        "and how "
         "many items a second each batch gives within the one that is set; the ring marks the most, "
-        "which is not always at the largest batch.</p><p>A click on a point or a row opens the "
-        "program at that batch, with the plan for it, as if it had been recorded.</p>",
+        "which is not always at the largest batch.</p><p>A click on a point, or Enter on a row, "
+        "opens the program at that batch, with the plan for it, as if it had been recorded.</p>",
     .area = PanelArea::LowerRight,
     .make = makePanel<BatchPanel>,
     .needsStep = true};
@@ -34,25 +34,15 @@ void BatchPanel::makeParts() {
     note_ = new QLabel;
     note_->setObjectName(QStringLiteral("muted"));
     note_->setMinimumWidth(1);
-    field_ = new QLineEdit;
-    field_->setAccessibleName(tr("Budget of the batch"));
-    field_->setToolTip(tr("Budget, such as 24GB or 500 MiB"));
-    field_->setPlaceholderText(tr("budget"));
-    field_->setFixedWidth(92);
+    field_ = new BudgetField;
     add_ = new QToolButton;
-    add_->setText(tr("Add…"));
-    add_->setToolTip(tr("Another recording of this program, with another batch"));
+    add_->setText(QStringLiteral("+"));
+    add_->setAccessibleName(tr("Add a recording"));
+    add_->setToolTip(tr("Add another recording of this program, with another batch"));
     planners_ = new PlannerMenu(workspace());
     for (QWidget* part : std::initializer_list<QWidget*>{note_, field_, add_, planners_})
         addToHeader(part);
-    budgets_ = new BatchPlot(tr("budget"), tr("largest batch"), /*named=*/true);
-    sizes_ = new BatchPlot(tr("batch"), tr("items a second"), /*named=*/false);
-    auto* plots = new QWidget;
-    auto* row = new QHBoxLayout(plots);
-    row->setContentsMargins(0, 0, 0, 0);
-    row->setSpacing(0);
-    row->addWidget(budgets_, 1);
-    row->addWidget(sizes_, 1);
+    plots_ = new BatchPlots;
     model_ = new BatchModel(this);
     table_ = new TableView(model_);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
@@ -60,7 +50,7 @@ void BatchPanel::makeParts() {
     table_->setMinimumHeight(40);
     split_ = new QSplitter(Qt::Vertical);
     split_->setHandleWidth(1);
-    split_->addWidget(plots);
+    split_->addWidget(plots_);
     split_->addWidget(table_);
     split_->setSizes({600, 400});  // their shares
     empty_ = makeNote();
@@ -82,18 +72,9 @@ void BatchPanel::connectParts() {
         if (isVisible() && results_.family) study();
     });
     connect(add_, &QToolButton::clicked, this, &BatchPanel::addRecords);
-    connect(field_, &QLineEdit::editingFinished, this, &BatchPanel::typed);
-    connect(budgets_, &BatchPlot::placePicked, this, [this](double x) {
-        const SizeUnit unit = SizeUnit::fitting(results_.budget);
-        setBudget(core::Bytes(static_cast<std::int64_t>(x * unit.bytes)));
-    });
-    connect(budgets_, &BatchPlot::pointPicked, this, [this](const QString&, double x) {
-        const SizeUnit unit = SizeUnit::fitting(results_.budget);
-        setBudget(core::Bytes(static_cast<std::int64_t>(x * unit.bytes)));
-    });
-    connect(sizes_, &BatchPlot::pointPicked, this, [this](const QString& planner, double x) {
-        openAt(planner, static_cast<std::int64_t>(x));
-    });
+    connect(field_, &BudgetField::entered, this, &BatchPanel::setBudget);
+    connect(plots_, &BatchPlots::budgetPicked, this, &BatchPanel::setBudget);
+    connect(plots_, &BatchPlots::sizePicked, this, &BatchPanel::openAt);
     connect(table_, &TableView::activated, this, [this](const QModelIndex& index) {
         const planners::LargestSize& row = model_->at(table_->sourceOf(index).row());
         if (row.size) openAt(toQString(row.planner), *row.size);
@@ -127,13 +108,14 @@ void BatchPanel::showWhy(const QString& why) {
     split_->hide();
     note_->clear();
     field_->setEnabled(false);
+    field_->forget();
     empty_->setText(why);
     empty_->show();
 }
 
 void BatchPanel::showFailure(const core::Error& error) {
     showWhy(tr("How large a batch fits takes recordings of this program with two batches or "
-               "more.\n%1")
+               "more: + adds one.\n%1")
                 .arg(toQString(error.what)));
 }
 
@@ -144,10 +126,9 @@ void BatchPanel::reload() {
     const DocumentPointer& document = workspace().document();
     add_->setEnabled(document && document->plannable);
     if (!document || !document->plannable) return showWhy(noStep());
-    std::vector<std::string> files{path_};
-    for (const QString& record : workspace().records()) files.push_back(record.toStdString());
     showWhy(tr("Reading…"));
-    queue_.submit([this, files](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+    queue_.submit([this, files = workspace().recordsWith(path_)](
+                      const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
         auto family = loadBatch(files);
         return [this, family] {
             if (family) return take(*family);
@@ -166,19 +147,7 @@ void BatchPanel::take(const BatchFamilyPointer& family) {
 
 void BatchPanel::setBudget(core::Bytes budget) {
     results_.budget = budget;
-    field_->setText(SizeUnit::fitting(budget).text(budget));
     if (results_.family) study();
-}
-
-void BatchPanel::typed() {
-    if (!results_.family ||
-        field_->text() == SizeUnit::fitting(results_.budget).text(results_.budget))
-        return;
-    const auto budget = core::parseBytes(field_->text().remove(QLatin1Char(' ')).toStdString());
-    if (budget)
-        setBudget(*budget);
-    else
-        note_->setText(toQString(budget.error().what));
 }
 
 void BatchPanel::study() {
@@ -211,11 +180,8 @@ void BatchPanel::takeStudy(const BatchStudy& study) {
 
 void BatchPanel::draw() {
     if (!results_.family) return;
-    const SizeUnit unit = SizeUnit::fitting(results_.budget);
-    const QStringList planners = workspace().selectedPlanners();
-    budgets_->show(sizeOverBudget(results_, planners, unit.bytes), unit.name,
-                   unit.value(results_.budget), unit.text(results_.budget));
-    sizes_->show(speedOverSize(results_, planners), {}, -1, {});
+    field_->show(results_.budget, results_.family->largestPeak, SizeUnit::fitting(results_.budget));
+    plots_->show(results_, workspace().selectedPlanners());
     const BatchStudy* const known = results_.atBudget();
     model_->setStudy(known != nullptr ? *known : BatchStudy{results_.budget, {}},
                      results_.family->family.sizes().back());
@@ -254,9 +220,15 @@ void BatchPanel::openAt(const QString& planner, std::int64_t size) {
     queue_.submit(write, /*urgent=*/true);
 }
 
+// The plots, and the table with all its rows.
+int BatchPanel::naturalHeight() const {
+    constexpr int kPlots = 420;
+    if (!empty_->isHidden()) return 240;
+    return kPlots + table_->rowHeightHint() * (model_->rowCount() + 2);
+}
+
 void BatchPanel::applyTheme() {
-    budgets_->applyTheme();
-    sizes_->applyTheme();
+    plots_->applyTheme();
     planners_->applyTheme();
 }
 
@@ -266,16 +238,13 @@ core::Status BatchPanel::prepareShot(const std::vector<std::string>&) {
         reload();
         return {};
     }
-    std::vector<std::string> files{path_};
-    for (const QString& record : workspace().records()) files.push_back(record.toStdString());
-    auto results = studyBatches(files, workspace().selectedPlanners());
+    auto results = studyBatches(workspace().recordsWith(path_), workspace().selectedPlanners());
     if (!results && !workspace().records().isEmpty()) return results.error();
     if (!results) {
         showFailure(results.error());
         return {};
     }
     results_ = std::move(*results);
-    field_->setText(SizeUnit::fitting(results_.budget).text(results_.budget));
     empty_->hide();
     split_->show();
     draw();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <QLineEdit>
 #include <QSplitter>
 #include <QTemporaryDir>
 #include <QToolButton>
 
 #include "viewer/models/batch_model.h"
 #include "viewer/models/task_queue.h"
+#include "viewer/panels/budget_field.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/planner_menu.h"
 #include "viewer/panels/table_view.h"
@@ -23,13 +23,13 @@ public:
     explicit BatchPanel(Workspace& workspace);
 
     void applyTheme() override;
-    int naturalHeight() const override { return empty_->isHidden() ? 760 : 240; }
+    int naturalHeight() const override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
     TableView& table() const { return *table_; }
-    BatchPlot& budgets() const { return *budgets_; }
-    BatchPlot& sizes() const { return *sizes_; }
-    QLineEdit& budgetField() const { return *field_; }
+    BatchPlot& budgets() const { return plots_->budgets(); }
+    BatchPlot& sizes() const { return plots_->sizes(); }
+    BudgetField& budgetField() const { return *field_; }
     const QLabel& empty() const { return *empty_; }
 
 protected:
@@ -50,15 +50,14 @@ private:
     void takeStudy(const BatchStudy& study);
     void draw();
     void addRecords();
-    void typed();
     void openAt(const QString& planner, std::int64_t size);
 
     QLabel *note_, *empty_;
-    QLineEdit* field_;
+    BudgetField* field_;
     QToolButton* add_;
     PlannerMenu* planners_;
     QSplitter* split_;
-    BatchPlot *budgets_, *sizes_;
+    BatchPlots* plots_;
     BatchModel* model_;
     TableView* table_;
     QTemporaryDir made_;  // sessions at sizes that were looked at

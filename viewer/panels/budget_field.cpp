@@ -37,24 +37,23 @@ BudgetField::BudgetField(QWidget* parent) : QLineEdit(parent) {
     connect(this, &QLineEdit::returnPressed, this, &BudgetField::take);
 }
 
-void BudgetField::show(const DocumentPointer& document, core::Bytes budget) {
-    document_ = document;
-    shown_ = !document
-                 ? QString()
-                 : QStringLiteral("%1 · %2").arg(document->size.text(budget),
-                                                 percentText(ratio(budget, document->peak())));
+void BudgetField::show(core::Bytes budget, core::Bytes peak, const SizeUnit& unit) {
+    peak_ = peak;
+    shown_ = peak == core::Bytes(0) ? QString()
+                                    : QStringLiteral("%1 · %2").arg(
+                                          unit.text(budget), percentText(ratio(budget, peak)));
     if (!(hasFocus() && isModified())) setText(shown_);
     updateGeometry();
 }
 
 void BudgetField::take() {
-    if (!document_) return;
+    if (peak_ == core::Bytes(0)) return;
     if (text() == shown_) return setModified(false);
     // Where only one half was typed over, that one counts.
     const QString bytes = text().section(QStringLiteral("·"), 0, 0).trimmed();
     const bool sameBytes = bytes == shown_.section(QStringLiteral("·"), 0, 0).trimmed();
-    const core::Result<core::Bytes> wanted = budgetOf(
-        sameBytes || !text().contains(QStringLiteral("·")) ? text() : bytes, document_->peak());
+    const core::Result<core::Bytes> wanted =
+        budgetOf(sameBytes || !text().contains(QStringLiteral("·")) ? text() : bytes, peak_);
     if (!wanted || *wanted <= core::Bytes(0)) {
         QToolTip::showText(mapToGlobal(rect().bottomLeft()),
                            wanted ? tr("a budget is above 0") : toQString(wanted.error().hint),

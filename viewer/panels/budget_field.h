@@ -4,7 +4,8 @@
 
 #include <QLineEdit>
 
-#include "viewer/models/document.h"
+#include "core/base/result.h"
+#include "viewer/models/format.h"
 
 namespace hw::viewer {
 
@@ -16,8 +17,10 @@ class BudgetField : public QLineEdit {
 public:
     explicit BudgetField(QWidget* parent = nullptr);
 
-    /// Shows a budget, unless something is being typed.
-    void show(const DocumentPointer& document, core::Bytes budget);
+    /// Shows a budget and its share of `peak`, unless something is being typed.
+    void show(core::Bytes budget, core::Bytes peak, const SizeUnit& unit);
+    /// Shows none, and takes none.
+    void forget() { show({}, {}, {}); }
     QSize sizeHint() const override;
     QSize minimumSizeHint() const override { return sizeHint(); }
 
@@ -32,7 +35,7 @@ protected:
 private:
     void take();
 
-    DocumentPointer document_;
+    core::Bytes peak_;
     QString shown_;
 };
 

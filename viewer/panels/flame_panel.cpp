@@ -129,9 +129,6 @@ void FlamePanel::applyTheme() {
 }
 
 core::Status FlamePanel::prepareShot(const std::vector<std::string>&) {
-    search_->hide();  // nothing to type in a picture
-    bytes_->hide();
-    tree_->hide();
     showTree();
     return {};
 }

@@ -25,6 +25,7 @@ public:
     QComboBox& tree() const { return *tree_; }
     QLineEdit& search() const { return *search_; }
     void applyTheme() override;
+    int naturalHeight() const override { return view_->minimumHeight(); }
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:

@@ -3,6 +3,7 @@
 
 #include <QAbstractButton>
 #include <QAbstractScrollArea>
+#include <QComboBox>
 #include <QCoreApplication>
 #include <QHBoxLayout>
 #include <QLabel>
@@ -75,8 +76,9 @@ core::Status Panel::compute() {
 void Panel::hideControls() {
     for (QWidget* root : std::initializer_list<QWidget*>{header_, this}) {
         for (QWidget* each : root->findChildren<QWidget*>())
-            if (qobject_cast<QAbstractButton*>(each) || qobject_cast<QLineEdit*>(each) ||
-                qobject_cast<QSlider*>(each) || qobject_cast<QProgressBar*>(each))
+            if (qobject_cast<QAbstractButton*>(each) || qobject_cast<QComboBox*>(each) ||
+                qobject_cast<QLineEdit*>(each) || qobject_cast<QSlider*>(each) ||
+                qobject_cast<QProgressBar*>(each))
                 each->hide();
         for (auto* area : root->findChildren<QAbstractScrollArea*>()) {
             area->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);

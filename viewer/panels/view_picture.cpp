@@ -12,23 +12,16 @@
 namespace hw::viewer {
 namespace {
 
-// Theme and size of text for as long as this lives; the window's own come back with its end.
-class Look {
+// A size of text for as long as this lives.
+class TextFor {
 public:
-    Look(bool light, double text) : light_(theme().light), text_(fontScale()) {
-        setTheme(light);
-        setFontScale(text);
-    }
-    ~Look() {
-        setTheme(light_);
-        setFontScale(text_);
-    }
-    Look(const Look&) = delete;
-    Look& operator=(const Look&) = delete;
+    explicit TextFor(double scale) : before_(fontScale()) { setFontScale(scale); }
+    ~TextFor() { setFontScale(before_); }
+    TextFor(const TextFor&) = delete;
+    TextFor& operator=(const TextFor&) = delete;
 
 private:
-    bool light_;
-    double text_;
+    double before_;
 };
 
 }  // namespace
@@ -89,7 +82,8 @@ core::Status drawHidden(QWidget& widget, const QSize& size, const std::string& f
 core::Result<QSize> savePictureOfView(Workspace& workspace, const PanelKind& kind,
                                       const ViewPicture& picture, bool computes) {
     const PicturePreset& preset = picture.size;
-    const Look look(preset.light, preset.text);
+    const ThemeFor colours(preset.light);
+    const TextFor text(preset.text);
     QWidget frame;
     frame.setStyleSheet(theme().styleSheet());
     auto* column = new QVBoxLayout(&frame);

@@ -112,13 +112,13 @@ void WhatIfPanel::reload() {
 
 void WhatIfPanel::updateBudget() {
     const DocumentPointer& document = workspace().document();
-    if (!document) return figure_->show(nullptr, {});
+    if (!document) return figure_->forget();
     const bool moving = settle_.isActive();
     const double ratio = moving ? slider_->ratio() : workspace().budgetRatio();
     const core::Bytes budget = moving ? core::Bytes(static_cast<std::int64_t>(
                                             static_cast<double>(document->peak().count()) * ratio))
                                       : workspace().budget();
-    figure_->show(document, budget);
+    figure_->show(budget, document->peak(), document->size);
     noteOn(budget);
 }
 

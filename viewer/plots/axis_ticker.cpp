@@ -4,11 +4,23 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/plots/theme.h"
+
 namespace hw::viewer {
 
 UnitTicker::UnitTicker(QString unit, int ticks, bool signedLabels)
-    : unit_(std::move(unit)), signed_(signedLabels) {
+    : unit_(std::move(unit)), wanted_(ticks), signed_(signedLabels) {
     setTickCount(ticks);
+}
+
+bool UnitTicker::fit(int pixels) {
+    constexpr int kApart = 16;
+    const QFontMetrics metrics(uiFont(kAxisPixels));
+    const int one = metrics.horizontalAdvance(QStringLiteral("0000 ") + unit_) + kApart;
+    const int count = std::clamp(pixels / one, 2, std::max(2, wanted_));
+    if (count == tickCount()) return false;
+    setTickCount(count);
+    return true;
 }
 
 QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, const QLocale&, QChar,

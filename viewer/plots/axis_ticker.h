@@ -11,6 +11,10 @@ public:
     /// `signedLabels`: "+10 %" instead of "10 %".
     explicit UnitTicker(QString unit, int ticks = 6, bool signedLabels = false);
 
+    /// About as many ticks as have room for their labels within so many pixels, at most those that
+    /// are wanted. Whether that changes anything.
+    bool fit(int pixels);
+
 protected:
     QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale,
                                        QChar format, int precision) override;
@@ -18,6 +22,7 @@ protected:
 
 private:
     QString unit_;
+    int wanted_;
     bool signed_;
 };
 

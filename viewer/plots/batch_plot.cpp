@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/batch_plot.h"
 
+#include <QHBoxLayout>
 #include <QMouseEvent>
 #include <QToolTip>
 #include <algorithm>
@@ -178,6 +179,36 @@ void BatchPlot::mouseMoveEvent(QMouseEvent* event) {
         tr("%1: %2 %3, %4 %5")
             .arg(hit.curve->planner, xAxis->label(), x, yAxis->label(), numberText(hit.point.y())),
         this);
+}
+
+BatchPlots::BatchPlots(QWidget* parent) : QWidget(parent) {
+    budgets_ = new BatchPlot(tr("budget"), tr("largest batch"), /*named=*/true);
+    sizes_ = new BatchPlot(tr("batch"), tr("items a second"), /*named=*/false);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    row->addWidget(budgets_, 1);
+    row->addWidget(sizes_, 1);
+    const auto pick = [this](double x) {
+        emit budgetPicked(core::Bytes(std::llround(x * unit_.bytes)));
+    };
+    connect(budgets_, &BatchPlot::placePicked, this, pick);
+    connect(budgets_, &BatchPlot::pointPicked, this, [pick](const QString&, double x) { pick(x); });
+    connect(sizes_, &BatchPlot::pointPicked, this, [this](const QString& planner, double x) {
+        emit sizePicked(planner, static_cast<qint64>(x));
+    });
+}
+
+void BatchPlots::show(const BatchResults& results, const QStringList& planners) {
+    unit_ = SizeUnit::fitting(results.budget);
+    budgets_->show(sizeOverBudget(results, planners, unit_.bytes), unit_.name,
+                   unit_.value(results.budget), unit_.text(results.budget));
+    sizes_->show(speedOverSize(results, planners), {}, -1, {});
+}
+
+void BatchPlots::applyTheme() {
+    budgets_->applyTheme();
+    sizes_->applyTheme();
 }
 
 }  // namespace hw::viewer

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "viewer/models/batch_study.h"
+#include "viewer/models/format.h"
 #include "viewer/plots/plot.h"
 
 namespace hw::viewer {
@@ -44,6 +45,26 @@ private:
     bool named_;
     QString xUnit_, atText_;
     double at_ = -1;
+};
+
+/// Both curves side by side.
+class BatchPlots : public QWidget {
+    Q_OBJECT
+public:
+    explicit BatchPlots(QWidget* parent = nullptr);
+
+    void show(const BatchResults& results, const QStringList& planners);
+    BatchPlot& budgets() const { return *budgets_; }  // the largest batch over the budget
+    BatchPlot& sizes() const { return *sizes_; }      // items a second over the batch
+    void applyTheme();
+
+signals:
+    void budgetPicked(hw::core::Bytes budget);
+    void sizePicked(const QString& planner, qint64 size);
+
+private:
+    BatchPlot *budgets_, *sizes_;
+    SizeUnit unit_;  // of the budgets
 };
 
 }  // namespace hw::viewer

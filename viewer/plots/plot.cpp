@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/plot.h"
 
+#include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/paint_buffers.h"
 #include "viewer/plots/theme.h"
 
@@ -14,10 +15,21 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
     setAntialiasedElements(QCP::aePlottables | QCP::aeItems);
     setPlottingHint(QCP::phFastPolylines);  // a wide line of thousands of steps is slow as one
     setFocusPolicy(Qt::StrongFocus);
+    connect(this, &QCustomPlot::afterLayout, this, &Plot::fitTicks);
     // In the order of the layers: all up to the overlay share one.
     mPaintBuffers = {QSharedPointer<OpaqueBuffer>::create(size(), bufferDevicePixelRatio()),
                      QSharedPointer<OverlayBuffer>::create(size(), bufferDevicePixelRatio(),
                                                            [this] { return overlayShown(); })};
+}
+
+// Labels of a narrow axis would run into one another.
+void Plot::fitTicks() {
+    for (QCPAxisRect* rect : axisRects())
+        for (QCPAxis* axis : rect->axes(QCPAxis::atBottom | QCPAxis::atTop)) {
+            const auto ticker = axis->ticker().dynamicCast<UnitTicker>();
+            if (ticker && ticker->fit(rect->width()))
+                rect->update(QCPLayoutElement::upPreparation);  // makes the ticks anew
+        }
 }
 
 void Plot::setFittingLabel(QCPAxis* axis, const QStringList& longestFirst) {

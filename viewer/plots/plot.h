@@ -27,6 +27,7 @@ protected:
     static void styleAxis(QCPAxis* axis);
 
 private:
+    void fitTicks();
     void fitLabel(QCPAxis* axis) const;
     QHash<QCPAxis*, QStringList> labels_;
 };

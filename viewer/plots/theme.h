@@ -28,6 +28,17 @@ struct Theme {
 
 const Theme& theme();
 void setTheme(bool light);
+/// A theme for as long as this lives; the window's own comes back with its end.
+class ThemeFor {
+public:
+    explicit ThemeFor(bool light) : before_(theme().light) { setTheme(light); }
+    ~ThemeFor() { setTheme(before_); }
+    ThemeFor(const ThemeFor&) = delete;
+    ThemeFor& operator=(const ThemeFor&) = delete;
+
+private:
+    bool before_;
+};
 
 /// From `a` (share 0) to `b` (share 1).
 QColor blend(const QColor& a, const QColor& b, double share);
