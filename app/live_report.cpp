@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iomanip>
 #include <iostream>
+#include <set>
 
 #include "core/session/session_writer.h"
 
@@ -27,23 +28,49 @@ Json orNull(const std::optional<double>& value) {
     return value ? Json(*value) : Json(nullptr);
 }
 
+/// Nanoseconds of a process' steps by what acted in them.
+struct StepTimes {
+    std::vector<std::int64_t> planned, within;  // under a plan; under a budget without one
+    /// Those in which nothing acted from end to end, without the program's first: it warms up.
+    std::vector<std::int64_t> unplanned;
+    /// Those in which something did, less what that took; empty where a GPU's clock would have to
+    /// say it.
+    std::vector<std::int64_t> alone;
+
+    std::optional<double> with() const { return median(planned.empty() ? within : planned); }
+    std::optional<double> without() const { return median(unplanned.empty() ? alone : unplanned); }
+};
+
+StepTimes timesOf(const profiler::LiveProcess& process) {
+    std::set<std::int64_t> unlike;
+    if (!process.steps.empty()) unlike.insert(process.steps.front().step);
+    for (const auto& each : process.divergences) unlike.insert(each.step);
+    StepTimes times;
+    bool known = true;
+    for (const auto& step : process.steps) {
+        const std::int64_t time = step.endNs - step.beginNs;
+        if (step.mode == wire::LiveMode::None) {
+            if (unlike.count(step.step) == 0) times.unplanned.push_back(time);
+            continue;
+        }
+        (step.mode == wire::LiveMode::Plan ? times.planned : times.within).push_back(time);
+        times.alone.push_back(time - step.recomputedNs - step.runtimeNs);
+        known = known && (step.recomputed == 0 || step.recomputedNs > 0);
+    }
+    if (!known) times.alone.clear();
+    return times;
+}
+
 /// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one;
 /// `found`: what has taken over within it.
 Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
               const std::optional<Bytes>& limit, const std::optional<profiler::FoundPlan>& found) {
-    std::vector<std::int64_t> planned, unplanned, within, withinAlone;
+    const StepTimes times = timesOf(process);
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
     std::size_t bySize = 0;             // of those within a budget
     for (const auto& step : process.steps) {
-        const std::int64_t time = step.endNs - step.beginNs;
         if (step.mode == wire::LiveMode::Mimose) ++bySize;
-        if (step.mode == wire::LiveMode::Dtr || step.mode == wire::LiveMode::Mimose) {
-            within.push_back(time);
-            withinAlone.push_back(time - step.recomputedNs - step.runtimeNs);
-        } else {
-            (step.mode == wire::LiveMode::Plan ? planned : unplanned).push_back(time);
-        }
         anyPeak = std::max(anyPeak, step.peak);
         if (step.mode == wire::LiveMode::Plan) peak = std::max(peak, step.peak);
         if (step.mode != wire::LiveMode::None) ops += step.ops, runtime += step.runtimeNs;
@@ -52,9 +79,8 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
         evictions += step.evictions;
         pinned = std::max(pinned, step.pinned);
     }
-    // Under a budget no step goes without: what DTR has taken is measured within the steps.
-    const auto with = planned.empty() ? median(within) : median(planned);
-    const auto without = unplanned.empty() ? median(withinAlone) : median(unplanned);
+    const auto with = times.with(), without = times.without();
+    const std::size_t planned = times.planned.size(), within = times.within.size();
     Json divergences = Json::array(), peaks = Json::array();
     for (const auto& step : process.steps) peaks.push_back(step.peak);
     for (const auto& each : process.divergences)
@@ -65,21 +91,21 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
     const Plan* const plan = prepared == nullptr ? nullptr : &prepared->plan;
     const Bytes kept = prepared == nullptr ? Bytes() : prepared->kept;
     return {{"steps", process.steps.size()},
-            {"steps_planned", planned.size()},
+            {"steps_planned", planned},
             {"steps_diverged", process.divergences.size()},
             {"divergences", divergences},
             {"modes",
-             {{"plan", planned.size()},
-              {"dtr", within.size() - bySize},
+             {{"plan", planned},
+              {"dtr", within - bySize},
               {"mimose", bySize},
-              {"none", unplanned.size()}}},
+              {"none", process.steps.size() - planned - within}}},
             {"budget_bytes", plan    ? Json(plan->budget.count())
                              : limit ? Json(limit->count())
                                      : Json(nullptr)},
             {"predicted_peak_bytes", plan    ? Json(plan->predictedPeak.count())
                                      : found ? Json(found->peak.count())
                                              : Json(nullptr)},
-            {"measured_peak_bytes", planned.empty() || !within.empty() ? anyPeak : peak},
+            {"measured_peak_bytes", planned == 0 || within > 0 ? anyPeak : peak},
             {"step_peaks_bytes", peaks},
             {"predicted_overhead", plan    ? Json(plan->overhead)
                                    : found ? Json(found->overhead)

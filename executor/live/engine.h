@@ -29,7 +29,7 @@ struct StepFigures {
     std::int64_t uncountedBytes = 0;  // of constants, made before allocations were counted
     std::int64_t runtimeNs = 0;       // of our own, recomputations apart
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
-    std::int64_t recomputedNs = 0;    // by recomputations under a budget
+    std::int64_t recomputedNs = 0;    // of recomputations on the CPU
     std::int64_t evictions = 0;       // under a budget
 };
 

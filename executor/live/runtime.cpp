@@ -211,11 +211,12 @@ void Runtime::recompute(const Action& action) {
     Rebuild rebuild(program(), calls_, slots_);
     std::vector<StoragePointer> inputs;
     for (const Input& input : op.inputs) inputs.push_back(rebuild.at(input.storage, input.version));
-    stopClock();
-    const std::vector<at::Tensor> results = calls_[action.target].run(op, [&](const Input& input) {
-        return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
+    std::vector<at::Tensor> results;
+    again([&] {
+        results = calls_[action.target].run(op, [&](const Input& input) {
+            return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
+        });
     });
-    startClock();
     ++figures_.recomputedOps;
     for (const std::uint32_t output : action.outputs) {
         if (output >= op.outputs.size() || !op.outputs[output].makes || output >= results.size())
@@ -228,10 +229,8 @@ void Runtime::recompute(const Action& action) {
 }
 
 void Runtime::restore(std::size_t storage) {
-    stopClock();
     Rebuild rebuild(program(), calls_, slots_);
-    streams_.run([&] { rebuild.restore(storage); });
-    startClock();
+    again([&] { streams_.run([&] { rebuild.restore(storage); }); });
     figures_.restoredBytes += program().storages[storage].bytes;
 }
 

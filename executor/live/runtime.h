@@ -79,6 +79,15 @@ private:
     void stopClock() {
         if (timed_) figures_.runtimeNs += kOpsPerTimed * (agent_.now() - began_);
     }
+    /// Recomputations, whose time is not the runtime's own.
+    template <typename Work>
+    void again(const Work& work) {
+        stopClock();
+        const std::int64_t began = agent_.now();
+        work();
+        if (!streams_.any()) figures_.recomputedNs += agent_.now() - began;
+        startClock();
+    }
     void ensureInputs(const ProgramOp& op);
     void fetchAhead(const ProgramOp& now);
     void restore(std::size_t storage);

@@ -17,6 +17,8 @@ public:
         settled_.clear();
         early_.clear();
     }
+    /// Ops run on a GPU: what they take is not known when they return.
+    bool any() const { return !settled_.empty(); }
     /// An op is about to run on a GPU; `reads`: what is there. The first that does settles the
     /// stream. Returns earlier ops there that ran on another.
     std::vector<std::size_t> follow(c10::Device device, bool reads, std::size_t op);

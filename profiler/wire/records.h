@@ -129,7 +129,8 @@ struct FootprintRecord {
 struct LiveStepRecord {
     std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
                  pinned = 0, ops = 0, runtimeNs = 0,  // of the runtime's own work
-        recomputedNs = 0, evictions = 0;              // under a budget
+        recomputedNs = 0,                             // of recomputations on the CPU
+        evictions = 0;                                // under a budget
     LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {
