@@ -79,11 +79,15 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
         scroll_->ensureVisible(scroll_->horizontalScrollBar()->value() + 1, box.center().y());
     });
     connect(&workspace, &Workspace::documentChanged, this, [this] {
-        const DocumentPointer& document = this->workspace().document();
-        const bool layers = document && document->stacks.empty();
-        tree_->setCurrentIndex(layers ? 2 : 0);
+        chooseTree();
         reload();
     });
+}
+
+void FlamePanel::chooseTree() {
+    const DocumentPointer& document = workspace().document();
+    const bool layers = document && document->stacks.empty();
+    tree_->setCurrentIndex(layers ? 2 : 0);
 }
 
 FlamePanel::Request FlamePanel::request() const {
@@ -144,6 +148,7 @@ void FlamePanel::applyTheme() {
 }
 
 core::Status FlamePanel::prepareShot(const std::vector<std::string>&) {
+    chooseTree();
     stale_ = false;
     queue_.cancelAll();
     const Request wanted = request();

@@ -45,6 +45,7 @@ private:
         std::vector<core::Category> categories;
     };
     Request request() const;
+    void chooseTree();
     static Made make(const Request& request);
     void take(const Request& request, Made made);
     void updateLegend();

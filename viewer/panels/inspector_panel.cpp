@@ -3,6 +3,7 @@
 
 #include <QHeaderView>
 #include <QPainter>
+#include <QRegularExpression>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -13,7 +14,13 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kRow = 22, kPad = 6, kCell = 12;  // pixels
+constexpr int kRow = 22, kPad = 6, kCell = 12, kFilter = 50;  // pixels
+
+// Paths may be broken after their separators, figures may not.
+QString breakable(const QString& text) {
+    static const QRegularExpression separator(QStringLiteral("([/._])(?=[^0-9\\s])"));
+    return QString(text).replace(separator, QStringLiteral("\\1\u200b"));
+}
 
 // Values wrap, so that each can be read to its end; what can be followed has the accent's colour.
 class FactDelegate : public QStyledItemDelegate {
@@ -23,9 +30,9 @@ public:
     QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
         const int room = view_->columnWidth(index.column()) - 2 * kPad;
         if (index.column() != InspectorModel::Value || room <= 0) return {0, kRow};
-        const QRect text =
-            QFontMetrics(uiFont(kCell))
-                .boundingRect(QRect(0, 0, room, 10'000), kFlags, index.data().toString());
+        const QRect text = QFontMetrics(uiFont(kCell))
+                               .boundingRect(QRect(0, 0, room, 10'000), kFlags,
+                                             breakable(index.data().toString()));
         return {0, std::max(kRow, text.height() + 7)};
     }
 
@@ -44,7 +51,7 @@ public:
                                                                          : theme().text);
         const QRect room = option.rect.adjusted(kPad, 3, -kPad, 0);
         if (value)
-            painter->drawText(room, kFlags, text);
+            painter->drawText(room, kFlags, breakable(text));
         else
             painter->drawText(
                 room, Qt::AlignLeft | Qt::AlignTop,
@@ -52,8 +59,7 @@ public:
     }
 
 private:
-    static constexpr int kFlags =
-        Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap | Qt::TextWrapAnywhere;
+    static constexpr int kFlags = Qt::AlignLeft | Qt::AlignTop | Qt::TextWordWrap;
     TableView* view_;
 };
 
@@ -84,6 +90,7 @@ InspectorPanel::InspectorPanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_->setItemDelegate(new FactDelegate(table_));
     table_->setCopiedColumn(InspectorModel::Value);
     table_->setAccessibleName(tr("what is known of the selection"));
+    table_->filterBox()->setMinimumWidth(kFilter);
     addToHeader(table_->filterBox());
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -149,6 +156,11 @@ int InspectorPanel::naturalHeight() const {
         for (const Fact& fact : group.facts) rows += 1 + fact.value.size() / kLine;
     }
     return static_cast<int>(std::clamp<qsizetype>(40 + rows * kRow, 300, 1000));
+}
+
+core::Status InspectorPanel::compute() {
+    const bool plans = workspace().document()->plannable && !workspace().activePlan();
+    return plans ? workspace().planNow() : core::Status();
 }
 
 core::Status InspectorPanel::prepareShot(const std::vector<std::string>&) {

@@ -20,6 +20,7 @@ public:
     TableView& table() const { return *table_; }
     InspectorModel& model() const { return *model_; }
     int naturalHeight() const override;
+    core::Status compute() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
 protected:
