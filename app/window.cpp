@@ -11,7 +11,8 @@ namespace hw::app {
 namespace {
 
 constexpr const char* kWithHelp =
-    "Recordings of the same program with other batches, for how large a batch fits";
+    "Other sessions: the first is drawn beside this one, and those of the same program with other "
+    "batches tell how large a batch fits";
 
 #ifdef HIGHWATER_WITH_VIEWER
 
@@ -98,6 +99,9 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--height", options->height, "Pixels");
     command->add_option("--scale", options->scale, "Device pixels per pixel");
     command->add_option("--step", options->step, "The step (default: the last complete one)");
+    command->add_option("--select", options->select,
+                        "Words: the op, tensor, layer or source line that they find first is "
+                        "selected (\"#12\": an op)");
     command->add_option("--planners", options->planners, "Planners to show, separated by commas")
         ->delimiter(',');
     command->add_flag("--by-steps", options->bySteps,

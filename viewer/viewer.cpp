@@ -112,8 +112,10 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options,
     if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
+    if (core::Status loaded = workspace.loadOtherNow(); !loaded) return loaded.error();
     return savePictureOfView(
-        workspace, kind, {options.output, size, {options.bySteps, options.byBytes}, options.plans},
+        workspace, kind,
+        {options.output, size, {options.bySteps, options.byBytes}, options.plans, options.select},
         true);
 }
 
@@ -125,6 +127,10 @@ core::Result<QSize> drawWindow(const ShotOptions& options, const PicturePreset& 
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready.error();
+    window.workspace().setRecords(filesOf(options.with));
+    if (core::Status loaded = window.workspace().loadOtherNow(); !loaded) return loaded.error();
+    if (core::Status selected = selectWords(window.workspace(), options.select); !selected)
+        return selected.error();
     window.setLight(size.light);
     if (core::Status drawn =
             drawHidden(window, wanted, options.output, size.scale, size.millimetres);

@@ -24,6 +24,7 @@ struct ShotOptions {
     std::optional<std::int64_t> step;       // the last complete one otherwise
     std::vector<std::string> planners;      // that views show; the usual ones otherwise
     bool bySteps = false, byBytes = false;  // the axes of trace
+    std::string select;                     // words: the first that they find is selected
 };
 
 struct ShotSummary {

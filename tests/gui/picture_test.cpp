@@ -168,7 +168,7 @@ TEST(SavePicture, AsksForTheViewAndNamesTheFileAfterIt) {
     ASSERT_TRUE(QTest::qWaitForWindowExposed(&window));
     window.open(QStringLiteral(SAMPLE_SESSION));
     ASSERT_TRUE(QTest::qWaitFor([&] { return window.workspace().document() != nullptr; }, 120'000));
-    QTest::keyClick(&window, Qt::Key_S);
+    QTest::keyClick(&window, Qt::Key_S, Qt::ControlModifier);
     auto* dialog = window.findChild<PictureDialog*>();
     ASSERT_TRUE(dialog && dialog->isVisible());
     EXPECT_EQ(dialog->view(), &TimelinePanel::kKind) << "the one that has the keys";

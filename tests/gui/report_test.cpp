@@ -37,7 +37,7 @@ TEST_F(ReportTest, HtmlTellsTheWholeStoryAlone) {
           "Classifier", "The recording has no gaps"})
         EXPECT_TRUE(html.contains(part)) << part;
     EXPECT_TRUE(html.contains("15.35 MB")) << "measured beside predicted";
-    EXPECT_EQ(html.count("<svg"), 2);
+    EXPECT_EQ(html.count("<svg"), 3);
     for (const char* outside : {"<script", "src=\"", "@import", "url(http"})
         EXPECT_FALSE(html.contains(outside)) << outside;
 }

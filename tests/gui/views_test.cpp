@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "tests/models/test_graphs.h"
+#include "viewer/models/table_text.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/main_window.h"
@@ -23,6 +24,12 @@ namespace hw::viewer {
 namespace {
 
 const std::string kSample = SAMPLE_SESSION;
+
+QStringList legendOf(const TimelinePanel& panel) {
+    QStringList names;
+    for (const Legend::Item& item : panel.legend().items()) names << item.name;
+    return names;
+}
 
 class Views : public ::testing::Test {
 protected:
@@ -102,6 +109,24 @@ TEST_F(Views, ShiftAndDragChooseATimeWhosePeakIsShown) {
     raise("timeline", window_.panel<TimelinePanel>().plot());
     QTest::mouseClick(&plot, Qt::LeftButton, Qt::ShiftModifier, {300, 100});
     EXPECT_FALSE(workspace_.range());
+}
+
+TEST_F(Views, AnotherSessionLiesBesideThisOne) {
+    TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
+    const QStringList before = legendOf(window_.panel<TimelinePanel>());
+    workspace_.setRecords({QString::fromStdString(kSample)});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return workspace_.other() != nullptr; }, 120'000));
+    const Document& other = *workspace_.other();
+    EXPECT_NEAR(plot.highestOther(), workspace_.document()->size.value(other.peak()), 1e-9);
+    EXPECT_EQ(legendOf(window_.panel<TimelinePanel>()).size(), before.size() + 1);
+    raise("peak", window_.panel<PeakPanel>().recorded());
+    EXPECT_EQ(window_.panel<PeakPanel>().other().set().total, other.peak());
+    const LayerModel& layers = window_.panel<LayersPanel>().model();
+    EXPECT_EQ(layers.index(0, LayerModel::Difference).data(kRawRole).toLongLong(), 0);
+    workspace_.setRecords({});
+    EXPECT_EQ(plot.highestOther(), 0);
+    EXPECT_EQ(legendOf(window_.panel<TimelinePanel>()), before);
+    EXPECT_TRUE(window_.panel<PeakPanel>().other().isHidden());
 }
 
 TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {

@@ -12,7 +12,7 @@
 #include "core/session/access.h"
 #include "core/session/recorded_memory.h"
 #include "core/session/session_writer.h"
-#include "tests/models/test_graphs.h"
+#include "tests/models/small_document.h"
 #include "viewer/models/address_map.h"
 #include "viewer/models/layer_model.h"
 #include "viewer/models/live_tensor_model.h"
@@ -27,24 +27,8 @@ namespace {
 using core::Bytes;
 constexpr auto kStrict = QAbstractItemModelTester::FailureReportingMode::Fatal;
 
-std::shared_ptr<Document> smallDocument() {
-    auto document = std::make_shared<Document>();
-    document->graph = testing::smallGraph();
-    document->baseline = core::baselineSchedule(document->graph);
-    document->judged = core::evaluate(document->graph, document->baseline);
-    document->curve = stepCurve(document->graph, document->baseline);
-    document->size = SizeUnit::fitting(document->peak());
-    document->time = TimeFormat::fitting(document->judged.time);
-    return document;
-}
-
-PlanPointer planOf(const Document& document, core::Schedule schedule) {
-    auto plan = std::make_shared<PlanEntry>();
-    plan->planner = QStringLiteral("by hand");
-    plan->curve = stepCurve(document.graph, schedule);
-    plan->schedule = std::move(schedule);
-    return plan;
-}
+using testing::planOf;
+using testing::smallDocument;
 
 Bytes sum(const std::vector<LiveItem>& items) {
     Bytes total;
@@ -165,6 +149,26 @@ TEST(LayerModel, IsATreeWhoseRowsHoldTheirParts) {
     EXPECT_TRUE(csv.contains(QStringLiteral("\r\nconv,Conv2d,125,0.5555")));
     model.setDocument(nullptr);
     EXPECT_EQ(model.rowCount(), 0);
+}
+
+TEST(LayerModel, HasTheOtherSessionsLayersOfTheSamePathBesideIts) {
+    const auto document = smallDocument();
+    core::TrainingGraph larger = testing::smallGraph();
+    larger.storages[1].bytes = Bytes(90);  // was 40
+    larger.layers.push_back({"head", "Linear", 0});
+    const DocumentPointer other = *documentOf(std::move(larger), QStringLiteral("larger"));
+    LayerModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setDocument(document, other);
+    ASSERT_EQ(model.columnCount(), LayerModel::ColumnCount);
+    const QModelIndex conv = model.indexOf(1);
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::Other).data(kRawRole).toLongLong(), 175);
+    EXPECT_EQ(conv.siblingAtColumn(LayerModel::Difference).data().toString(),
+              QStringLiteral("+50 B"));
+    model.setDocument(other, document);
+    EXPECT_EQ(model.indexOf(1, LayerModel::Difference).data(kRawRole).toLongLong(), -50);
+    model.setDocument(document);
+    EXPECT_EQ(model.columnCount(), LayerModel::Other) << "none without another session";
 }
 
 TEST(PlanModel, SaysWhyAnOpIsRecomputed) {

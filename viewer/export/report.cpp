@@ -6,18 +6,21 @@
 #include <QSaveFile>
 #include <QTemporaryDir>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "viewer/export/picture.h"
 #include "viewer/export/report_batch.h"
+#include "viewer/models/live_set.h"
 #include "viewer/plots/batch_plot.h"
 #include "viewer/plots/frontier_plot.h"
 #include "viewer/plots/theme.h"
 #include "viewer/plots/timeline_legend.h"
+#include "viewer/plots/treemap_view.h"
 
 namespace hw::viewer {
 namespace {
 
-constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360;
+constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380;
 
 QString ending(const std::string& file) {
     return QFileInfo(QString::fromStdString(file)).suffix().toLower();
@@ -57,6 +60,24 @@ QByteArray timelinePicture(Workspace& workspace) {
     return svgOf(frame, kTimelineHeight);
 }
 
+// Of the recorded peak and of the plan's, on one scale: equal areas are equal bytes.
+QByteArray treemapPicture(const Workspace& workspace) {
+    const DocumentPointer& document = workspace.document();
+    const PlanPointer& plan = workspace.activePlan();
+    QWidget frame;
+    auto* row = new QHBoxLayout(&frame);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(0);
+    const auto add = [&](const StepCurve& curve, const QString& name) {
+        auto* map = new TreemapView;
+        map->show(document, liveAt(document->graph, curve, curve.peakMoment), name);
+        row->addWidget(map, std::max(1, qRound(1000 * ratio(curve.peak, document->peak()))));
+    };
+    add(document->curve, Workspace::tr("recorded peak"));
+    if (isPlanned(plan) && !plan->curve.moments.empty()) add(plan->curve, plan->planner);
+    return svgOf(frame, kTreemapHeight);
+}
+
 QByteArray frontierPicture(Workspace& workspace) {
     QWidget frame;
     auto* column = new QVBoxLayout(&frame);
@@ -90,6 +111,11 @@ void addPictures(Workspace& workspace, Report& report) {
     timeline.caption = Workspace::tr(
         "Live memory while each op runs, stacked by category; below it the phases, layers and ops. "
         "A line, where there is one, is the chosen plan.");
+    ReportSection& holders = report.sections[kHoldersSection];
+    holders.picture = treemapPicture(workspace);
+    holders.caption = Workspace::tr(
+        "What is live at the peak: each rectangle is a tensor, as large as its bytes, within its "
+        "layer, in the colour of its category.");
     ReportSection& cost = report.sections[kFrontierSection];
     cost.picture = frontierPicture(workspace);
     cost.caption = Workspace::tr(

@@ -138,19 +138,16 @@ QString shapeText(const std::string& sizes) {
     return text.replace(QLatin1Char(','), QStringLiteral(" × "));
 }
 
-// A storage is described by the tensor that came with it.
 void loadTensorInfo(const core::Session& session, Document& document) {
     const core::Result<std::vector<core::TensorRow>> rows = session.tensors();
     if (!rows) return;  // figures do without
     std::unordered_map<std::int64_t, const core::TensorRow*> byId;
     for (const core::TensorRow& row : *rows) byId[row.id] = &row;
-    for (const core::Storage& storage : document.graph.storages) {
-        TensorInfo info;
-        if (!storage.tensors.empty())
-            if (const auto row = byId.find(document.graph.tensors[storage.tensors[0]].sessionId);
-                row != byId.end())
-                info = {toQString(row->second->dtype), shapeText(row->second->sizes)};
-        document.tensors.push_back(std::move(info));
+    for (const core::Tensor& tensor : document.graph.tensors) {
+        const auto row = byId.find(tensor.sessionId);
+        document.tensors.push_back(row == byId.end() ? TensorInfo{}
+                                                     : TensorInfo{toQString(row->second->dtype),
+                                                                  shapeText(row->second->sizes)});
     }
 }
 
@@ -265,27 +262,44 @@ QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
 }
 
 TensorInfo Document::tensorInfo(core::StorageIndex storage) const {
-    const auto at = static_cast<std::size_t>(storage);
-    return storage != core::kNone && at < tensors.size() ? tensors[at] : TensorInfo{};
+    if (storage == core::kNone) return {};
+    const std::vector<core::TensorIndex>& own = graph.storages[storage].tensors;
+    return own.empty() ? TensorInfo{} : viewInfo(own.front());
+}
+
+TensorInfo Document::viewInfo(core::TensorIndex tensor) const {
+    const auto at = static_cast<std::size_t>(tensor);
+    return tensor != core::kNone && at < tensors.size() ? tensors[at] : TensorInfo{};
+}
+
+std::int64_t Document::stackOfOp(core::OpIndex op) const {
+    return op == core::kNone ? core::CallStacks::kNone : stacks.ofOp(graph.ops[op].sessionId);
+}
+
+std::int64_t Document::stackOf(core::StorageIndex storage) const {
+    return storage == core::kNone ? core::CallStacks::kNone
+                                  : stacks.ofStorage(graph.storages[storage].sessionId);
 }
 
 QString Document::lineOf(core::StorageIndex storage) const {
-    if (storage == core::kNone) return {};
-    const core::SourceFrameRow* line =
-        stacks.line(stacks.ofStorage(graph.storages[storage].sessionId));
+    const core::SourceFrameRow* line = stacks.line(stackOf(storage));
     return line ? toQString(core::frameText(*line)) : QString();
 }
 
+std::vector<const core::SourceFrameRow*> Document::programFrames(std::int64_t stack) const {
+    std::vector<const core::SourceFrameRow*> own = stacks.frames(stack);
+    std::erase_if(own, [](const core::SourceFrameRow* frame) { return frame->framework; });
+    std::reverse(own.begin(), own.end());
+    return own;
+}
+
 QString Document::stackText(core::StorageIndex storage) const {
-    if (storage == core::kNone) return {};
     QStringList lines;
-    for (const core::SourceFrameRow* frame :
-         stacks.frames(stacks.ofStorage(graph.storages[storage].sessionId)))
-        if (!frame->framework)
-            lines.prepend(QStringLiteral("%1:%2 %3")
-                              .arg(toQString(frame->file))
-                              .arg(frame->line)
-                              .arg(toQString(frame->function)));
+    for (const core::SourceFrameRow* frame : programFrames(stackOf(storage)))
+        lines << QStringLiteral("%1:%2 %3")
+                     .arg(toQString(frame->file))
+                     .arg(frame->line)
+                     .arg(toQString(frame->function));
     return lines.join(QLatin1Char('\n'));
 }
 

@@ -66,7 +66,7 @@ inline bool isPlanned(const PlanPointer& plan) {
     return plan && plan->ok() && !plan->baseline();
 }
 
-/// What is recorded of a storage's own tensor; empty where it is not.
+/// What is recorded of a tensor; empty where it is not.
 struct TensorInfo {
     QString dtype;  // "float32"
     QString shape;  // "64 × 3 × 7 × 7"; "scalar"
@@ -97,7 +97,7 @@ struct Document {
     std::shared_ptr<const RecordedSeries> series;  // where there is more of the curve than that
     Lanes lanes;
     core::Bytes floor;                // no schedule is below
-    std::vector<TensorInfo> tensors;  // by storage; may be empty
+    std::vector<TensorInfo> tensors;  // by tensor; may be empty
     core::CallStacks stacks;          // empty where none were recorded
     std::vector<core::GapRow> gapRows;
     std::vector<GapSpan> gapSpans;        // of this step, those that have a time
@@ -113,12 +113,17 @@ struct Document {
     const core::TrainingGraph& graphOf(const PlanEntry& plan) const {
         return plan.under ? *plan.under : graph;
     }
-    TensorInfo tensorInfo(core::StorageIndex storage) const;
+    TensorInfo tensorInfo(core::StorageIndex storage) const;  // of the tensor that came with it
+    TensorInfo viewInfo(core::TensorIndex tensor) const;
+    /// The call stacks (CallStacks::kNone: none is known) that led to an op, and to a storage.
+    std::int64_t stackOfOp(core::OpIndex op) const;
+    std::int64_t stackOf(core::StorageIndex storage) const;
     /// The line of the program that made a storage, "model.py:12 forward"; empty where none is
     /// known.
     QString lineOf(core::StorageIndex storage) const;
-    /// The call stack that led there, a frame a line, the innermost first: the program's own
-    /// frames.
+    /// The program's own frames of a stack, the innermost first.
+    std::vector<const core::SourceFrameRow*> programFrames(std::int64_t stack) const;
+    /// The call stack that led to a storage: those frames, one a line.
     QString stackText(core::StorageIndex storage) const;
     QString peakPlace() const;  // "backward · layer1.0.conv2": phase and layer of the peak
 };

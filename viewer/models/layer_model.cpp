@@ -145,9 +145,15 @@ LayerTree layerTree(const Document& document) {
 
 LayerModel::LayerModel(QObject* parent) : QAbstractItemModel(parent) {}
 
-void LayerModel::setDocument(DocumentPointer document) {
+void LayerModel::setDocument(DocumentPointer document, DocumentPointer other) {
     beginResetModel();
     document_ = std::move(document);
+    other_ = std::move(other);
+    otherLayers_.clear();
+    if (other_)
+        for (const LayerShare& share : layerTree(*other_).shares)
+            if (share.layer != kNone)
+                otherLayers_[layerText(other_->graph, share.layer)] = share.atPeak;
     tree_ = document_ ? layerTree(*document_) : LayerTree{};
     core::Nanoseconds slowest;
     Bytes largest;
@@ -183,7 +189,12 @@ int LayerModel::rowCount(const QModelIndex& parent) const {
     return parent.column() == 0 ? static_cast<int>(share(parent).parts.size()) : 0;
 }
 int LayerModel::columnCount(const QModelIndex&) const {
-    return ColumnCount;
+    return other_ ? ColumnCount : Other;
+}
+
+std::optional<Bytes> LayerModel::otherAtPeak(const LayerShare& share) const {
+    const auto found = otherLayers_.find(pathOf(share));
+    return found == otherLayers_.end() ? std::nullopt : std::optional(found->second);
 }
 
 QVariant LayerModel::headerData(int section, Qt::Orientation orientation, int role) const {
@@ -196,6 +207,10 @@ QVariant LayerModel::headerData(int section, Qt::Orientation orientation, int ro
             Qt::AlignVCenter);
     if (role == Qt::ToolTipRole && column == Saved)
         return tr("Made in the forward pass and read in the backward pass");
+    if (role == Qt::ToolTipRole && column == Other && other_)
+        return tr("At the peak of %1, the layer of the same path; those that it alone has are left "
+                  "out")
+            .arg(other_->name);
     if (role != Qt::DisplayRole && !raw) return {};
     switch (column) {
         case Layer:
@@ -216,6 +231,10 @@ QVariant LayerModel::headerData(int section, Qt::Orientation orientation, int ro
             return raw ? tr("op time (ns)") : tr("op time");
         case Ops:
             return tr("ops");
+        case Other:
+            return raw ? tr("at the other peak (bytes)") : tr("at the other peak");
+        case Difference:
+            return raw ? tr("difference (bytes)") : tr("difference");
         case ColumnCount:
             break;
     }
@@ -245,6 +264,11 @@ QVariant LayerModel::raw(const LayerShare& share, Column column) const {
             return number(share.forward + share.backward + share.other);
         case Ops:
             return static_cast<qlonglong>(share.ops);
+        case Other:
+        case Difference:
+            if (const std::optional<Bytes> there = otherAtPeak(share))
+                return number(column == Other ? *there : *there - share.atPeak);
+            return {};
         default:
             return text(share, column);
     }
@@ -283,6 +307,14 @@ QString LayerModel::text(const LayerShare& share, Column column) const {
             return time(share.forward + share.backward + share.other);
         case Ops:
             return QString::number(share.ops);
+        case Other:
+        case Difference: {
+            const std::optional<Bytes> there = otherAtPeak(share);
+            if (!there) return kAbsent;
+            if (column == Other) return size(*there);
+            const Bytes change = *there - share.atPeak;
+            return (change > Bytes(0) ? QStringLiteral("+") : QString()) + size_.text(change);
+        }
         case ColumnCount:
             break;
     }

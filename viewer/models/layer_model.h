@@ -4,6 +4,8 @@
 #pragma once
 
 #include <QAbstractItemModel>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "viewer/models/document.h"
@@ -36,11 +38,26 @@ LayerTree layerTree(const Document& document);
 class LayerModel : public QAbstractItemModel {
     Q_OBJECT
 public:
-    enum Column { Layer, Type, AtPeak, Share, Saved, Forward, Backward, Time, Ops, ColumnCount };
+    enum Column {
+        Layer,
+        Type,
+        AtPeak,
+        Share,
+        Saved,
+        Forward,
+        Backward,
+        Time,
+        Ops,
+        Other,
+        Difference,
+        ColumnCount
+    };
     static constexpr int kShareRole = Qt::UserRole + 1;  // of the peak, 0..1
 
     explicit LayerModel(QObject* parent = nullptr);
-    void setDocument(DocumentPointer document);
+    /// `other`: a session whose layers of the same paths are shown beside it in two more columns;
+    /// null: none.
+    void setDocument(DocumentPointer document, DocumentPointer other = nullptr);
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& child) const override;
@@ -61,11 +78,15 @@ private:
     QVariant raw(const LayerShare& share, Column column) const;
     QString text(const LayerShare& share, Column column) const;
     QString pathOf(const LayerShare& share) const;
+    /// At the peak of the other; none: it has no such layer.
+    std::optional<core::Bytes> otherAtPeak(const LayerShare& share) const;
 
     DocumentPointer document_;
     LayerTree tree_;
-    TimeFormat time_;  // by the slowest layer
-    SizeUnit size_;    // by the largest figure
+    DocumentPointer other_;
+    std::map<QString, core::Bytes> otherLayers_;  // at its peak, by path
+    TimeFormat time_;                             // by the slowest layer
+    SizeUnit size_;                               // by the largest figure
 };
 
 }  // namespace hw::viewer

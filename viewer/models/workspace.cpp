@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "planners/registry.h"
+#include "viewer/models/time_range.h"
 
 namespace hw::viewer {
 
@@ -109,8 +110,37 @@ void Workspace::submitFollow(const QString& path) {
 }
 
 void Workspace::setRecords(const QStringList& files) {
+    const bool same = !files.isEmpty() && !records_.isEmpty() && files.front() == records_.front();
     records_ = files;
     emit recordsChanged();
+    if (!same) loadOther();
+}
+
+void Workspace::loadOther() {
+    others_.cancelAll();
+    const bool had = std::exchange(other_, nullptr) != nullptr;
+    if (had) emit otherChanged();
+    if (records_.isEmpty()) return;
+    others_.submit([this,
+                    path = records_.front()](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+        core::Result<DocumentPointer> loaded = loadDocument(path.toStdString());
+        return [this, loaded] {
+            if (!loaded)
+                return emit failed(toQString(loaded.error().what), toQString(loaded.error().hint));
+            other_ = *loaded;
+            emit otherChanged();
+        };
+    });
+}
+
+core::Status Workspace::loadOtherNow() {
+    others_.cancelAll();
+    if (records_.isEmpty()) return {};
+    core::Result<DocumentPointer> loaded = loadDocument(records_.front().toStdString());
+    if (!loaded) return loaded.error();
+    other_ = *loaded;
+    emit otherChanged();
+    return {};
 }
 
 std::vector<std::string> Workspace::recordsWith(const std::string& path) const {
@@ -200,8 +230,8 @@ void Workspace::selectOp(core::OpIndex op) {
     if (!document_ || op < core::kNone ||
         op >= static_cast<core::OpIndex>(document_->graph.ops.size()))
         return;
-    if (op == core::kNone) return select({});
-    select({Selection::Kind::Op, op, core::kNone, document_->graph.ops[op].layer});
+    if (op == core::kNone) return select(Selection{});
+    select(Selection{Selection::Kind::Op, op, core::kNone, document_->graph.ops[op].layer});
 }
 
 void Workspace::selectStorage(core::StorageIndex storage) {
@@ -209,7 +239,7 @@ void Workspace::selectStorage(core::StorageIndex storage) {
         storage >= static_cast<core::StorageIndex>(document_->graph.storages.size()))
         return;
     const core::Storage& chosen = document_->graph.storages[storage];
-    select({Selection::Kind::Tensor, chosen.creator, storage, chosen.layer});
+    select(Selection{Selection::Kind::Tensor, chosen.creator, storage, chosen.layer});
 }
 
 void Workspace::selectLayer(core::LayerIndex layer) {
@@ -220,9 +250,23 @@ void Workspace::selectLayer(core::LayerIndex layer) {
     const auto first = std::find_if(ops.begin(), ops.end(), [&](const core::Op& op) {
         return withinLayer(document_->graph, op.layer, layer);
     });
-    select({Selection::Kind::Layer,
-            first == ops.end() ? core::kNone : static_cast<core::OpIndex>(first - ops.begin()),
-            core::kNone, layer});
+    select(Selection{
+        Selection::Kind::Layer,
+        first == ops.end() ? core::kNone : static_cast<core::OpIndex>(first - ops.begin()),
+        core::kNone, layer});
+}
+
+void Workspace::select(const Target& target) {
+    switch (target.kind) {
+        case Selection::Kind::None:
+            return;
+        case Selection::Kind::Op:
+            return selectOp(target.index);
+        case Selection::Kind::Tensor:
+            return selectStorage(target.index);
+        case Selection::Kind::Layer:
+            return selectLayer(target.index);
+    }
 }
 
 void Workspace::select(const Selection& selection) {
@@ -240,6 +284,7 @@ void Workspace::showLive(std::shared_ptr<const StepCurve> curve) {
 void Workspace::selectRange(std::optional<TimeRange> range) {
     if (!document_ || range == range_) return;
     range_ = range;
+    rangeFrom_ = core::kNone;
     emit rangeChanged();
 }
 
@@ -263,6 +308,20 @@ void Workspace::stepOp(int by) {
                                    ? document_->curve.moments[document_->curve.peakMoment].op - by
                                    : selectedOp();
     selectOp(std::clamp<core::OpIndex>(from + by, 0, last));
+}
+
+void Workspace::stretchRange(int by) {
+    if (!document_ || document_->graph.ops.empty()) return;
+    if (selectedOp() == core::kNone) stepOp(0);
+    if (!range_ || rangeFrom_ == core::kNone) rangeFrom_ = selectedOp();
+    const core::OpIndex from = rangeFrom_;
+    stepOp(by);
+    const auto extent = [&](core::OpIndex op) {
+        return extentOf(*document_, {Selection::Kind::Op, op, core::kNone, core::kNone});
+    };
+    const auto a = extent(from), b = extent(selectedOp());
+    if (a && b) selectRange(TimeRange{std::min(a->begin, b->begin), std::max(a->end, b->end)});
+    rangeFrom_ = from;
 }
 
 void Workspace::cancel() {

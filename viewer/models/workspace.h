@@ -10,25 +10,10 @@
 #include <vector>
 
 #include "viewer/models/document.h"
+#include "viewer/models/selection.h"
 #include "viewer/models/task_queue.h"
 
 namespace hw::viewer {
-
-/// What is marked in every view. A tensor brings its layer and the op that made it along, a layer
-/// its first op, an op its layer.
-struct Selection {
-    enum class Kind { None, Op, Tensor, Layer } kind = Kind::None;
-    core::OpIndex op = core::kNone;
-    core::StorageIndex storage = core::kNone;
-    core::LayerIndex layer = core::kNone;
-    friend bool operator==(const Selection&, const Selection&) = default;
-};
-
-/// A stretch of the recorded step.
-struct TimeRange {
-    core::Nanoseconds begin, end;
-    friend bool operator==(const TimeRange&, const TimeRange&) = default;
-};
 
 /// What is looked at, as far as all views share it.
 struct WorkspaceState {
@@ -79,6 +64,11 @@ public:
     void setRecords(const QStringList& files);
     /// `path` and those.
     std::vector<std::string> recordsWith(const std::string& path) const;
+    /// The last step of the first of the records, shown beside the document; null: there is none,
+    /// or it is not loaded yet.
+    const DocumentPointer& other() const { return other_; }
+    /// Loads it before it returns; for pictures.
+    core::Status loadOtherNow();
 
     const DocumentPointer& document() const { return document_; }
     core::Bytes budget() const { return budget_; }
@@ -150,10 +140,13 @@ public:
     void selectOp(core::OpIndex op);
     void selectStorage(core::StorageIndex storage);
     void selectLayer(core::LayerIndex layer);
+    void select(const Target& target);
     /// The stretch of time that is looked at; none: the whole step.
     const std::optional<TimeRange>& range() const { return range_; }
     void selectRange(std::optional<TimeRange> range);
     void stepOp(int by);
+    /// The range from the op where it began to the one that is so many further.
+    void stretchRange(int by);
     WorkspaceState state() const { return {budget_, chosen_, selection_, range_}; }
     /// Back to one of this document's.
     void setState(const WorkspaceState& state);
@@ -167,6 +160,7 @@ signals:
     void answersChanged();
     void plannersChanged();
     void recordsChanged();
+    void otherChanged();
     void activePlanChanged();
     void liveChanged();
     void selectionChanged();
@@ -196,6 +190,7 @@ private:
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
+    void loadOther();
     void select(const Selection& selection);
     void showFitting(core::Bytes budget);
     PlanPointer fitting(core::Bytes budget) const;
@@ -219,11 +214,13 @@ private:
     Selection selection_;
     std::optional<TimeRange> range_;
     QString working_;
+    core::OpIndex rangeFrom_ = core::kNone;  // where a range that is stretched began
+    DocumentPointer other_;
     // Last: they stop before what their tasks deliver into goes away. Nothing quick ever waits for
     // a search, and no search is in the way of opening.
     TaskQueue queue_, searches_{TaskQueue::Priority::Background},
         quick_{TaskQueue::Priority::Background}, coarse_{TaskQueue::Priority::Background},
-        attempts_;
+        attempts_, others_;
 };
 
 }  // namespace hw::viewer

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/command_palette.h"
 
-#include <QKeyEvent>
 #include <QPointer>
 #include <QTimer>
-#include <QVBoxLayout>
 #include <algorithm>
 
 namespace hw::viewer {
 namespace {
 
-constexpr int kWidth = 520, kHeight = 380, kBelowTop = 90;  // pixels
+constexpr QSize kSize(520, 380);
 
 // The letters in their order, with anything between them: "expl" finds "Export plan".
 bool matches(const QString& text, const QString& typed) {
@@ -30,26 +28,14 @@ QString line(const QAction& action) {
 
 }  // namespace
 
-CommandPalette::CommandPalette(const QList<QAction*>& actions, QWidget* parent) : QDialog(parent) {
+CommandPalette::CommandPalette(const QList<QAction*>& actions, QWidget* parent)
+    : Finder(new QListWidget, kSize, parent), list_(findChild<QListWidget*>()) {
     setObjectName(QStringLiteral("commandPalette"));
     setWindowTitle(tr("Commands"));
-    setAttribute(Qt::WA_DeleteOnClose);
     std::copy_if(actions.begin(), actions.end(), std::back_inserter(offered_),
                  [](const QAction* action) { return action->isEnabled(); });
-    field_ = new QLineEdit;
-    field_->setPlaceholderText(tr("what to do"));
-    field_->setAccessibleName(tr("command"));
-    field_->installEventFilter(this);
-    list_ = new QListWidget;
-    list_->setFocusPolicy(Qt::NoFocus);
-    auto* column = new QVBoxLayout(this);
-    column->addWidget(field_);
-    column->addWidget(list_, 1);
-    resize(kWidth, kHeight);
-    if (parent) move(parent->mapToGlobal(QPoint((parent->width() - kWidth) / 2, kBelowTop)));
-    connect(field_, &QLineEdit::textChanged, this, &CommandPalette::narrow);
-    connect(field_, &QLineEdit::returnPressed, this, &CommandPalette::perform);
-    connect(list_, &QListWidget::itemClicked, this, &CommandPalette::perform);
+    field().setPlaceholderText(tr("what to do"));
+    field().setAccessibleName(tr("command"));
     narrow({});
 }
 
@@ -66,7 +52,7 @@ void CommandPalette::narrow(const QString& typed) {
             item->setData(Qt::UserRole, i);
             item->setToolTip(offered_[i]->toolTip());
         }
-    list_->setCurrentRow(0);
+    toFirstRow();
 }
 
 void CommandPalette::perform() {
@@ -76,15 +62,6 @@ void CommandPalette::perform() {
     accept();
     // Once this is gone, so that a dialog of the command has the window to itself.
     QTimer::singleShot(0, chosen, &QAction::trigger);
-}
-
-bool CommandPalette::eventFilter(QObject* watched, QEvent* event) {
-    if (event->type() != QEvent::KeyPress) return QDialog::eventFilter(watched, event);
-    const int key = static_cast<QKeyEvent*>(event)->key();
-    const int by = key == Qt::Key_Down ? 1 : key == Qt::Key_Up ? -1 : 0;
-    if (by == 0) return QDialog::eventFilter(watched, event);
-    list_->setCurrentRow(std::clamp(list_->currentRow() + by, 0, std::max(0, list_->count() - 1)));
-    return true;
 }
 
 }  // namespace hw::viewer

@@ -3,26 +3,23 @@
 #pragma once
 
 #include <QAction>
-#include <QDialog>
-#include <QLineEdit>
 #include <QListWidget>
+
+#include "viewer/panels/finder.h"
 
 namespace hw::viewer {
 
-class CommandPalette : public QDialog {
+class CommandPalette : public Finder {
     Q_OBJECT
 public:
     /// Offers those of the actions that are enabled, and does the chosen one after it has closed.
     CommandPalette(const QList<QAction*>& actions, QWidget* parent);
 
 protected:
-    bool eventFilter(QObject* watched, QEvent* event) override;
+    void narrow(const QString& typed) override;
+    void perform() override;
 
 private:
-    void narrow(const QString& typed);
-    void perform();
-
-    QLineEdit* field_;
     QListWidget* list_;
     QList<QAction*> offered_;
 };

@@ -4,6 +4,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "viewer/models/live_set.h"
 #include "viewer/plots/theme.h"
@@ -14,13 +16,19 @@ namespace {
 enum Bytes { AtPeak, Saved };
 
 core::Origin originOf(const Document& document, const LiveItem& item) {
-    const core::TrainingGraph& graph = document.graph;
     const std::int64_t stack =
-        item.storage != core::kNone
-            ? document.stacks.ofStorage(graph.storages[item.storage].sessionId)
-        : item.op != core::kNone ? document.stacks.ofOp(graph.ops[item.op].sessionId)
-                                 : core::CallStacks::kNone;
+        item.storage != core::kNone ? document.stackOf(item.storage) : document.stackOfOp(item.op);
     return {item.bytes, item.storage, item.op, item.layer, stack};
+}
+
+std::vector<core::Origin> originsOf(const Document& document, int bytes) {
+    if (bytes == Saved) return originsSaved(document.graph, document.stacks);
+    std::vector<core::Origin> all;
+    if (document.curve.moments.empty()) return all;
+    for (const LiveItem& item :
+         liveAt(document.graph, document.curve, document.curve.peakMoment).items)
+        all.push_back(originOf(document, item));
+    return all;
 }
 
 }  // namespace
@@ -71,65 +79,80 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
         scroll_->ensureVisible(scroll_->horizontalScrollBar()->value() + 1, box.center().y());
     });
     connect(&workspace, &Workspace::documentChanged, this, [this] {
-        const DocumentPointer& document = this->workspace().document();
-        const bool layers = document && document->stacks.empty();
-        tree_->setCurrentIndex(layers ? 2 : 0);
+        chooseTree();
         reload();
     });
 }
 
-void FlamePanel::reload() {
-    stale_ = true;
-    if (isVisible()) showTree();
-}
-
-void FlamePanel::showEvent(QShowEvent* event) {
-    Panel::showEvent(event);
-    if (stale_) showTree();
-}
-
-std::vector<core::Origin> FlamePanel::origins(const Document& document) const {
-    if (bytes_->currentIndex() == Saved) return originsSaved(document.graph, document.stacks);
-    std::vector<core::Origin> all;
-    if (document.curve.moments.empty()) return all;
-    for (const LiveItem& item :
-         liveAt(document.graph, document.curve, document.curve.peakMoment).items)
-        all.push_back(originOf(document, item));
-    return all;
-}
-
-void FlamePanel::showTree() {
-    stale_ = false;
+void FlamePanel::chooseTree() {
     const DocumentPointer& document = workspace().document();
-    if (!document) return view_->clear();
-    const auto by = static_cast<core::OriginTree>(tree_->currentData().toInt());
-    const std::vector<core::Origin> all = origins(*document);
-    view_->show(document, originTree(by, document->graph, document->stacks, all),
-                bytes_->currentIndex() == Saved ? tr("saved for backward") : tr("recorded peak"));
-    updateLegend(*document, all);
+    const bool layers = document && document->stacks.empty();
+    tree_->setCurrentIndex(layers ? 2 : 0);
 }
 
-void FlamePanel::updateLegend(const Document& document, const std::vector<core::Origin>& all) {
+FlamePanel::Request FlamePanel::request() const {
+    return {workspace().document(), bytes_->currentIndex(),
+            static_cast<core::OriginTree>(tree_->currentData().toInt())};
+}
+
+// Seconds for millions of storages, so the window does not wait for it.
+FlamePanel::Made FlamePanel::make(const Request& request) {
+    const Document& document = *request.document;
+    const std::vector<core::Origin> all = originsOf(document, request.bytes);
     std::array<bool, core::kCategoryCount> seen{};
     for (const core::Origin& origin : all)
         if (origin.storage != core::kNone)
             seen[static_cast<std::size_t>(document.graph.storages[origin.storage].category)] = true;
-    std::vector<Legend::Item> items;
-    for (int c = 0; c < core::kCategoryCount; ++c) {
-        const auto category = static_cast<core::Category>(c);
+    Made made{originTree(request.by, document.graph, document.stacks, all), {}};
+    for (int c = 0; c < core::kCategoryCount; ++c)
         if (seen[static_cast<std::size_t>(c)])
-            items.push_back({theme().category(category), categoryText(category)});
-    }
+            made.categories.push_back(static_cast<core::Category>(c));
+    return made;
+}
+
+void FlamePanel::reload() {
+    stale_ = true;
+    queue_.cancelAll();
+    if (!isVisible()) return;
+    stale_ = false;
+    const Request wanted = request();
+    if (!wanted.document) return view_->clear();
+    queue_.submit([this, wanted](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+        auto made = std::make_shared<Made>(make(wanted));
+        return [this, wanted, made] { take(wanted, std::move(*made)); };
+    });
+}
+
+void FlamePanel::take(const Request& request, Made made) {
+    view_->show(request.document, std::move(made.root),
+                request.bytes == Saved ? tr("saved for backward") : tr("recorded peak"));
+    categories_ = std::move(made.categories);
+    updateLegend();
+}
+
+void FlamePanel::showEvent(QShowEvent* event) {
+    Panel::showEvent(event);
+    if (stale_) reload();
+}
+
+void FlamePanel::updateLegend() {
+    std::vector<Legend::Item> items;
+    for (const core::Category category : categories_)
+        items.push_back({theme().category(category), categoryText(category)});
     legend_->setItems(std::move(items));
 }
 
 void FlamePanel::applyTheme() {
     view_->update();
-    reload();
+    updateLegend();
 }
 
 core::Status FlamePanel::prepareShot(const std::vector<std::string>&) {
-    showTree();
+    chooseTree();
+    stale_ = false;
+    queue_.cancelAll();
+    const Request wanted = request();
+    if (wanted.document) take(wanted, make(wanted));
     return {};
 }
 

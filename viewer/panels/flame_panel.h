@@ -6,6 +6,7 @@
 #include <QScrollArea>
 #include <QScrollBar>
 
+#include "viewer/models/task_queue.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/table_view.h"
 #include "viewer/plots/flame_view.h"
@@ -33,9 +34,21 @@ protected:
 
 private:
     void reload();
-    void showTree();
-    std::vector<core::Origin> origins(const Document& document) const;
-    void updateLegend(const Document& document, const std::vector<core::Origin>& origins);
+    /// What is asked for, and the tree made of it.
+    struct Request {
+        DocumentPointer document;
+        int bytes;
+        core::OriginTree by;
+    };
+    struct Made {
+        core::OriginNode root;
+        std::vector<core::Category> categories;
+    };
+    Request request() const;
+    void chooseTree();
+    static Made make(const Request& request);
+    void take(const Request& request, Made made);
+    void updateLegend();
 
     FlameView* view_;
     QScrollArea* scroll_;
@@ -43,6 +56,8 @@ private:
     QLineEdit* search_;
     Legend* legend_;
     bool stale_ = true;
+    std::vector<core::Category> categories_;  // of what is shown
+    TaskQueue queue_;                         // last: it stops before the rest goes away
 };
 
 }  // namespace hw::viewer

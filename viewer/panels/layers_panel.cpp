@@ -65,6 +65,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     setFocusProxy(table_);
     setMinimumWidth(140);
     connect(&workspace, &Workspace::documentChanged, this, &LayersPanel::reload);
+    connect(&workspace, &Workspace::otherChanged, this, &LayersPanel::reload);
     connect(&workspace, &Workspace::selectionChanged, this,
             [this] { table_->mark(model_->indexOf(this->workspace().selection().layer)); });
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
@@ -78,7 +79,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
 
 void LayersPanel::reload() {
     const DocumentPointer& document = workspace().document();
-    model_->setDocument(document);
+    model_->setDocument(document, workspace().other());
     const bool none = document && document->graph.layers.empty();
     table_->setVisible(!none);
     empty_->setVisible(none);
@@ -118,7 +119,10 @@ void LayersPanel::chooseColumns() {
     table_->setColumnHidden(LayerModel::Backward, !wide || !tree.phases);
     table_->setColumnHidden(LayerModel::Ops, !wide);
     // Where not all fit, the time gives way to the names.
-    table_->setDispensable(tree.peaks ? QList<int>{LayerModel::Time} : QList<int>{});
+    QList<int> dispensable;
+    if (tree.peaks) dispensable << LayerModel::Time;
+    if (model_->columnCount() > LayerModel::Other) dispensable << LayerModel::Other;
+    table_->setDispensable(dispensable);
     if (!tree.peaks) table_->setColumnHidden(LayerModel::Time, false);
     table_->fitColumns();
 }

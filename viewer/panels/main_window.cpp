@@ -69,6 +69,7 @@ void MainWindow::buildDocks() {
     };
     addDockWidget(Qt::LeftDockWidgetArea, firstDock(PanelArea::Side));
     split(PanelArea::Side, PanelArea::Upper, Qt::Horizontal);
+    split(PanelArea::Side, PanelArea::SideLower, Qt::Vertical);
     split(PanelArea::Upper, PanelArea::LowerLeft, Qt::Vertical);
     split(PanelArea::LowerLeft, PanelArea::LowerRight, Qt::Horizontal);
     split(PanelArea::Upper, PanelArea::Strip, Qt::Vertical);
@@ -82,6 +83,7 @@ void MainWindow::buildDocks() {
     for (QDockWidget* each : docks_)
         if (!tabifiedDockWidgets(each).isEmpty())
             each->titleBarWidget()->findChild<QLabel*>(QStringLiteral("panelTitle"))->hide();
+    buildContextMenus();
 }
 
 void MainWindow::raiseFirstDocks() {
@@ -96,7 +98,8 @@ void MainWindow::buildStatusBar() {
     activity_->setObjectName(QStringLiteral("activity"));
     auto* keys = new ElidingLabel;
     keys->setText(
-        tr("← → op · + − zoom · 0 whole step · B budget · P plan · S picture · T theme · ? help"));
+        tr("← → op · W S zoom · A D move · F to the selection · Ctrl+F find · B budget · P plan · "
+           "? help"));
     keys->setObjectName(QStringLiteral("muted"));
     status_->setContentsMargins(14, 0, 0, 0);
     keys->setContentsMargins(0, 0, 14, 0);
@@ -247,12 +250,14 @@ core::Status MainWindow::prepareShot(const std::string& session,
 
 // The arrows are no shortcuts: a focused slider or table keeps them for itself.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
+    const bool stretch = event->modifiers() & Qt::ShiftModifier;
     switch (event->key()) {
         case Qt::Key_Left:
-            return workspace_.stepOp(-1);
+            return stretch ? workspace_.stretchRange(-1) : workspace_.stepOp(-1);
         case Qt::Key_Right:
-            return workspace_.stepOp(1);
+            return stretch ? workspace_.stretchRange(1) : workspace_.stepOp(1);
         case Qt::Key_Escape:
+            if (!workspace_.busy()) workspace_.selectRange(std::nullopt);
             return workspace_.cancel();
         default:
             QMainWindow::keyPressEvent(event);

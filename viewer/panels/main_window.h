@@ -107,6 +107,14 @@ private:
     void showGaps();
     void offerBudget();
     void showFailure(const QString& what, const QString& hint);
+    void buildContextMenus();
+    void goTo(QDockWidget* view);
+    QDockWidget* dockOf(const PanelKind& kind) const;
+    void showSearch();
+    /// The timeline shows this stretch of time; none: it stays.
+    void zoomTo(const std::optional<TimeRange>& extent);
+    void zoomToSelection();
+    void copyFacts();
     void chooseFile();
     void savePicture();
     void drawPicture(const PanelKind* view, const PicturePreset& size, const QString& path);
@@ -143,6 +151,7 @@ private:
     std::string shown_;                // path of the document that the docks were arranged for
     std::vector<QDockWidget*> docks_;  // of the views, in the registry's order
     std::vector<QAction*> documentActions_;  // disabled without a document
+    QList<QAction*> ofSelection_;            // of the menus that open where something is
     QLabel* title_ = nullptr;
     QLabel* status_ = nullptr;
     ElidingLabel* activity_ = nullptr;

@@ -9,6 +9,7 @@
 #include "viewer/export/report.h"
 #include "viewer/panels/command_palette.h"
 #include "viewer/panels/file_dialog.h"
+#include "viewer/panels/inspector_panel.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/picture_dialog.h"
 #include "viewer/panels/timeline_panel.h"
@@ -17,6 +18,11 @@
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
+namespace {
+
+constexpr double kPan = 0.25;  // of what is seen
+
+}  // namespace
 
 QAction* MainWindow::action(const QString& text, const QKeySequence& key, const QString& tip) {
     auto* made = new QAction(text, this);
@@ -58,8 +64,8 @@ void MainWindow::buildToolBar() {
                             tr("Train under the plan: a program that runs, or one to start"));
     QAction* report =
         action(tr("Report"), Qt::Key_R, tr("Write the story of this step as HTML or PDF"));
-    QAction* picture =
-        action(tr("Save picture"), Qt::Key_S, tr("Save a view or the window as PNG, SVG or PDF"));
+    QAction* picture = action(tr("Save picture"), QKeySequence::Save,
+                              tr("Save a view or the window as PNG, SVG or PDF"));
     picture->setIconText(tr("Picture"));  // room on the tool bar
     QAction* appearance = action(tr("Theme"), Qt::Key_T, tr("Dark or light"));
     QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
@@ -86,8 +92,20 @@ void MainWindow::buildToolBar() {
 // What has no button.
 void MainWindow::buildShortcuts() {
     QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"));
-    closer->setShortcuts({QKeySequence(QStringLiteral("+")), QKeySequence(QStringLiteral("="))});
+    closer->setShortcuts({QKeySequence(QStringLiteral("+")), QKeySequence(QStringLiteral("=")),
+                          QKeySequence(Qt::Key_W)});
     QAction* wider = action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"));
+    wider->setShortcuts({QKeySequence(Qt::Key_Minus), QKeySequence(Qt::Key_S)});
+    QAction* earlier = action(tr("Earlier"), Qt::Key_A, tr("Move the timeline to what was before"));
+    QAction* later = action(tr("Later"), Qt::Key_D, tr("Move the timeline to what comes next"));
+    QAction* find = action(tr("Find…"), QKeySequence::Find,
+                           tr("Find an op, a tensor, a layer or a source line"));
+    QAction* there = action(tr("Zoom to the selection"), Qt::Key_F,
+                            tr("The timeline shows what is selected, or the selected time"));
+    QAction* inspected =
+        action(tr("Inspect"), Qt::Key_I, tr("What is known of the selection, with the keys there"));
+    QAction* copied = action(tr("Copy what is known"), QKeySequence(QStringLiteral("Ctrl+Shift+C")),
+                             tr("All that the inspector says of the selection, as text"));
     QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
     QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
     QAction* commands = action(tr("Commands"), QKeySequence(QStringLiteral("Ctrl+Shift+P")),
@@ -113,6 +131,13 @@ void MainWindow::buildShortcuts() {
     connect(sample, &QAction::triggered, this, &MainWindow::openSample);
     connect(tour, &QAction::triggered, this, &MainWindow::startTour);
     const auto plot = [this]() -> TimelinePlot& { return panel<TimelinePanel>().plot(); };
+    connect(earlier, &QAction::triggered, this, [plot] { plot().pan(-kPan); });
+    connect(later, &QAction::triggered, this, [plot] { plot().pan(kPan); });
+    connect(find, &QAction::triggered, this, &MainWindow::showSearch);
+    connect(there, &QAction::triggered, this, &MainWindow::zoomToSelection);
+    connect(inspected, &QAction::triggered, this, [this] { goTo(dockOf(InspectorPanel::kKind)); });
+    connect(copied, &QAction::triggered, this, &MainWindow::copyFacts);
+    ofSelection_ = {inspected, there, copied, find, alone, what};
     connect(closer, &QAction::triggered, this, [plot] { plot().zoom(1.5); });
     connect(wider, &QAction::triggered, this, [plot] { plot().zoom(1 / 1.5); });
     connect(whole, &QAction::triggered, this, [plot] { plot().resetZoom(); });
@@ -124,7 +149,8 @@ void MainWindow::buildShortcuts() {
     connect(usual, &QAction::triggered, this, [this] { setTextScale(1); });
     connect(alone, &QAction::triggered, this, [this] { toggleMaximised(viewWithKeys()); });
     connect(layout, &QAction::triggered, this, &MainWindow::resetLayout);
-    for (QAction* each : {closer, wider, whole, alone, budget, undo, redo, what, tour})
+    for (QAction* each : {closer, wider, whole, earlier, later, find, there, inspected, copied,
+                          alone, budget, undo, redo, what, tour})
         documentActions_.push_back(each);
 }
 
@@ -134,10 +160,7 @@ void MainWindow::showPalette() {
     for (QDockWidget* each : docks_) {
         if (each->isHidden()) continue;
         auto* go = new QAction(tr("View: %1").arg(each->windowTitle()), views);
-        connect(go, &QAction::triggered, each, [each] {
-            each->raise();
-            each->widget()->setFocus();
-        });
+        connect(go, &QAction::triggered, this, [this, each] { goTo(each); });
         all << go;
     }
     all << recent_->actions();

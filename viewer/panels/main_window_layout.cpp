@@ -14,7 +14,8 @@ namespace hw::viewer {
 namespace {
 
 constexpr double kUpperShare = 0.56;  // of what the docks have: the timeline leads
-constexpr int kStripHeight = 112;     // header and one row of steps
+constexpr double kInspectorShare = 0.48;
+constexpr int kStripHeight = 112;  // header and one row of steps
 
 }  // namespace
 
@@ -36,11 +37,14 @@ void MainWindow::arrange() {
     QDockWidget* lower = firstDock(PanelArea::LowerLeft);
     const int side = std::clamp(width() / 5, std::min(300, width() / 4), 400);
     const int rest = width() - side;
+    const int all = height() - tools_->height() - statusBar()->height();
     resizeDocks({firstDock(PanelArea::Side), upper}, {side, rest}, Qt::Horizontal);
+    const int inspected = static_cast<int>(all * kInspectorShare);
+    resizeDocks({firstDock(PanelArea::Side), firstDock(PanelArea::SideLower)},
+                {all - inspected, inspected}, Qt::Vertical);
     if (!workspace_.document()->plannable) return;
     resizeDocks({lower, firstDock(PanelArea::LowerRight)}, {rest * 42 / 100, rest * 58 / 100},
                 Qt::Horizontal);
-    const int all = height() - tools_->height() - statusBar()->height();
     const int above = static_cast<int>(all * kUpperShare);
     const int low = strip->isHidden() ? 0 : kStripHeight;
     if (low == 0)

@@ -15,10 +15,10 @@ namespace hw::viewer {
 class Panel;
 class Workspace;
 
-/// Where a view is at first: a column at the left; beside it an upper view, a strip below that, and
-/// two views at the bottom. Views of one area are its tabs, in the registry's order, the first one
-/// on top.
-enum class PanelArea : std::uint8_t { Side, Upper, Strip, LowerLeft, LowerRight };
+/// Where a view is at first: a column at the left, in two parts; beside it an upper view, a strip
+/// below that, and two views at the bottom. Views of one area are its tabs, in the registry's
+/// order, the first one on top.
+enum class PanelArea : std::uint8_t { Side, Upper, Strip, LowerLeft, LowerRight, SideLower };
 
 struct PanelKind {
     const char* name;   // of `shot --view` and in kept layouts

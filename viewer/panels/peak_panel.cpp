@@ -71,13 +71,16 @@ const PanelKind PeakPanel::kKind{
 PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     recorded_ = new TreemapView;
     planned_ = new TreemapView;
+    other_ = new TreemapView;  // of another session: nothing in it can be selected here
     maps_ = new QWidget;
     auto* row = new QHBoxLayout(maps_);
     row->setContentsMargins(0, 0, 0, 0);
     row->setSpacing(0);
     row->addWidget(recorded_);
     row->addWidget(planned_);
+    row->addWidget(other_);
     planned_->hide();
+    other_->hide();
     model_ = new LiveTensorModel(this);
     table_ = new TableView(model_, LiveTensorModel::Place);
     table_->setItemDelegateForColumn(LiveTensorModel::Place, new CategoryDelegate(table_));
@@ -98,6 +101,7 @@ PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(&workspace, &Workspace::documentChanged, this, &PeakPanel::reload);
     connect(&workspace, &Workspace::activePlanChanged, this, &PeakPanel::reload);
     connect(&workspace, &Workspace::rangeChanged, this, &PeakPanel::reload);
+    connect(&workspace, &Workspace::otherChanged, this, &PeakPanel::reload);
     connect(&workspace, &Workspace::selectionChanged, this, &PeakPanel::updateSelection);
     for (TreemapView* map : {recorded_, planned_}) {
         connect(map, &TreemapView::storagePicked, &workspace, &Workspace::selectStorage);
@@ -126,6 +130,7 @@ void PeakPanel::showSets() {
     if (!document || document->curve.moments.empty()) {
         recorded_->clear();
         planned_->clear();
+        other_->clear();
         return;
     }
     const StepCurve& curve = document->curve;
@@ -144,6 +149,12 @@ void PeakPanel::showSets() {
             document, liveAt(document->graph, plan->curve, plan->curve.peakMoment),
             tr("%1 at %2").arg(plan->planner, percentText(ratio(plan->budget, document->peak()))));
     planned_->setVisible(any);
+    const DocumentPointer& other = workspace().other();
+    const bool beside = other && !other->curve.moments.empty();
+    if (beside)
+        other_->show(other, liveAt(other->graph, other->curve, other->curve.peakMoment),
+                     other->name);
+    other_->setVisible(beside);
     model_->setSets(document, recorded_->set(), any ? &planned_->set() : nullptr);
     table_->setColumnHidden(LiveTensorModel::LiveAt, !any);
     const bool typed = std::any_of(document->tensors.begin(), document->tensors.end(),
@@ -168,6 +179,7 @@ void PeakPanel::shareRoom() {
     };
     row->setStretch(0, parts(*recorded_));
     row->setStretch(1, planned_->isHidden() ? 0 : parts(*planned_));
+    row->setStretch(2, other_->isHidden() ? 0 : parts(*other_));
     if (width() > 0) split_->setSizes({width() / 2, width() - width() / 2});
     table_->fitColumns();
 }
@@ -201,7 +213,9 @@ void PeakPanel::updateLegend() {
             return std::any_of(map.set().items.begin(), map.set().items.end(),
                                [&](const LiveItem& item) { return item.category == category; });
         };
-        if (!has(*recorded_) && (planned_->isHidden() || !has(*planned_))) continue;
+        if (!has(*recorded_) && (planned_->isHidden() || !has(*planned_)) &&
+            (other_->isHidden() || !has(*other_)))
+            continue;
         items.push_back({theme().category(category), categoryText(category)});
     }
     legend_->setItems(std::move(items));
@@ -210,6 +224,7 @@ void PeakPanel::updateLegend() {
 void PeakPanel::applyTheme() {
     recorded_->update();
     planned_->update();
+    other_->update();
     table_->viewport()->update();
     updateLegend();
 }

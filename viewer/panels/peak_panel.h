@@ -21,6 +21,7 @@ public:
 
     TreemapView& recorded() const { return *recorded_; }
     TreemapView& planned() const { return *planned_; }
+    TreemapView& other() const { return *other_; }
     LiveTensorModel& model() const { return *model_; }
     TableView& table() const { return *table_; }
     void applyTheme() override;
@@ -38,7 +39,7 @@ private:
     void updateLegend();
     void shareRoom();
 
-    TreemapView *recorded_, *planned_;
+    TreemapView *recorded_, *planned_, *other_;
     LiveTensorModel* model_;
     TableView* table_;
     Legend* legend_;

@@ -2,6 +2,7 @@
 #include "viewer/panels/batch_panel.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/flame_panel.h"
+#include "viewer/panels/inspector_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/map_panel.h"
 #include "viewer/panels/peak_panel.h"
@@ -16,9 +17,10 @@ namespace hw::viewer {
 
 const std::vector<const PanelKind*>& panelKinds() {
     static const std::vector<const PanelKind*> kinds{
-        &TimelinePanel::kKind, &PeakPanel::kKind,   &FlamePanel::kKind,   &LayersPanel::kKind,
-        &MapPanel::kKind,      &WhatIfPanel::kKind, &ComparePanel::kKind, &PlanPanel::kKind,
-        &SizesPanel::kKind,    &BatchPanel::kKind,  &StepsPanel::kKind,   &TracePanel::kKind,
+        &TimelinePanel::kKind,  &PeakPanel::kKind,   &FlamePanel::kKind,   &LayersPanel::kKind,
+        &MapPanel::kKind,       &WhatIfPanel::kKind, &ComparePanel::kKind, &PlanPanel::kKind,
+        &SizesPanel::kKind,     &BatchPanel::kKind,  &StepsPanel::kKind,   &TracePanel::kKind,
+        &InspectorPanel::kKind,
     };
     return kinds;
 }

@@ -20,6 +20,7 @@ namespace {
 
 constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
 constexpr int kLowest = 44;                          // the header and a little
+constexpr int kCopiedShown = 240;                    // pixels of a text in the menu
 constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
 
 class RowHeight : public QStyledItemDelegate {
@@ -124,7 +125,8 @@ int TableView::widthOf(int column) const {
         int depth = rootIsDecorated() && column == 0 ? 1 : 0;
         if (column == 0)
             for (QModelIndex up = row.parent(); up.isValid(); up = up.parent()) ++depth;
-        const QString text = row.siblingAtColumn(column).data().toString();
+        const bool spans = isFirstColumnSpanned(row.row(), row.parent());
+        const QString text = spans ? QString() : row.siblingAtColumn(column).data().toString();
         width = std::max(width, cell.horizontalAdvance(text) + depth * indentation());
         row = indexBelow(row);
     }
@@ -186,7 +188,13 @@ QString TableView::copied() const {
         for (QModelIndex row = shown_->index(0, 0); row.isValid(); row = indexBelow(row))
             rows << row;
     }
-    return rowsAsTsv(*shown_, rows);
+    if (copiedColumn_ < 0) return rowsAsTsv(*shown_, rows);
+    QStringList values;
+    for (const QModelIndex& row : std::as_const(rows)) {
+        const QString value = row.siblingAtColumn(copiedColumn_).data().toString();
+        if (!value.isEmpty()) values << value;
+    }
+    return values.join(QLatin1Char('\n'));
 }
 
 core::Status TableView::exportCsv(const QString& file) const {
@@ -207,12 +215,25 @@ void TableView::askAndExport() {
                              QString::fromStdString(done.error().what + "\n" + done.error().hint));
 }
 
+// The window has a use of its own for the key that saves.
+bool TableView::event(QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride &&
+        static_cast<QKeyEvent*>(event)->matches(QKeySequence::Save)) {
+        event->accept();
+        return true;
+    }
+    return QTreeView::event(event);
+}
+
 void TableView::keyPressEvent(QKeyEvent* event) {
     if (event->matches(QKeySequence::Copy)) {
         QGuiApplication::clipboard()->setText(copied());
     } else if (event->matches(QKeySequence::Save)) {
         askAndExport();
-    } else if (event->matches(QKeySequence::Find) && filter_) {
+    } else if (event->key() == Qt::Key_Return || event->key() == Qt::Key_Enter) {
+        QTreeView::keyPressEvent(event);
+        if (currentIndex().isValid()) emit followed(shown_->mapToSource(currentIndex()));
+    } else if (event->key() == Qt::Key_Slash && filter_) {
         filter_->setFocus();
         filter_->selectAll();
     } else {
@@ -222,6 +243,12 @@ void TableView::keyPressEvent(QKeyEvent* event) {
 
 void TableView::contextMenuEvent(QContextMenuEvent* event) {
     QMenu menu(this);
+    const QString cell = indexAt(event->pos()).data().toString();
+    if (!cell.isEmpty())
+        connect(
+            menu.addAction(
+                tr("Copy “%1”").arg(fontMetrics().elidedText(cell, Qt::ElideMiddle, kCopiedShown))),
+            &QAction::triggered, this, [cell] { QGuiApplication::clipboard()->setText(cell); });
     connect(menu.addAction(tr("Copy rows\tCtrl+C")), &QAction::triggered, this,
             [this] { QGuiApplication::clipboard()->setText(copied()); });
     connect(menu.addAction(tr("Export as CSV…\tCtrl+S")), &QAction::triggered, this,
@@ -232,6 +259,8 @@ void TableView::contextMenuEvent(QContextMenuEvent* event) {
         connect(menu.addAction(tr("Close all")), &QAction::triggered, this,
                 &QTreeView::collapseAll);
     }
+    if (!actions().isEmpty()) menu.addSeparator();
+    menu.addActions(actions());
     menu.exec(event->globalPos());
 }
 

@@ -34,6 +34,8 @@ public:
     /// Every column as wide as its text, the rest shared out.
     void fitColumns();
 
+    /// Ctrl+C takes this column of the marked rows alone, without a header; -1: all columns.
+    void setCopiedColumn(int column) { copiedColumn_ = column; }
     /// The marked rows, or all where none is marked, as the clipboard gets them.
     QString copied() const;
     /// BadInput: the file cannot be written.
@@ -42,8 +44,11 @@ public:
 signals:
     /// A row was clicked, or the keyboard went to it; of the model, not of what is shown.
     void picked(const QModelIndex& source);
+    /// Enter was pressed on a row of the model.
+    void followed(const QModelIndex& source);
 
 protected:
+    bool event(QEvent* event) override;
     void keyPressEvent(QKeyEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
@@ -56,6 +61,7 @@ private:
     QSortFilterProxyModel* shown_;
     QLineEdit* filter_ = nullptr;
     int wide_, rowHeight_ = 28;
+    int copiedColumn_ = -1;
     bool quiet_ = false;
     QHash<int, int> leading_;
     QList<int> dispensable_;

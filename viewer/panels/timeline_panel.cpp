@@ -15,8 +15,9 @@ const PanelKind TimelinePanel::kKind{
         "<p>Live memory over the step, stacked by category: the filled curve is what was recorded, "
         "the line over it what the plan does, and the thin one, while a program trains under the "
         "plan, what it holds right now. Phases, layers and ops lie below on the same axis. "
-        "No zoom hides a peak.</p><p><b>+ −</b> or the wheel zoom, dragging moves, <b>0</b> shows "
-        "the whole step. A click chooses the op, <b>Shift</b> and a drag a stretch of time.</p>",
+        "No zoom hides a peak.</p><p><b>W S</b> or the wheel zoom, <b>A D</b> or dragging moves, "
+        "<b>0</b> shows the whole step, <b>F</b> what is selected. A click chooses the op, "
+        "<b>Shift</b> and a drag a stretch of time, and measures what comes and goes in it.</p>",
     .area = PanelArea::Upper,
     .make = makePanel<TimelinePanel>,
     .tourTitle = "What is live, when",
@@ -35,6 +36,10 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(&workspace, &Workspace::documentChanged, this, &TimelinePanel::reload);
     connect(&workspace, &Workspace::activePlanChanged, this, &TimelinePanel::updatePlan);
     connect(&workspace, &Workspace::budgetChanged, this, &TimelinePanel::updatePlan);
+    connect(&workspace, &Workspace::otherChanged, this, [this] {
+        plot_->setOther(this->workspace().other());
+        updateLegend();
+    });
     connect(&workspace, &Workspace::liveChanged, this, &TimelinePanel::updateLive);
     connect(&workspace, &Workspace::selectionChanged, this,
             [this] { plot_->setSelection(this->workspace().selection()); });
@@ -48,6 +53,7 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
 void TimelinePanel::reload() {
     plot_->setDocument(workspace().document());
     plot_->setLive(workspace().live());
+    plot_->setOther(workspace().other());
     updatePlan();
 }
 

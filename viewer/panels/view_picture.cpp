@@ -5,6 +5,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/models/search_model.h"
 #include "viewer/panels/panel.h"
 #include "viewer/plots/font_scale.h"
 #include "viewer/plots/theme.h"
@@ -79,6 +80,14 @@ core::Status drawHidden(QWidget& widget, const QSize& size, const std::string& f
     return savePictureOf(widget, file, scale, millimetres);
 }
 
+core::Status selectWords(Workspace& workspace, const std::string& words) {
+    if (words.empty()) return {};
+    const core::Result<Target> found = firstFound(workspace.document(), words);
+    if (!found) return found.error();
+    workspace.select(*found);
+    return {};
+}
+
 core::Result<QSize> savePictureOfView(Workspace& workspace, const PanelKind& kind,
                                       const ViewPicture& picture, bool computes) {
     const PicturePreset& preset = picture.size;
@@ -95,6 +104,8 @@ core::Result<QSize> savePictureOfView(Workspace& workspace, const PanelKind& kin
     if (core::Status axes = panel->chooseAxes(picture.axes); !axes) return axes.error();
     if (computes)
         if (core::Status done = panel->compute(); !done) return done.error();
+    if (core::Status selected = selectWords(workspace, picture.select); !selected)
+        return selected.error();
     if (core::Status ready = panel->prepareShot(picture.plans); !ready) return ready.error();
     panel->applyTheme();
     panel->hideControls();

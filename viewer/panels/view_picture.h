@@ -30,7 +30,11 @@ struct ViewPicture {
     PicturePreset size;
     TraceAxes axes;
     std::vector<std::string> plans;  // those that were named; the first one is drawn
+    std::string select = {};         // words, for selectWords()
 };
+
+/// Selects what a search for these words finds first; empty: nothing. Usage: they find nothing.
+core::Status selectWords(Workspace& workspace, const std::string& words);
 
 /// Draws a view of what the workspace holds, without anything to press or to type into. `computes`:
 /// plans that the view shows and that are not there yet are made, which takes seconds. Returns

@@ -180,7 +180,7 @@ void FlameView::mousePressEvent(QMouseEvent* event) {
     const int cell = cellAt(event->position());
     if (cell < 0) return;
     choose(cell);
-    zoomTo(cell);
+    if (event->button() == Qt::LeftButton) zoomTo(cell);
 }
 
 void FlameView::mouseMoveEvent(QMouseEvent* event) {

@@ -60,12 +60,16 @@ void PlanePlot::mouseMoveEvent(QMouseEvent* event) {
 
 void PlanePlot::mousePressEvent(QMouseEvent* event) {
     pressed_ = event->pos();
+    // The right button chooses what its menu speaks of.
+    if (event->button() == Qt::RightButton && axisRect()->rect().contains(event->pos()))
+        return clicked(event->position());
     Plot::mousePressEvent(event);
 }
 
 void PlanePlot::mouseReleaseEvent(QMouseEvent* event) {
     Plot::mouseReleaseEvent(event);
-    if ((event->pos() - pressed_).manhattanLength() <= kClick &&
+    if (event->button() != Qt::RightButton &&
+        (event->pos() - pressed_).manhattanLength() <= kClick &&
         axisRect()->rect().contains(event->pos()))
         clicked(event->position());
 }

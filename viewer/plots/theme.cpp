@@ -75,6 +75,10 @@ QColor Theme::planLine() const {
     return light ? QColor("#14171c") : QColor("#ffffff");
 }
 
+QColor Theme::otherLine() const {
+    return light ? QColor("#6b1fb3") : QColor("#d9b8ff");
+}
+
 QColor Theme::liveLine() const {
     return light ? QColor("#e6007e") : QColor("#ff4fb0");
 }

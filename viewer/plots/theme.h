@@ -16,8 +16,9 @@ struct Theme {
     bool light = false;
     QColor window, panel, raised, line, grid, text, muted, accent, alert;
 
-    QColor planLine() const;  // the plan's curve over the recorded one
-    QColor liveLine() const;  // what a training under the plan holds
+    QColor planLine() const;   // the plan's curve over the recorded one
+    QColor otherLine() const;  // another session's step
+    QColor liveLine() const;   // what a training under the plan holds
     QColor category(core::Category category) const;
     QColor phase(core::Phase phase) const;
     QColor family(OpFamily family) const;

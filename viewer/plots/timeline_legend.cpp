@@ -16,6 +16,12 @@ std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPoi
              TimelinePlot::tr("plan: %1 at %2")
                  .arg(plan->planner, percentText(ratio(plan->budget, document->peak()))),
              true});
+    if (plot.other())
+        items.push_back(
+            {theme().otherLine(),
+             TimelinePlot::tr("%1: peak %2")
+                 .arg(plot.other()->name, plot.other()->size.text(plot.other()->peak())),
+             true});
     if (plot.showsLive()) items.push_back({theme().liveLine(), TimelinePlot::tr("live"), true});
     return items;
 }

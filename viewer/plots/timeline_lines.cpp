@@ -21,6 +21,12 @@ void TimelinePlot::setLive(std::shared_ptr<const StepCurve> curve) {
     linesChanged(whole);
 }
 
+void TimelinePlot::setOther(const DocumentPointer& other) {
+    const bool whole = showsWhole();
+    other_ = other && !other->curve.moments.empty() ? other : nullptr;
+    linesChanged(whole);
+}
+
 void TimelinePlot::linesChanged(bool showedWhole) {
     if (showedWhole) return resetZoom();
     rescale();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "viewer/models/live_set.h"
+#include "viewer/models/time_range.h"
 #include "viewer/plots/theme.h"
 #include "viewer/plots/timeline_plot.h"
 
@@ -96,6 +97,16 @@ void TimelineMarks::drawRange(QCPPainter* painter) {
     painter->setPen(QPen(theme().text, 1));
     painter->setBrush(fill);
     painter->drawRect(box);
+    if (box.isEmpty()) return;
+    const Document& document = *timeline_.document_;
+    const QString text =
+        rangeText(document, measure(document, timeline_.curve(), *timeline_.range_));
+    const QFontMetricsF metrics(uiFont(kAxisPixels, true));
+    const double width = metrics.horizontalAdvance(text) + 16;
+    const double left = std::clamp(box.center().x() - width / 2, area.left(),
+                                   std::max(area.left(), area.right() - width));
+    drawBadge(painter, {left, area.bottom() - metrics.height() - 12}, text, theme().text,
+              theme().raised);
 }
 
 // When the selected tensor is in memory: a bar above the curve, and its shade; of a layer, the most

@@ -18,6 +18,13 @@ constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
     core::Category::Unknown,   core::Category::Gradient,       core::Category::Activation,
     core::Category::Temporary, core::Category::Workspace};
 
+double highestOf(const QCPGraph* graph) {
+    double highest = 0;
+    if (graph)
+        for (const QCPGraphData& point : *graph->data()) highest = std::max(highest, point.value);
+    return highest;
+}
+
 constexpr int kLaneHeight = 20;
 constexpr double kHeadroom = 1.16;
 constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
@@ -87,6 +94,7 @@ void TimelinePlot::applyTheme() {
             blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
+    if (otherGraph_) otherGraph_->setPen(QPen(theme().otherLine(), 1.5));
     if (liveGraph_) liveGraph_->setPen(QPen(theme().liveLine(), 1.2));
     if (heldGraph_) {
         const QColor ink = theme().light ? QColor("#14171c") : QColor("#ffffff");
@@ -127,7 +135,7 @@ void TimelinePlot::setDocument(const DocumentPointer& document) {
 
 void TimelinePlot::buildGraphs() {
     stack_.clear();
-    planGraph_ = liveGraph_ = heldGraph_ = nullptr;
+    planGraph_ = liveGraph_ = otherGraph_ = heldGraph_ = nullptr;
     lanes_ = nullptr;
     clearPlottables();
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
@@ -150,7 +158,7 @@ void TimelinePlot::buildGraphs() {
         static_cast<AreaGraph*>(graph)->setStack(lower, below);
         lower = graph;
     }
-    for (QCPGraph** line : {&planGraph_, &liveGraph_}) {
+    for (QCPGraph** line : {&otherGraph_, &planGraph_, &liveGraph_}) {
         *line = addGraph(time, size);
         (*line)->setLineStyle(QCPGraph::lsStepLeft);
         (*line)->setAdaptiveSampling(false);
@@ -193,6 +201,7 @@ double TimelinePlot::endMilliseconds() const {
     double end = document_ ? milliseconds(document_->curve.time) : 1;
     if (plan_) end = std::max(end, milliseconds(plan_->curve.time));
     if (live_) end = std::max(end, milliseconds(live_->time));
+    if (other_) end = std::max(end, milliseconds(other_->curve.time));
     return std::max(end, kNarrowest);
 }
 
@@ -205,6 +214,7 @@ void TimelinePlot::rescale() {
     core::Bytes highest = document_->peak();
     if (plan_) highest = std::max(highest, plan_->peak);
     if (live_) highest = std::max(highest, live_->peak);
+    if (other_) highest = std::max(highest, other_->peak());
     if (budget_) highest = std::max(highest, *budget_);
     if (document_->capacity && ratio(*document_->capacity, highest) < kCapacityShown)
         highest = std::max(highest, *document_->capacity);
@@ -246,6 +256,7 @@ void TimelinePlot::rebuild() {
 
     rebuildLine(*planGraph_, plan_ ? &plan_->curve : nullptr, columns);
     rebuildLine(*liveGraph_, live_.get(), columns);
+    rebuildLine(*otherGraph_, other_ ? &other_->curve : nullptr, columns);
     rebuildHeld(from, to, columns);
     replot(rpQueuedReplot);
 }
@@ -255,19 +266,15 @@ const StepCurve& TimelinePlot::curve() const {
 }
 
 double TimelinePlot::highestDrawn() const {
-    double highest = 0;
-    if (!stack_.empty())
-        for (const QCPGraphData& point : *stack_.back().second->data())
-            highest = std::max(highest, point.value);
-    return highest;
+    return highestOf(stack_.empty() ? nullptr : stack_.back().second);
 }
 
 double TimelinePlot::highestLive() const {
-    double highest = 0;
-    if (liveGraph_)
-        for (const QCPGraphData& point : *liveGraph_->data())
-            highest = std::max(highest, point.value);
-    return highest;
+    return highestOf(liveGraph_);
+}
+
+double TimelinePlot::highestOther() const {
+    return highestOf(otherGraph_);
 }
 
 void TimelinePlot::resizeEvent(QResizeEvent* event) {

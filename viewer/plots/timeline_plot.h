@@ -52,6 +52,8 @@ public:
     void setPlan(const PlanPointer& plan);
     /// What a training under a plan holds, on that plan's axis; null: no line.
     void setLive(std::shared_ptr<const StepCurve> curve);
+    /// Another session's step, on the same axes from its own start; null: no line.
+    void setOther(const DocumentPointer& other);
     void setBudget(std::optional<core::Bytes> budget);
     /// Marks the op; the life of a tensor; the bytes that a layer holds.
     void setSelection(const Selection& selection);
@@ -72,6 +74,9 @@ public:
     /// detail.
     double highestDrawn() const;
     bool showsLive() const { return live_ != nullptr; }
+    const DocumentPointer& other() const { return other_; }
+    /// The highest of the other's line as it is drawn, in the axis' unit; 0 without one.
+    double highestOther() const;
     /// The highest of the live line as it is drawn, in the axis' unit; 0 without one.
     double highestLive() const;
     /// Bytes that the selected layer and its parts hold, by moment; empty without one.
@@ -80,7 +85,7 @@ public:
 signals:
     void visibleTimeChanged();
     void opClicked(hw::core::OpIndex op);
-    /// Shift and drag; none: a click with Shift.
+    /// Shift and drag, once it ends; none: a click with Shift.
     void rangePicked(std::optional<hw::viewer::TimeRange> range);
 
 protected:
@@ -105,6 +110,7 @@ private:
     void measureHeld();
     void rebuildHeld(core::Nanoseconds from, core::Nanoseconds to, int columns);
     std::optional<TimeRange> dragged(const QPointF& to) const;
+    void pickAt(const QPointF& pixel);
     double endMilliseconds() const;
     void clampRange(const QCPRange& wanted);
     void showReadout(std::optional<double> milliseconds);
@@ -114,6 +120,7 @@ private:
     StepCurve window_;  // of a series: what is seen of it
     PlanPointer plan_;
     std::shared_ptr<const StepCurve> live_;
+    DocumentPointer other_;
     std::optional<core::Bytes> budget_;
     Selection selection_;
     std::optional<TimeRange> range_;
@@ -127,7 +134,9 @@ private:
     std::vector<std::pair<core::Category, QCPGraph*>> stack_;
     QCPGraph* planGraph_ = nullptr;
     QCPGraph* liveGraph_ = nullptr;
+    QCPGraph* otherGraph_ = nullptr;
     QPoint pressed_;
+    bool measuring_ = false;  // a stretch of time is being dragged
     bool clamping_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include <QMouseEvent>
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "viewer/plots/timeline_plot.h"
 
@@ -73,6 +74,10 @@ void TimelinePlot::showReadout(std::optional<double> at) {
 }
 
 void TimelinePlot::mouseMoveEvent(QMouseEvent* event) {
+    if (measuring_) {
+        readout_->show(std::nullopt);
+        return setRange(dragged(event->position()));
+    }
     QCustomPlot::mouseMoveEvent(event);
     const double x = event->position().x();
     const bool inside = x >= area_->left() && x <= area_->right();
@@ -87,10 +92,13 @@ void TimelinePlot::leaveEvent(QEvent* event) {
     layer(QStringLiteral("overlay"))->replot();
 }
 
-// With Shift a drag chooses a stretch of time instead of moving the view.
+// With Shift a drag chooses a stretch of time instead of moving the view. The right button chooses
+// what its menu speaks of.
 void TimelinePlot::mousePressEvent(QMouseEvent* event) {
     pressed_ = event->pos();
-    if (!(event->modifiers() & Qt::ShiftModifier)) QCustomPlot::mousePressEvent(event);
+    if (event->button() == Qt::RightButton) return pickAt(event->position());
+    measuring_ = document_ && (event->modifiers() & Qt::ShiftModifier);
+    if (!measuring_) QCustomPlot::mousePressEvent(event);
 }
 
 std::optional<TimeRange> TimelinePlot::dragged(const QPointF& to) const {
@@ -103,11 +111,18 @@ std::optional<TimeRange> TimelinePlot::dragged(const QPointF& to) const {
 }
 
 void TimelinePlot::mouseReleaseEvent(QMouseEvent* event) {
-    if (document_ && (event->modifiers() & Qt::ShiftModifier))
-        return emit rangePicked(dragged(event->position()));
+    if (event->button() == Qt::RightButton) return;
+    if (std::exchange(measuring_, false)) {
+        setRange(dragged(event->position()));
+        return emit rangePicked(range_);
+    }
     QCustomPlot::mouseReleaseEvent(event);
-    if (!document_ || (event->pos() - pressed_).manhattanLength() > 3) return;
-    const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(event->position().x());
+    if ((event->pos() - pressed_).manhattanLength() <= 3) pickAt(event->position());
+}
+
+void TimelinePlot::pickAt(const QPointF& pixel) {
+    if (!document_) return;
+    const double at = area_->axis(QCPAxis::atBottom)->pixelToCoord(pixel.x());
     if (at < 0 || at > milliseconds(document_->curve.time)) return;
     const Moment& moment = curve().moments[curve().momentAt(nanoseconds(at))];
     if (moment.op != core::kNone) emit opClicked(moment.op);
