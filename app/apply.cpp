@@ -3,6 +3,7 @@
 
 #include <iostream>
 
+#include "app/live_limits.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
@@ -13,15 +14,33 @@ namespace {
 struct Arguments {
     pid_t pid = 0;
     LivePlanFrom from;
+    LimitWords limits;
     double patience = 60;  // seconds
     std::string report, progress;
 };
 
+core::Result<std::vector<LivePlan>> plansOf(const Arguments& arguments) {
+    const bool planned = !arguments.from.session.empty();
+    if (planned == arguments.limits.any())
+        return core::Error{core::ErrorCode::Usage,
+                           planned ? "a plan and a budget or --on-oom at once"
+                                   : "nothing to apply to process " + std::to_string(arguments.pid),
+                           "give either a session with its plan, or --budget, or --on-oom"};
+    if (!planned) return std::vector<LivePlan>();
+    if (arguments.from.plans.empty())
+        return core::Error{core::ErrorCode::Usage, "a plan is needed beside its session",
+                           "write: highwater apply PID SESSION PLAN"};
+    return prepareLive(arguments.from);
+}
+
 int runApply(const Arguments& arguments, const Common& common) {
-    auto plans = prepareLive(arguments.from);
+    const auto plans = plansOf(arguments);
     if (!plans) return fail(plans.error());
+    const auto limits = limitsOf(arguments.limits);
+    if (!limits) return fail(limits.error());
     profiler::ApplyOptions options;
     options.pid = arguments.pid;
+    options.limits = *limits;
     for (const LivePlan& plan : *plans) options.programs.push_back(plan.programs);
     options.patience = std::chrono::duration<double>(arguments.patience);
     LiveProgress progress;
@@ -30,8 +49,10 @@ int runApply(const Arguments& arguments, const Common& common) {
     options.onStep = progress.listener();
     const auto summary = profiler::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
-    storeLive(arguments.from.session, *summary, *plans);
-    progress.ended(reportLive(*summary, *plans, std::nullopt, arguments.report, common));
+    if (!plans->empty()) storeLive(arguments.from.session, *summary, *plans);
+    if (!arguments.limits.budget.empty() && !summary->shortage.empty())
+        std::cerr << "note: live bytes went above the budget: " << summary->shortage << '\n';
+    progress.ended(reportLive(*summary, *plans, limits->cap, arguments.report, common));
     return 0;
 }
 
@@ -47,16 +68,16 @@ int runRelease(pid_t pid, const Common& common) {
 }  // namespace
 
 void addApply(CLI::App& app, Common& common) {
-    auto* command = addCommand(
-        app, common, "apply",
-        "Carry a plan out in a training process that runs already, from its next step on");
+    auto* command = addCommand(app, common, "apply",
+                               "Carry a plan out in a training process that runs already, or keep "
+                               "it within a budget, from "
+                               "its next step on");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("PID", arguments->pid, "The process; see 'highwater ps'")->required();
-    command
-        ->add_option("SESSION", arguments->from.session,
-                     "A recording of it ('highwater attach'), or of the same program")
-        ->required();
-    command->add_option("PLAN", arguments->from.plans, "The plan file")->required()->expected(1);
+    command->add_option("SESSION", arguments->from.session,
+                        "A recording of it ('highwater attach'), or of the same program");
+    command->add_option("PLAN", arguments->from.plans, "The plan file")->expected(0, 1);
+    addLimits(*command, arguments->limits);
     command->add_option("--step", arguments->from.step,
                         "The step that the plan is for (default: the last complete one)");
     command->add_option("--patience", arguments->patience,

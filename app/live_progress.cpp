@@ -37,6 +37,7 @@ void LiveProgress::step(const profiler::LiveStep& step) {
         event["divergence"] = {{"op", step.divergence->op},
                                {"expected", step.divergence->expected},
                                {"found", step.divergence->found}};
+    if (step.rescue != nullptr) event["rescue"] = rescueOf(*step.rescue);
     if (step.curve != nullptr) {
         Json curve = Json::array();
         for (const std::int64_t bytes : step.curve->bytes)

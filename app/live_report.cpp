@@ -61,6 +61,12 @@ StepTimes timesOf(const profiler::LiveProcess& process) {
     return times;
 }
 
+Json rescuesOf(const profiler::LiveProcess& process) {
+    Json rescues = Json::array();
+    for (const auto& each : process.rescues) rescues.push_back(rescueOf(each));
+    return rescues;
+}
+
 /// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one;
 /// `found`: what has taken over within it.
 Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
@@ -117,7 +123,24 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"recomputed_ops", recomputed},
             {"restored_bytes", restored},
             {"evictions", evictions},
+            {"rescues", rescuesOf(process)},
             {"pinned_bytes", pinned + kept.count()}};
+}
+
+/// Empty where no allocation had failed.
+std::string rescuedText(const Json& rescues) {
+    std::int64_t allocations = 0, refused = 0, freed = 0, evicted = 0;
+    for (const Json& each : rescues) {
+        allocations += each["allocations"].get<std::int64_t>();
+        refused += each["refused"].get<std::int64_t>();
+        freed += each["freed_bytes"].get<std::int64_t>();
+        evicted += each["evicted"].get<std::int64_t>();
+    }
+    if (rescues.empty()) return "";
+    return std::to_string(allocations) + " allocations that had failed, in " +
+           std::to_string(rescues.size()) + " steps: " + std::to_string(evicted) +
+           " evictions freed " + humanBytes(Bytes(freed)) +
+           (refused > 0 ? "; " + std::to_string(refused) + " failed all the same" : "");
 }
 
 void tell(const Json& report, const std::string& whose) {
@@ -131,6 +154,7 @@ void tell(const Json& report, const std::string& whose) {
         return report[key].is_null() ? std::string("-") : percent(report[key]);
     };
     const Json& modes = report["modes"];
+    const std::string rescued = rescuedText(report["rescues"]);
     std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
     if (modes["dtr"] > 0 || modes["mimose"] > 0) {
         std::cerr << modes["dtr"] << " under DTR, " << modes["plan"] << " under a plan";
@@ -142,6 +166,7 @@ void tell(const Json& report, const std::string& whose) {
             overhead("measured_overhead") + " (the plan's " + overhead("predicted_overhead") + ")");
         row("evicted", report["evictions"].dump() + " times, " + report["recomputed_ops"].dump() +
                            " ops run again");
+        if (!rescued.empty()) row("rescued", rescued);
         return;
     }
     std::cerr << report["steps_planned"] << " under the plan, " << report["steps_diverged"]
@@ -150,6 +175,7 @@ void tell(const Json& report, const std::string& whose) {
         bytes("measured_peak_bytes") + " (predicted " + bytes("predicted_peak_bytes") + ")");
     row("step time",
         overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
+    if (!rescued.empty()) row("rescued", rescued);
     for (const Json& each : report["divergences"]) {
         std::cerr << "  step " << each["step"] << ", op " << each["op"] << ": expected "
                   << each["expected"].get<std::string>() << ", came "
@@ -191,6 +217,13 @@ Status store(SessionWriter& to, const LivePlan& plan, const Json& report) {
 }
 
 }  // namespace
+
+Json rescueOf(const wire::LiveRescueRecord& rescue) {
+    return {{"step", rescue.step},        {"op", rescue.op},
+            {"bytes", rescue.bytes},      {"allocations", rescue.allocations},
+            {"refused", rescue.refused},  {"freed_bytes", rescue.freed},
+            {"evicted", rescue.evictions}};
+}
 
 const char* liveModeName(wire::LiveMode mode) {
     switch (mode) {

@@ -14,6 +14,9 @@ namespace hw::app {
 /// "plan", "dtr", "mimose" or "none".
 const char* liveModeName(profiler::wire::LiveMode mode);
 
+/// As `rescues` of a report has it.
+Json rescueOf(const profiler::wire::LiveRescueRecord& rescue);
+
 /// Keeps each plan and what its steps came to in the session, where they stand beside what was
 /// predicted. A session that cannot be written is left as it is, with a note on stderr.
 void storeLive(const std::string& session, const profiler::LiveSummary& summary,

@@ -5,12 +5,10 @@
 #include <iostream>
 #include <set>
 
+#include "app/live_limits.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
-#include "planners/dtr/dtr.h"
-#include "planners/mimose/mimose.h"
-#include "planners/registry.h"
 
 namespace hw::app {
 namespace {
@@ -19,7 +17,8 @@ using namespace hw::core;
 
 struct Arguments {
     std::vector<std::string> words, command;
-    std::string cap, budget, planner = planners::ownPlanner().name, report, progress;
+    LimitWords limits;
+    std::string report, progress;
     LivePlanFrom from;
 };
 
@@ -48,39 +47,17 @@ Result<LivePlanFrom> plansOf(const Arguments& arguments) {
     return from;
 }
 
-/// Plans by size are Mimose's; who asks for another planner gets no plans but of that one.
-profiler::PlannerCommands plannersOf(const std::string& planner, Bytes budget) {
-    const std::string bytes = std::to_string(budget.count());
-    profiler::PlannerCommands commands;
-    commands.often = {"/proc/self/exe", "plan-step", "--budget", bytes, "--planner", planner};
-    if (planner == planners::ownPlanner().name || planner == planners::Mimose::info().name)
-        commands.soon = {"/proc/self/exe", "plan-sizes", "--budget", bytes};
-    return commands;
-}
-
 int run(const Arguments& arguments, const Common& common) {
     if (arguments.command.empty())
         return fail({ErrorCode::Usage, "no program to train",
                      "write: highwater train SESSION PLAN -- python3 train.py"});
-    std::optional<Bytes> cap;
-    if (!arguments.cap.empty()) {
-        const auto parsed = parseBytes(arguments.cap);
-        if (!parsed) return fail(parsed.error());
-        cap = *parsed;
-    }
-    std::optional<planners::DtrHeuristic> heuristic;
-    if (!arguments.budget.empty()) {
-        if (!arguments.words.empty())
-            return fail({ErrorCode::Usage, "a budget and a plan at once",
-                         "give either a session with its plan, or --budget"});
-        const auto parsed = parseBytes(arguments.budget);
-        if (!parsed) return fail(parsed.error());
-        heuristic = planners::Dtr::find(arguments.planner);
-        if (!heuristic && planners::findPlanner(arguments.planner) == nullptr)
-            return fail({ErrorCode::Usage, "there is no planner '" + arguments.planner + "'",
-                         "'highwater list planners' names them"});
-        cap = cap ? std::min(*cap, *parsed) : *parsed;
-    }
+    if (arguments.limits.any() && !arguments.words.empty())
+        return fail(
+            {ErrorCode::Usage,
+             arguments.limits.onOom ? "--on-oom and a plan at once" : "a budget and a plan at once",
+             "give either a session with its plan, or --budget, or --on-oom"});
+    const auto limits = limitsOf(arguments.limits);
+    if (!limits) return fail(limits.error());
     std::vector<LivePlan> plans;
     if (!arguments.words.empty()) {
         auto from = plansOf(arguments);
@@ -92,12 +69,7 @@ int run(const Arguments& arguments, const Common& common) {
     profiler::TrainOptions options;
     options.command = arguments.command;
     for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
-    options.cap = cap;
-    const bool budget = !arguments.budget.empty();
-    if (budget)
-        options.heuristic =
-            static_cast<std::int64_t>(heuristic.value_or(planners::DtrHeuristic::EqClass));
-    if (budget && !heuristic) options.planners = plannersOf(arguments.planner, *cap);
+    options.limits = *limits;
     options.childStdoutToStderr = common.json;
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
@@ -106,12 +78,14 @@ int run(const Arguments& arguments, const Common& common) {
     auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
-    progress.ended(reportLive(*summary, plans, cap, arguments.report, common));
-    if (budget && summary->exitStatus != 0 && !summary->shortage.empty())
+    progress.ended(reportLive(*summary, plans, limits->cap, arguments.report, common));
+    if (!arguments.limits.budget.empty() && summary->exitStatus != 0 && !summary->shortage.empty())
         return fail({ErrorCode::NoPlan,
-                     "the program did not get through within " + humanBytes(*cap) + ": " +
+                     "the program did not get through within " + humanBytes(*limits->cap) + ": " +
                          summary->shortage,
                      "give a larger --budget"});
+    if (options.limits.onOom && summary->exitStatus != 0 && !summary->shortage.empty())
+        std::cerr << "note: " << summary->shortage << '\n';
     if (!summary->running) return summary->exitStatus;
     std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
     return profiler::exitStatusOf(summary->running->wait());
@@ -124,14 +98,8 @@ void addTrain(CLI::App& app, Common& common) {
         app, common, "train",
         "Start a training program and carry a plan out in it: less memory, the same bits");
     auto arguments = std::make_shared<Arguments>();
-    command->add_option("--budget", arguments->budget,
-                        "Keep live bytes within this (\"20GB\") from the first op on, without a "
-                        "session or a plan: DTR evicts and makes again while the program trains");
-    command->add_option(
-        "--planner", arguments->planner,
-        "With --budget: whose plan takes over from DTR once it is there, or which of "
-        "DTR's heuristics is to stay (\"dtr:lru\")");
-    command->add_option("--cap", arguments->cap,
+    addLimits(*command, arguments->limits);
+    command->add_option("--cap", arguments->limits.cap,
                         "Most live bytes that the framework's allocator gives out (\"4GiB\"): a "
                         "small card on a large machine");
     command->add_flag("--from-start", arguments->from.fromStart,

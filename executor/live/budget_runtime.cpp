@@ -38,13 +38,6 @@ const std::unordered_set<std::string> kFilling{
 
 const std::vector<std::uint32_t> kNone;
 
-/// Its bytes are the framework's to give back, and in the processor's memory.
-bool evictable(const c10::StorageImpl& impl) {
-    return impl.device_type() == c10::DeviceType::CPU && impl.nbytes() > 0 &&
-           impl.allocator() != nullptr && impl.data_ptr().get() != nullptr &&
-           impl.data_ptr().get_deleter() == impl.allocator()->raw_deleter();
-}
-
 }  // namespace
 
 BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
@@ -107,7 +100,8 @@ Boundary BudgetRuntime::boundary() {
     endTrace();
     settle();
     noteThrashing();
-    return ended.how;
+    const bool idle = figures_.evictions == 0 && figures_.recomputedOps == 0;
+    return !keepsLimit_ && idle && ended.how == Boundary::Budget ? Boundary::Unplanned : ended.how;
 }
 
 void BudgetRuntime::endTrace() {
@@ -158,7 +152,8 @@ void BudgetRuntime::noteThrashing() {
     saidThrashing_ = true;
     fault_ = "thrashing: making storages again takes longer than the ops of the step themselves (" +
              std::to_string(figures_.recomputedNs / 1000000) + " ms beside " +
-             std::to_string(opsNs_ / 1000000) + " ms in one step); a larger budget would help";
+             std::to_string(opsNs_ / 1000000) + " ms in one step); " +
+             (keepsLimit_ ? "a larger budget" : "more memory") + " would help";
 }
 
 // --- ops

@@ -4,6 +4,9 @@
 // reads and is not there is made again first. What is evicted next is decided by the code that
 // decides in the simulation of a step (planners/dtr/evictor.h).
 //
+// Without a budget it waits for an allocation that fails, and rescues it: what can be evicted goes
+// until there is room, and the program hears of nothing.
+//
 // Only what ops have made since the last step is evicted, and only as long as it can be made again
 // (tape.h); what they would be made from is held from their eviction on. Nothing is evicted that a
 // running op reads.
@@ -29,9 +32,10 @@ namespace hw::executor::live {
 class BudgetRuntime final : public Engine {
 public:
     /// `agent`, whose allocator knows the budget, outlives the runtime. `planned`: steps are traced
-    /// for planners.
+    /// for planners. `keepsLimit`: an allocation that would pass the agent's limit is none that
+    /// fails, and each step goes under DTR; else those do in which something was evicted.
     BudgetRuntime(const profiler::native::AgentApi& agent, planners::DtrHeuristic heuristic,
-                  bool planned);
+                  bool planned, bool keepsLimit = true);
 
     Boundary boundary() override;
     void begin() override;
@@ -52,8 +56,12 @@ public:
     bool tracing() const { return trace_ != nullptr; }
     Place& place() { return place_; }
 
-    /// An allocation of so many bytes would pass the budget. False: nothing more can be evicted.
-    bool makeRoom(std::int64_t bytes);
+    /// Evicts a storage for an allocation that has no room. None: nothing more can be evicted.
+    profiler::native::Room makeRoom(const profiler::native::Shortage& shortage);
+    /// The program was under way before its allocations were counted: this tensor is among the live
+    /// bytes from now on, and so is whatever else an op shows. Such a program does not fail because
+    /// of the limit: what there is no room for passes it.
+    void adopt(const c10::TensorImpl& tensor);
 
 private:
     using Storage = std::uint32_t;
@@ -119,6 +127,9 @@ private:
     void logStretch(const std::vector<DtrStorage>& kept);
     void released(Storage storage);
     void evict(Storage storage);
+    std::optional<std::int64_t> evictOne();
+    void note(const profiler::native::Shortage& shortage, const std::optional<std::int64_t>& freed);
+    void count(const c10::StorageImpl& impl);
 
     void follow(Items<Action> actions);
     void follow(const Action& action);
@@ -140,7 +151,8 @@ private:
     void noteThrashing();
 
     const planners::DtrHeuristic heuristic_;
-    const bool planned_;
+    const bool planned_, keepsLimit_;
+    bool adopts_ = false;
     OpLock lock_;
     bool acting_ = true;
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun

@@ -39,10 +39,11 @@ std::uint64_t addressOf(const c10::StorageImpl& impl) {
 }  // namespace
 
 BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
-                             planners::DtrHeuristic heuristic, bool planned)
+                             planners::DtrHeuristic heuristic, bool planned, bool keepsLimit)
     : Engine(agent),
       heuristic_(heuristic),
       planned_(planned),
+      keepsLimit_(keepsLimit),
       evictor_(0, heuristic, options()),
       slots_(&noteGone),
       tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
@@ -73,6 +74,7 @@ BudgetRuntime::Storage BudgetRuntime::known(c10::StorageImpl* impl) {
     const std::int64_t there = slots_.find(impl);
     if (there >= 0) return static_cast<Storage>(there);
     const Storage s = add(impl);
+    if (adopts_) count(*impl);
     if (log_) log_->line("constant", s, evictor_[s].size);
     evictor_[s].material = true;
     evictor_.materialized({static_cast<core::StorageIndex>(s)});
@@ -203,39 +205,6 @@ void BudgetRuntime::drop(Storage storage) {
         if (log_) log_->line("stuck", storage);
         evictor_.pin(storage);
     }
-}
-
-bool BudgetRuntime::makeRoom(std::int64_t bytes) {
-    const Guard guard(lock_);
-    if (!acting_) return false;
-    const std::int64_t began = agent_.now();
-    takeReleased();
-    std::int64_t window[5];
-    if (tracing_) {
-        agent_.end(window);
-        opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
-    }
-    const std::int64_t before = figures_.evictions;
-    if (log_) log_->line("room", bytes);
-    while (figures_.evictions == before) {
-        const core::StorageIndex victim = evictor_.choose();
-        if (victim == core::kNone && evictor_.takeDeferred()) {
-            atAnyPrice_ = true;  // better than none
-            continue;
-        }
-        if (victim == core::kNone) {
-            shortage_ = (running_ != nullptr ? running_->name : std::string("the program")) +
-                        " asked for " + std::to_string(bytes) +
-                        " bytes, and nothing more can be evicted for them";
-            if (log_) log_->flush();  // it is likely to be the program's end
-            return false;
-        }
-        if (slots_[static_cast<Storage>(victim)].alive()) opEvicted_ += evictor_[victim].size;
-        evict(static_cast<Storage>(victim));
-    }
-    if (tracing_) agent_.begin(window);
-    evictingNs_ += agent_.now() - began;
-    return true;
 }
 
 // --- what is not there

@@ -20,6 +20,15 @@ struct Divergence {
     std::string expected, found;
 };
 
+/// Allocations of a step that had failed, and what has gone for them.
+struct Rescue {
+    std::string op;                // which asked for the first; empty: none has failed
+    std::int64_t bytes = 0;        // of the first
+    std::int64_t allocations = 0;  // that were tried again, and made
+    std::int64_t refused = 0;      // that failed all the same
+    std::int64_t freedBytes = 0, evictions = 0;
+};
+
 /// Of one step.
 struct StepFigures {
     std::int64_t recomputedOps = 0;   // as the plan says, or as DTR needs them
@@ -31,6 +40,7 @@ struct StepFigures {
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
     std::int64_t recomputedNs = 0;    // of recomputations on the CPU
     std::int64_t evictions = 0;       // under a budget
+    Rescue rescue;
 };
 
 /// How a step has ended. Middle: it has not.

@@ -105,12 +105,18 @@ HW_EXPORT const char* hwl_add(const char* path) {
     return gRuntime->add(bytes, why) ? "" : keep(std::move(why));
 }
 /// From now on DTR keeps live bytes within the agent's limit; which of its heuristics. `planned`:
-/// planners look at the steps (hwl_hand_over()).
-HW_EXPORT void hwl_keep_within(std::int64_t heuristic, int planned) {
+/// planners look at the steps (hwl_hand_over()). `keepsLimit`: see BudgetRuntime.
+HW_EXPORT void hwl_keep_within(std::int64_t heuristic, int planned, int keepsLimit) {
     const auto& agent = gRuntime->agent();
-    gEngine = gBudget =
-        new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic), planned != 0);
-    agent.onShortage([](std::int64_t bytes) { return gBudget->makeRoom(bytes) ? 1 : 0; });
+    gPlans = 0;
+    gEngine = gBudget = new BudgetRuntime(agent, static_cast<hw::planners::DtrHeuristic>(heuristic),
+                                          planned != 0, keepsLimit != 0);
+    agent.onShortage(
+        [](const hw::profiler::native::Shortage& shortage) { return gBudget->makeRoom(shortage); });
+}
+/// A tensor that was made before allocations were counted; see BudgetRuntime::adopt().
+HW_EXPORT void hwl_adopt(std::int64_t impl) {
+    gBudget->adopt(*reinterpret_cast<const c10::TensorImpl*>(impl));
 }
 /// Between two steps within a budget: leaves what planners are to look at as files that begin with
 /// PREFIX, and takes the next plan (profiler/attach/hand_over.h). Empty, or what is wrong with
@@ -198,6 +204,18 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[7] = figures.runtimeNs;
     out[8] = figures.recomputedNs;
     out[9] = figures.evictions;
+}
+/// out[5]: of the step's allocations that had failed, those that were made after all and those that
+/// were not; bytes of the first, freed bytes, evicted storages. Which op asked for the first;
+/// empty: none has failed.
+HW_EXPORT const char* hwl_rescue(std::int64_t* out) {
+    const Rescue& rescue = gEngine->figures().rescue;
+    out[0] = rescue.allocations;
+    out[1] = rescue.refused;
+    out[2] = rescue.bytes;
+    out[3] = rescue.freedBytes;
+    out[4] = rescue.evictions;
+    return rescue.op.c_str();
 }
 /// From the next step on live bytes are noted op by op.
 HW_EXPORT void hwl_trace() {

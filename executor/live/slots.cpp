@@ -52,6 +52,12 @@ void Slots::forgetDead(std::size_t storage) {
     slot.weak.reset();
 }
 
+bool evictable(const c10::StorageImpl& impl) {
+    return impl.device_type() == c10::DeviceType::CPU && impl.nbytes() > 0 &&
+           impl.allocator() != nullptr && impl.data_ptr().get() != nullptr &&
+           impl.data_ptr().get_deleter() == impl.allocator()->raw_deleter();
+}
+
 bool Slots::drop(std::size_t storage) {
     Slot& slot = slots_[storage];
     slot.encoded.reset();

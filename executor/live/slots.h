@@ -42,6 +42,9 @@ struct Slot {
     StoragePointer lock() const { return held ? held : weak.lock(); }
 };
 
+/// Its bytes are the framework's to give back, and in the processor's memory.
+bool evictable(const c10::StorageImpl& impl);
+
 class Slots {
 public:
     /// Called, on any thread, with a storage that was dropped when it has bytes again or is gone.

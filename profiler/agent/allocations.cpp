@@ -43,7 +43,7 @@ std::atomic<std::size_t> gFreedCount{0};  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
 std::atomic<std::int64_t> gCap{0};  // 0: none
-std::atomic<int (*)(std::int64_t)> gMakeRoom{nullptr};
+std::atomic<native::MakeRoom> gMakeRoom{nullptr};
 std::atomic<std::int64_t> gLive{0};
 std::atomic<std::int64_t> gOpPeak{0};
 std::atomic<std::int64_t> gStepPeak{0};
@@ -186,20 +186,30 @@ void settleClaim(std::uintptr_t address, std::int64_t bytes, std::int64_t live, 
     raisePeak(gStepPeak, live);
 }
 
-/// Whether somebody has given up memory for so many bytes.
-bool madeRoom(std::size_t size) {
+/// What comes of it, once it has found no room.
+native::Room roomFor(native::Shortage& shortage, bool memory) {
     const auto makeRoom = gMakeRoom.load(std::memory_order_relaxed);
-    return makeRoom != nullptr && !tPaused && makeRoom(static_cast<std::int64_t>(size)) != 0;
+    if (makeRoom == nullptr || tPaused) return native::Room::None;
+    shortage.memory = memory ? 1 : 0;
+    const native::Room room = makeRoom(shortage);
+    ++shortage.before;
+    return room;
 }
 
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     const auto bytes = static_cast<std::int64_t>(size);
     std::int64_t live = 0;
+    native::Shortage shortage{bytes, 0, 0};
     Claim claimed = claim(bytes, live);
-    for (; claimed == Claim::Refused; claimed = claim(bytes, live))
-        if (!madeRoom(size)) return ENOMEM;  // as where there is no more: the framework says so
+    while (claimed == Claim::Refused) {
+        const native::Room room = roomFor(shortage, false);
+        if (room == native::Room::None) return ENOMEM;  // as where there is no more memory
+        claimed = room == native::Room::Above ? Claim::Free : claim(bytes, live);
+    }
+    shortage.before = 0;
     int status = gMemalign(result, alignment, size);
-    while (status == ENOMEM && madeRoom(size)) status = gMemalign(result, alignment, size);
+    while (status == ENOMEM && roomFor(shortage, true) == native::Room::Made)
+        status = gMemalign(result, alignment, size);
     const int saved = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(*result);
     if (claimed == Claim::Taken)
@@ -256,7 +266,7 @@ void capLiveBytes(std::int64_t bytes) {
     gCap.store(bytes);
 }
 
-void onShortage(int (*makeRoom)(std::int64_t bytes)) {
+void onShortage(native::MakeRoom makeRoom) {
     gMakeRoom.store(makeRoom);
     if (makeRoom == nullptr) gCap.store(0);
 }

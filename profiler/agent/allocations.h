@@ -6,13 +6,18 @@
 #include <atomic>
 #include <cstdint>
 
+namespace hw::profiler::native {
+struct Shortage;
+enum class Room : int;
+}  // namespace hw::profiler::native
+
 namespace hw::profiler::agent {
 
 /// From now on the framework's allocator gets no more than this many live bytes; 0: what there is.
 void capLiveBytes(std::int64_t bytes);
 /// Asked before an allocation passes that, and where there is no memory: whether some has become
 /// free since. Null: there is no limit any more.
-void onShortage(int (*makeRoom)(std::int64_t bytes));
+void onShortage(native::Room (*makeRoom)(const native::Shortage& shortage));
 /// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
 /// slots: 0 when libc10 is not loaded or is linked in another way. Safe to call again.
 int patchAllocator();

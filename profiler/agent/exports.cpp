@@ -115,8 +115,12 @@ HW_EXPORT void hw_fault(const char* text, std::int64_t bytes) {
 }
 
 HW_EXPORT int hw_patch() {
-    capLiveBytes(gConfig.cap);
+    capLiveBytes(0);
     return patchAllocator();
+}
+/// From now on the allocator gives out no more live bytes than hw_cap().
+HW_EXPORT void hw_limit() {
+    capLiveBytes(gConfig.cap);
 }
 /// The limit on live bytes that was asked for; 0: none.
 HW_EXPORT std::int64_t hw_cap() {

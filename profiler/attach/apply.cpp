@@ -25,15 +25,16 @@ core::Status requireOwn(pid_t pid) {
 }
 
 /// Until there is a reason to leave.
-void follow(Server& server, StepTeller& teller, const std::string& target,
-            const Progress& progress) {
+void follow(Server& server, StepTeller& teller, HandOver& plans, const std::string& acting,
+            const std::string& target, const Progress& progress) {
     bool ready = false;
     while (server.connected() && server.faults().empty()) {
         server.poll(kPollMilliseconds);
         teller.tellNew();
+        plans.poll();
         if (!ready && server.saw(wire::Milestone::Torch)) {
             ready = true;
-            progress("the plan acts in " + target + " from its next step on");
+            progress(acting + " acts in " + target + " from its next step on");
         }
         if (SignalFlag::raised(SIGINT) || SignalFlag::raised(SIGTERM) ||
             SignalFlag::raised(SIGUSR1))
@@ -55,7 +56,7 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     if (core::Status done = handOver(options.programs, programs); !done) return done.error();
     const auto framework = frameworkOfProcess(options.pid);
     if (!framework) return framework.error();
-    auto config = liveConfig(*framework, programs, progress);
+    auto config = liveConfig(*framework, options.limits, programs, progress);
     if (!config) return config.error();
     config->flags |= wire::kConfigRunning | (options.onStep ? wire::kConfigCurves : 0);
     const auto server = Server::open("", *config);
@@ -65,12 +66,17 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     const auto stopped = enterAll(**server, *targets, *agent, options.patience, progress);
     if (!stopped) return stopped.error();
     yieldToProgram();
-    StepTeller teller(**server, options.onStep);
-    follow(**server, teller, named(options.pid), progress);
-    progress(named(options.pid) + " leaves the plan at the end of its step");
+    StepTeller teller(**server, options.onStep, progress);
+    HandOver plans(programs, options.limits.planners, progress);
+    const std::string acting = !options.programs.empty() ? "the plan"
+                               : options.limits.onOom    ? "the rescue"
+                                                         : "the budget";
+    follow(**server, teller, plans, acting, named(options.pid), progress);
+    progress(named(options.pid) + " leaves " + acting + " at the end of its step");
     const bool left = leave(**server, pids);
     teller.tellNew();
     LiveSummary summary = liveSummary(**server);
+    summary.found = plans.found();
     const auto faults = (*server)->faults();
     static_cast<void>((*server)->finish());
     if (!faults.empty() && summary.processes.front().steps.empty())
@@ -78,8 +84,8 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
                      "no plan acts in " + named(options.pid) + ": " + faults.front(),
                      "it goes on as before"};
     if (!left)
-        summary.notes.push_back(named(options.pid) +
-                                " is still in a step of the plan, and leaves it at its end");
+        summary.notes.push_back(named(options.pid) + " is still in a step of " + acting.substr(4) +
+                                ", and leaves it at its end");
     return summary;
 }
 

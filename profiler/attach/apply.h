@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `highwater apply` and `release`: a plan acts in a training process that runs already.
+// `highwater apply` and `release`: a plan, or DTR within a budget, acts in a training process that
+// runs already.
 #pragma once
 
 #include <sys/types.h>
@@ -13,17 +14,19 @@ namespace hw::profiler {
 
 struct ApplyOptions {
     pid_t pid = 0;
-    std::vector<LivePrograms> programs;
+    std::vector<LivePrograms> programs;  // none: DTR acts, as `limits` have it
+    LiveLimits limits;
     /// How long to wait for a moment at which the process can take the agent in.
     std::chrono::duration<double> patience{60};
     StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 
-/// The plan acts from the process's next step on. Blocks until the process ends, or until an
-/// interrupt or release() comes; then the process goes on unplanned from its next step on. So it
-/// does when we are killed. Errors: Target (checkTarget(), another user's process, no runtime for
-/// its framework, no safe moment in time, a plan that its framework cannot carry out), Internal.
+/// The plan or the budget acts from the process's next step on. Blocks until the process ends, or
+/// until an interrupt or release() comes; then the process goes on unplanned from its next step on.
+/// So it does when we are killed. Errors: Target (checkTarget(), another user's process, no runtime
+/// for its framework, no safe moment in time, a plan that its framework cannot carry out),
+/// Internal.
 core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& progress);
 
 /// Takes the plan out of a process, which goes on. Errors: Target when there is none in it, or

@@ -10,6 +10,18 @@ namespace hw::profiler {
 using core::Error;
 using core::ErrorCode;
 
+namespace {
+
+/// Of that step, which is one of the last; null: there is none.
+template <typename Record>
+const Record* ofStep(const std::vector<Record>& records, std::int64_t step) {
+    const auto own = std::find_if(records.rbegin(), records.rend(),
+                                  [&](const Record& each) { return each.step == step; });
+    return own != records.rend() ? &*own : nullptr;
+}
+
+}  // namespace
+
 core::Status handOver(const std::vector<LivePrograms>& programs, const std::string& path) {
     for (const LivePrograms& each : programs) {
         const std::string of = each.rank ? ".rank" + std::to_string(*each.rank) : "";
@@ -24,12 +36,21 @@ core::Status handOver(const std::vector<LivePrograms>& programs, const std::stri
     return {};
 }
 
-core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
-                                            const std::string& programs, const Progress& progress) {
+core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>& framework,
+                                            const LiveLimits& limits, const std::string& files,
+                                            const Progress& progress) {
     wire::ConfigRecord record;
-    record.flags = wire::kConfigLive;
-    std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
-    const auto library = nativeCapture(framework, progress);
+    record.flags = wire::kConfigLive | (limits.onOom ? wire::kConfigOnOom : 0);
+    record.cap = limits.cap ? limits.cap->count() : 0;
+    record.heuristic = limits.heuristic;
+    // DTR alone needs no files: its steps are not traced where nobody plans.
+    if (limits.heuristic < 0 || limits.planners.any())
+        std::strncpy(record.livePrograms, files.c_str(), sizeof(record.livePrograms) - 1);
+    if (!framework) {
+        record.flags |= wire::kConfigNative;
+        return record;
+    }
+    const auto library = nativeCapture(*framework, progress);
     if (!library)
         return Error{ErrorCode::Target,
                      "no runtime for the torch of this program: " + library.error().what,
@@ -38,18 +59,29 @@ core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
     return record;
 }
 
+void StepTeller::tellRescue(const Assembler& process) {
+    if (process.rescues().empty() || !rescued_.insert(&process).second) return;
+    const wire::LiveRescueRecord& first = process.rescues().front();
+    const std::string rank =
+        server_.admittedProcesses().size() > 1 ? " of rank " + std::to_string(process.rank()) : "";
+    progress_("an allocation failed in step " + std::to_string(first.step) + rank + ": " +
+              first.op + " asked for " + core::humanBytes(core::Bytes(first.bytes)) + "; " +
+              (first.refused > 0 && first.allocations == 0
+                   ? "what could be evicted was not enough"
+                   : std::to_string(first.evictions) + " tensors (" +
+                         core::humanBytes(core::Bytes(first.freed)) +
+                         ") were evicted in this step, and it goes on"));
+}
+
 void StepTeller::tellNew() {
-    if (!listener_) return;
     for (const Assembler* process : server_.admittedProcesses()) {
+        tellRescue(*process);
+        if (!listener_) continue;
         const auto& steps = process->liveSteps();
         for (std::size_t& next = told_[process]; next < steps.size(); ++next) {
             LiveStep step{process->rank(), steps[next]};
-            const auto& left = process->divergences();
-            const auto own =
-                std::find_if(left.begin(), left.end(), [&](const wire::LiveDivergenceRecord& each) {
-                    return each.step == step.figures.step;
-                });
-            if (own != left.end()) step.divergence = &*own;
+            step.divergence = ofStep(process->divergences(), step.figures.step);
+            step.rescue = ofStep(process->rescues(), step.figures.step);
             const wire::LiveCurveRecord& curve = process->liveCurve();
             if (!curve.bytes.empty() && curve.step == step.figures.step) step.curve = &curve;
             listener_(step);
@@ -60,9 +92,9 @@ void StepTeller::tellNew() {
 LiveSummary liveSummary(const Server& server) {
     LiveSummary summary;
     for (const Assembler* process : server.admittedProcesses())
-        if (!process->liveSteps().empty())
-            summary.processes.push_back(
-                {process->rank(), process->liveSteps(), process->divergences()});
+        if (!process->liveSteps().empty() || !process->rescues().empty())
+            summary.processes.push_back({process->rank(), process->liveSteps(),
+                                         process->divergences(), process->rescues()});
     std::sort(summary.processes.begin(), summary.processes.end(),
               [](const LiveProcess& a, const LiveProcess& b) { return a.rank < b.rank; });
     if (summary.processes.empty()) summary.processes.emplace_back();

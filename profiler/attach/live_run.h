@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,10 +25,19 @@ struct LivePrograms {
     std::vector<LiveProgram> programs;
 };
 
+/// What a process is held to, besides plans.
+struct LiveLimits {
+    std::optional<core::Bytes> cap;  // most live bytes that the framework's allocator gives out
+    std::int64_t heuristic = -1;     // of DTR (planners/dtr), which evicts; -1: nobody does
+    bool onOom = false;              // it waits for an allocation that fails, else it keeps the cap
+    PlannerCommands planners;        // of steps within a budget
+};
+
 struct LiveProcess {
     std::int64_t rank = 0;
     std::vector<wire::LiveStepRecord> steps;
     std::vector<wire::LiveDivergenceRecord> divergences;
+    std::vector<wire::LiveRescueRecord> rescues;
 };
 
 /// A step that has ended, as it is told of.
@@ -35,21 +45,26 @@ struct LiveStep {
     std::int64_t rank = 0;
     const wire::LiveStepRecord& figures;
     const wire::LiveDivergenceRecord* divergence = nullptr;  // null: it did not leave the plan
+    const wire::LiveRescueRecord* rescue = nullptr;          // null: no allocation had failed
     const wire::LiveCurveRecord* curve = nullptr;            // null: there is none of it
 };
 using StepListener = std::function<void(const LiveStep&)>;
 
-/// Tells of each step once.
+/// Tells of each step once, and of each process's first rescue in words.
 class StepTeller {
 public:
-    StepTeller(const Server& server, StepListener listener)
-        : server_(server), listener_(std::move(listener)) {}
+    StepTeller(const Server& server, StepListener listener, const Progress& progress)
+        : server_(server), listener_(std::move(listener)), progress_(progress) {}
     void tellNew();
 
 private:
+    void tellRescue(const Assembler& process);
+
     const Server& server_;
     StepListener listener_;
+    const Progress& progress_;
     std::map<const Assembler*, std::size_t> told_;
+    std::set<const Assembler*> rescued_;
 };
 
 struct LiveSummary {
@@ -63,10 +78,11 @@ struct LiveSummary {
 
 /// Writes the programs where the agent looks for them. Errors: Internal (no room).
 core::Status handOver(const std::vector<LivePrograms>& programs, const std::string& path);
-/// The configuration of a process with that framework. Errors: Target (no runtime can be compiled
-/// for it).
-core::Result<wire::ConfigRecord> liveConfig(const FrameworkFiles& framework,
-                                            const std::string& programs, const Progress& progress);
+/// The configuration of a process; `framework`: of the process, if it is known. `files`: begin of
+/// the names of those that go to and fro. Errors: Target (no runtime can be compiled for it).
+core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>& framework,
+                                            const LiveLimits& limits, const std::string& files,
+                                            const Progress& progress);
 /// What was reported so far.
 LiveSummary liveSummary(const Server& server);
 

@@ -2,7 +2,6 @@
 #include "profiler/attach/train.h"
 
 #include <csignal>
-#include <cstring>
 
 #include "core/base/file.h"
 #include "profiler/attach/claim.h"
@@ -18,26 +17,6 @@ using core::ErrorCode;
 /// What a grandchild that keeps the socket open may hold up the end.
 constexpr int kDrainRounds = 40;
 constexpr int kPollMilliseconds = 100;
-
-/// The program is not started where its framework is known and has no runtime.
-core::Result<wire::ConfigRecord> configure(const TrainOptions& options, const std::string& files,
-                                           const Progress& progress) {
-    wire::ConfigRecord record;
-    // DTR alone needs no files: its steps are not traced where nobody plans.
-    const std::string programs = options.heuristic < 0 || options.planners.any() ? files : "";
-    if (const auto framework = frameworkOfPython(options.command.front())) {
-        const auto known = liveConfig(*framework, programs, progress);
-        if (!known) return known.error();
-        record = *known;
-    } else {
-        record.flags = wire::kConfigLive | wire::kConfigNative;
-        std::strncpy(record.livePrograms, programs.c_str(), sizeof(record.livePrograms) - 1);
-    }
-    record.cap = options.cap ? options.cap->count() : 0;
-    record.heuristic = options.heuristic;
-    if (options.onStep) record.flags |= wire::kConfigCurves;
-    return record;
-}
 
 /// The program's wait status; none where the plan was taken out of it.
 std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller,
@@ -67,8 +46,11 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     if (core::Status done = handOver(options.programs, programs); !done) return done.error();
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
-    auto config = configure(options, programs, progress);
+    const auto framework = frameworkOfPython(options.command.front());
+    auto config = liveConfig(framework ? std::optional(*framework) : std::nullopt, options.limits,
+                             programs, progress);
     if (!config) return config.error();
+    if (options.onStep) config->flags |= wire::kConfigCurves;
     auto server = Server::open("", *config);
     if (!server) return server.error();
     (*server)->findNativeWith(findNative(progress));
@@ -81,8 +63,8 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     const auto claim = Claim::take(child->pid());  // without it, only releasing does not work
     yieldToProgram();
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
-    StepTeller teller(**server, options.onStep);
-    HandOver plans(programs, options.planners, progress);
+    StepTeller teller(**server, options.onStep, progress);
+    HandOver plans(programs, options.limits.planners, progress);
     const std::optional<int> status = followUntilExit(**server, *child, teller, plans);
     const bool left = status || leave(**server, {child->pid()});
     teller.tellNew();

@@ -2,7 +2,6 @@
 // Starts a training program under a plan (executor/live), and tells what its steps came to.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,10 +14,7 @@ namespace hw::profiler {
 struct TrainOptions {
     std::vector<std::string> command;
     std::vector<LivePrograms> programs;  // none: nothing is dropped
-    std::optional<core::Bytes> cap;      // most live bytes that the framework's allocator gives out
-    std::int64_t heuristic =
-        -1;                    // of DTR (planners/dtr), which keeps within the cap; -1: nobody does
-    PlannerCommands planners;  // of steps within a budget
+    LiveLimits limits;
     bool childStdoutToStderr = false;
     StepListener onStep;    // with curves; none: nobody is told
     std::string agentPath;  // empty: beside the executable, then ../lib

@@ -134,6 +134,8 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return as(wire::LiveDivergenceRecord{});
         case Type::LiveCurve:
             return as(wire::LiveCurveRecord{});
+        case Type::LiveRescue:
+            return as(wire::LiveRescueRecord{});
         case Type::LiveNote:
             return as(wire::LiveNoteRecord{});
         case Type::Refusal:
@@ -174,6 +176,11 @@ core::Status Assembler::take(wire::LiveStepRecord record) {
 
 core::Status Assembler::take(wire::LiveDivergenceRecord record) {
     divergences_.push_back(std::move(record));
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveRescueRecord record) {
+    rescues_.push_back(std::move(record));
     return {};
 }
 

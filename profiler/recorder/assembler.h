@@ -51,6 +51,8 @@ public:
     /// Of a live run: its steps, and where they left the plan.
     const std::vector<wire::LiveStepRecord>& liveSteps() const { return liveSteps_; }
     const std::vector<wire::LiveDivergenceRecord>& divergences() const { return divergences_; }
+    /// Steps of a live run in which allocations had failed.
+    const std::vector<wire::LiveRescueRecord>& rescues() const { return rescues_; }
     /// The newest; of no bytes where there is none.
     const wire::LiveCurveRecord& liveCurve() const { return liveCurve_; }
     const std::vector<wire::LiveNoteRecord>& liveNotes() const { return liveNotes_; }
@@ -99,6 +101,7 @@ private:
     core::Status take(wire::LiveStepRecord record);
     core::Status take(wire::LiveDivergenceRecord record);
     core::Status take(wire::LiveCurveRecord record);
+    core::Status take(wire::LiveRescueRecord record);
     core::Status take(wire::LiveNoteRecord record);
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
@@ -152,6 +155,7 @@ private:
     std::vector<wire::LiveStepRecord> liveSteps_;
     std::vector<wire::LiveDivergenceRecord> divergences_;
     wire::LiveCurveRecord liveCurve_;
+    std::vector<wire::LiveRescueRecord> rescues_;
     std::vector<wire::LiveNoteRecord> liveNotes_;
     std::vector<std::string> faults_, notes_;
 };

@@ -40,6 +40,8 @@
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
+//   LiveRescue     i64 step, allocations, refused, bytes, freed, evictions; str op: before its LiveStep, or
+//                  instead of it where the program has ended within the step
 //   LiveNote       u8 LiveNoteKind; str text: what a live run has to say
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap, heuristic; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]
@@ -99,6 +101,7 @@ enum class Type : std::uint16_t {
     LiveNote = 28,
     SourceFrame = 29,
     StackNode = 30,
+    LiveRescue = 31,
     Config = 64,
     Native = 65,
 };
@@ -137,9 +140,11 @@ enum class Milestone : std::uint32_t {
     Capture = 6,    // the first captured op is about to run
 };
 
+/// kConfigOnOom: of a recording, only the step that runs out of memory; of a live run, DTR waits
+/// for an allocation that fails.
 inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
 inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to a running program
-inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: only the step that fails so
+inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: see below
 inline constexpr std::uint32_t kConfigGpu = 8;       // Config flag: without CUPTI, no recording
 inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native frame answers Process
 

@@ -253,6 +253,13 @@ bool decode(Payload payload, LiveCurveRecord& record) {
            fields.numbers(record.bytes, n) && fields.done();
 }
 
+bool decode(Payload payload, LiveRescueRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.step, record.allocations, record.refused, record.bytes, record.freed,
+                       record.evictions, record.op) &&
+           fields.done();
+}
+
 bool decode(Payload payload, LiveNoteRecord& record) {
     Fields fields(payload);
     return fields.read(record.kind, record.text) && record.kind <= LiveNoteKind::Shortage &&

@@ -141,6 +141,12 @@ struct LiveCurveRecord {
     std::int64_t step = 0, base = 0;
     std::vector<std::int64_t> bytes;
 };
+/// Allocations of a step that had failed: how many were made after evictions (`allocations`), how
+/// many were not; `op` asked for the first, of `bytes`.
+struct LiveRescueRecord {
+    std::int64_t step = 0, allocations = 0, refused = 0, bytes = 0, freed = 0, evictions = 0;
+    std::string op;
+};
 struct LiveNoteRecord {
     LiveNoteKind kind = LiveNoteKind::Remark;
     std::string text;
@@ -182,6 +188,7 @@ bool decode(Payload payload, FootprintRecord& record);
 bool decode(Payload payload, LiveStepRecord& record);
 bool decode(Payload payload, LiveDivergenceRecord& record);
 bool decode(Payload payload, LiveCurveRecord& record);
+bool decode(Payload payload, LiveRescueRecord& record);
 bool decode(Payload payload, LiveNoteRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 

@@ -26,9 +26,9 @@ PROGRAM = train_test.DEEP.replace("step in range(8)", "step in range(int(sys.arg
 """)
 
 
-class Apply(InFolder):
+class Running(InFolder):
+    """A training that waits every fourth step, and what it prints alone."""
     python = "/usr/bin/python3"
-    ratio = 0.75
     run_it = train_test.Train.run_it
 
     def setUp(self):
@@ -40,12 +40,7 @@ class Apply(InFolder):
             self.let(step)
         self.alone = self.run_it(self.python, self.source, self.go, str(self.steps))
         self.assertEqual(self.alone.returncode, 0, self.alone.stderr)
-        recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--steps", "3", "--", self.python, self.source, self.go, "4")
-        self.assertEqual(recorded.returncode, 0, recorded.stderr)
-        self.plan = os.path.join(self.folder, "p.plan.json")
-        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", "highwater", "--ratio", str(self.ratio), "-o", self.plan, "--time-limit", "3", "--json")
-        self.assertEqual(made.returncode, 0, made.stderr)
-        self.predicted = json.loads(made.stdout)["peak_bytes"]
+        self.prepare()
         for step in range(3, self.steps, 4):
             os.remove(self.go + str(step))
         self.program = subprocess.Popen([self.python, self.source, self.go, str(self.steps)], stdout=subprocess.PIPE,
@@ -69,36 +64,55 @@ class Apply(InFolder):
             self.assertTrue(line, self.lines)
             self.lines.append(line)
 
-    def apply(self, *more):
-        starter = subprocess.Popen([HIGHWATER, "apply", str(self.program.pid), self.session, self.plan, *more],
-                                   stderr=subprocess.PIPE, text=True)
+    def apply(self, *what, acts="the plan acts"):
+        starter = subprocess.Popen([HIGHWATER, "apply", str(self.program.pid), *what], stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end, starter)
         said = []
-        while not said or "the plan acts" not in said[-1]:
+        while not said or acts not in said[-1]:
             said.append(starter.stderr.readline())
             self.assertTrue(said[-1], said)
         return starter
+
+    def release(self, starter, leaves, step):
+        """It leaves at the end of the step that begins where the program waits now."""
+        released = subprocess.Popen([HIGHWATER, "release", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
+        line = starter.stderr.readline()
+        while leaves not in line:
+            self.assertTrue(line)
+            line = starter.stderr.readline()
+        time.sleep(0.3)
+        self.let(step)
+        _, told = released.communicate(timeout=60)
+        self.assertEqual(released.returncode, 0, told)
+        _, told = starter.communicate(timeout=60)
+        self.assertEqual(starter.returncode, 0, told)
+        return told
 
     def finished(self):
         rest, errors = self.program.communicate(timeout=300)
         self.assertEqual(self.program.returncode, 0, errors)
         self.assertEqual("".join(self.lines) + rest, self.alone.stdout)
 
+
+class Apply(Running):
+    ratio = 0.75
+
+    def prepare(self):
+        recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--steps", "3", "--", self.python, self.source, self.go, "4")
+        self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        self.plan = os.path.join(self.folder, "p.plan.json")
+        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", "highwater", "--ratio", str(self.ratio), "-o", self.plan, "--time-limit", "3", "--json")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.predicted = json.loads(made.stdout)["peak_bytes"]
+
     def test_it_comes_and_goes(self):
         self.until(3)
         for time_around in range(TIMES):
             report = os.path.join(self.folder, f"report{time_around}.json")
-            starter = self.apply("--report", report)
+            starter = self.apply(self.session, self.plan, "--report", report)
             self.let(8 * time_around + 3)
             self.until(8 * time_around + 7)
-            released = subprocess.Popen([HIGHWATER, "release", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
-            self.assertIn("leaves the plan", starter.stderr.readline())
-            time.sleep(0.3)
-            self.let(8 * time_around + 7)
-            _, told = released.communicate(timeout=60)
-            self.assertEqual(released.returncode, 0, told)
-            _, told = starter.communicate(timeout=60)
-            self.assertEqual(starter.returncode, 0, told)
+            told = self.release(starter, "leaves the plan", 8 * time_around + 7)
             with open(report) as file:
                 figures = json.load(file)
             # The first whole step begins where an optimizer has made its own.
@@ -112,7 +126,7 @@ class Apply(InFolder):
     def test_whoever_brought_it_is_killed(self):
         self.until(3)
         for time_around in range(TIMES):
-            starter = self.apply()
+            starter = self.apply(self.session, self.plan)
             self.let(8 * time_around + 3)
             self.until(8 * time_around + 7)
             starter.send_signal(signal.SIGKILL)

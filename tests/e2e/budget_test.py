@@ -86,14 +86,13 @@ FILLED = BEGIN + """
     """
 
 
-class Budget(InFolder):
-    python = "/usr/bin/python3"
-    deep = 0.75  # of the budget; where more of the peak is parameters and their states, less can go
+class Training(InFolder):
+    """Trains what `python` runs."""
     run_it = train_test.Train.run_it
 
-    def train(self, script, *options):
+    def train(self, script, *options, after=()):
         report = os.path.join(self.folder, "report.json")
-        done = self.run_it(HIGHWATER, "train", *options, "--report", report, "--", self.python, script)
+        done = self.run_it(HIGHWATER, "train", *options, "--report", report, "--", self.python, script, *after)
         with open(report) as file:
             return done, json.load(file)
 
@@ -104,6 +103,11 @@ class Budget(InFolder):
         self.assertEqual(plain.returncode, 0, plain.stderr)
         _, report = self.train(script)
         return script, plain.stdout, report["measured_peak_bytes"]
+
+
+class Budget(Training):
+    python = "/usr/bin/python3"
+    deep = 0.75  # of the budget; where more of the peak is parameters and their states, less can go
 
     def check(self, program, ratio, *options):
         script, plain, peak = self.alone(program)

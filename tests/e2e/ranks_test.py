@@ -202,6 +202,25 @@ class Ranks(InFolder):
             self.assertEqual((rank["predicted_peak_bytes"], rank["measured_peak_bytes"]), (peak, peak))
             self.assertGreater(rank["recomputed_ops"], 0)
 
+    def test_each_rank_within_a_budget(self):
+        deep, file = self.script(DEEP, "deep.py"), os.path.join(self.folder, "report.json")
+
+        def ranks(*options):
+            lines = self.lines_of(HIGHWATER, "train", *options, "--report", file, "--", *self.run_ranks(deep))
+            with open(file) as report:
+                return lines, json.load(report)["ranks"]
+
+        alone, free = ranks()
+        budget = int(0.8 * max(rank["measured_peak_bytes"] for rank in free))
+        lines, within = ranks("--budget", str(budget))
+        self.assertEqual(lines, alone)
+        self.assertEqual([rank["rank"] for rank in within], [0, 1])
+        for rank in within:
+            self.assertEqual((rank["budget_bytes"], rank["modes"]["none"]), (budget, 0))
+            self.assertLessEqual(rank["measured_peak_bytes"], budget)
+        self.assertGreater(within[1]["evictions"], 0)  # its inputs are twice as large
+        self.assertGreater(within[1]["recomputed_ops"], within[0]["recomputed_ops"])
+
     def test_attach_to_both(self):
         # One length: the ranks may be attached to at different steps.
         common = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": free_port()}

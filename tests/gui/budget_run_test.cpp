@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
+#include <QProcess>
 #include <QPushButton>
+#include <QTableView>
 #include <algorithm>
 
 #include "tests/gui/training.h"
@@ -45,12 +48,15 @@ protected:
         ASSERT_TRUE(script.open(QIODevice::WriteOnly));
         script.write(text);
     }
-    void fillIn(const QString& budget) {
+    void enterCommand() {
         QTest::keyClick(&window_, Qt::Key_R, Qt::ControlModifier);
         ASSERT_TRUE(dialog().isVisible());
         auto* command = dialog().findChild<QLineEdit*>(QStringLiteral("command"));
         command->selectAll();
         QTest::keyClicks(command, QStringLiteral("/usr/bin/python3 ") + script_);
+    }
+    void fillIn(const QString& budget) {
+        ASSERT_NO_FATAL_FAILURE(enterCommand());
         auto* within = dialog().findChild<QCheckBox*>(QStringLiteral("withinBudget"));
         if (!within->isChecked()) within->click();
         enterBudget(budget);
@@ -60,6 +66,9 @@ protected:
         ASSERT_TRUE(field->isEnabled());
         field->selectAll();
         QTest::keyClicks(field, budget);
+        start();
+    }
+    void start() {
         QTest::mouseClick(dialog().findChild<QPushButton*>(QStringLiteral("start")),
                           Qt::LeftButton);
     }
@@ -162,6 +171,80 @@ TEST_F(BudgetRun, WhatIsNoSizeIsSaidInTheDialog) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return !run().busy(); }, kPatience));
     EXPECT_FALSE(run().failure());
     EXPECT_EQ(stepsTaken(), 3);
+}
+
+TEST_F(BudgetRun, ThePlannerIsChosenInTheDialog) {
+    ASSERT_NO_FATAL_FAILURE(write("range(5)"));
+    auto* planner = dialog().findChild<QComboBox*>(QStringLiteral("planner"));
+    EXPECT_FALSE(planner->isEnabled());
+    EXPECT_EQ(planner->currentText(), QStringLiteral("highwater"));
+    EXPECT_EQ(planner->findText(QStringLiteral("none")), -1);
+    planner->setCurrentText(QStringLiteral("dtr:lru"));
+    ASSERT_NO_FATAL_FAILURE(fillIn(QStringLiteral("1GiB")));
+    EXPECT_TRUE(planner->isEnabled());
+    ASSERT_TRUE(run().terms());
+    EXPECT_EQ(run().terms()->planner, QStringLiteral("dtr:lru"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !run().busy(); }, kPatience));
+    EXPECT_FALSE(run().failure());
+    EXPECT_EQ(stepsTaken(), 5);
+    ASSERT_EQ(run().progress().modes().size(), 1U);
+    EXPECT_EQ(run().progress().modes().front().name, QStringLiteral("dtr"));
+}
+
+TEST_F(BudgetRun, AProgramMayBeRescuedInstead) {
+    ASSERT_NO_FATAL_FAILURE(write("range(5)"));
+    ASSERT_NO_FATAL_FAILURE(enterCommand());
+    auto* within = dialog().findChild<QCheckBox*>(QStringLiteral("withinBudget"));
+    auto* rescue = dialog().findChild<QCheckBox*>(QStringLiteral("rescue"));
+    within->click();
+    rescue->click();
+    EXPECT_FALSE(within->isChecked());
+    EXPECT_FALSE(dialog().findChild<QLineEdit*>(QStringLiteral("budget"))->isEnabled());
+    start();
+    ASSERT_TRUE(run().terms());
+    EXPECT_FALSE(run().budget());
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !run().busy(); }, kPatience));
+    EXPECT_FALSE(run().failure());
+    EXPECT_EQ(stepsTaken(), 5);
+    EXPECT_TRUE(panel().isVisible());
+    EXPECT_FALSE(legendSays(QStringLiteral("budget")));
+    EXPECT_EQ(panel().figures().figure(0), QStringLiteral("ended"));
+    EXPECT_EQ(panel().figures().figure(3), QStringLiteral("0"));
+    EXPECT_EQ(panel().plot().stepsDrawn(), 5);
+    EXPECT_DOUBLE_EQ(panel().plot().highestDrawn(),
+                     static_cast<double>(run().progress().highestOfAll().count()) / 1e6);
+    EXPECT_TRUE(barText().contains(QStringLiteral("peak "))) << barText().toStdString();
+    pressBarButton();
+}
+
+TEST_F(BudgetRun, ARunningProgramIsKeptWithinABudget) {
+    ASSERT_NO_FATAL_FAILURE(write(kAgainAndAgain));
+    QProcess training;
+    training.start(QStringLiteral("/usr/bin/python3"), {script_});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return stepsTaken() > 2; }, kPatience));
+    ASSERT_NO_FATAL_FAILURE(enterCommand());
+    dialog().findChild<QCheckBox*>(QStringLiteral("withinBudget"))->click();
+    QTest::keyClicks(dialog().findChild<QLineEdit*>(QStringLiteral("budget")),
+                     QStringLiteral("2.7 MB"));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return dialog().processes().rowOf(training.processId()) >= 0; }, kPatience));
+    dialog().findChild<QTableView*>()->selectRow(dialog().processes().rowOf(training.processId()));
+    auto* apply = dialog().findChild<QPushButton*>(QStringLiteral("attach"));
+    EXPECT_EQ(apply->text(), QStringLiteral("Apply"));
+    QTest::mouseClick(apply, Qt::LeftButton);
+    ASSERT_NO_FATAL_FAILURE(waitForSteps("dtr", 2));
+    EXPECT_FALSE(dialog().isVisible());
+    EXPECT_LE(run().progress().highestOfAll(), core::Bytes(2'700'000));
+    pressBarButton();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !run().busy(); }, kPatience));
+    EXPECT_FALSE(run().failure());
+    const qint64 before = stepsTaken();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return stepsTaken() > before + 2; }, kPatience));
+    QFile enough(folder_.filePath(QStringLiteral("enough")));
+    ASSERT_TRUE(enough.open(QIODevice::WriteOnly));
+    EXPECT_TRUE(
+        QTest::qWaitFor([&] { return training.state() == QProcess::NotRunning; }, kPatience));
+    EXPECT_EQ(training.exitCode(), 0);
 }
 
 TEST_F(BudgetRun, ABudgetThatIsTooSmallIsToldInTheToolsWords) {

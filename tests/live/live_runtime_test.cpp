@@ -116,7 +116,7 @@ std::int64_t pressingNow() {
         return gPressure.time;
     for (unsigned room = gPressure.random() % gPressure.oneIn == 0 ? gPressure.random() % 8 : 0;
          room > 0; --room)
-        gPressure.runtime->makeRoom(1);
+        gPressure.runtime->makeRoom({1, 0, 0});
     gPressure.asking = false;
     return gPressure.time;
 }
@@ -140,7 +140,7 @@ const native::AgentApi& pressingAgent() {
         };
         api.begin = [](std::int64_t* figures) { std::fill_n(figures, 5, 0); };
         api.end = api.begin;
-        api.onShortage = [](int (*)(std::int64_t)) { gPressure.runtime = nullptr; };
+        api.onShortage = [](native::MakeRoom) { gPressure.runtime = nullptr; };
         return api;
     }();
     return agent;
@@ -233,8 +233,9 @@ struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
     std::int64_t within = 0, evicted = 0;  // a budget
     std::int64_t bySize = 0, requests = 0;
-    std::int64_t replayed = 0;             // evictions
-    std::map<std::string, int> encodings;  // planned, by codec
+    std::int64_t rescued = 0, refused = 0, freed = 0;  // allocations that had failed; bytes
+    std::int64_t replayed = 0;                         // evictions
+    std::map<std::string, int> encodings;              // planned, by codec
 };
 
 std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engine& runtime,
@@ -260,6 +261,12 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
                               : 0;
         if (boundary == Boundary::Middle) continue;
         figures.evicted += runtime.figures().evictions;
+        const executor::live::Rescue& rescue = runtime.figures().rescue;
+        EXPECT_EQ(rescue.op.empty(), rescue.allocations + rescue.refused == 0);
+        EXPECT_LE(rescue.evictions, runtime.figures().evictions);
+        figures.rescued += rescue.allocations;
+        figures.refused += rescue.refused;
+        figures.freed += rescue.freedBytes;
         figures.recomputed += runtime.figures().recomputedOps;
         figures.restored += runtime.figures().restoredBytes;
         runtime.begin();
@@ -343,6 +350,23 @@ void runWithin(unsigned number, Figures& figures) {
                 runtime.follow(0, Boundary::Planned, liveProgramOf(recorded, random, figures), why))
                 << why;
         }
+    }
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
+}
+
+/// Without a budget: allocations fail at any time, some again and again.
+void runRescued(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    const std::vector<Program> steps{randomProgram(random, 6 + random() % 40),
+                                     randomProgram(random, 6 + random() % 40)};
+    const std::string alone = runAlone(steps, number);
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, false, false);
+    if (number % 3 == 0) {  // nothing fails
+        Figures quiet;
+        EXPECT_TRUE(runLive(steps, number, runtime, quiet) == alone);
+        EXPECT_EQ(quiet.within + quiet.evicted + quiet.rescued + quiet.refused, 0);
+        return;
     }
     EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
 }
@@ -441,6 +465,18 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
     EXPECT_GT(figures.evicted, figures.steps);
     EXPECT_GT(figures.recomputed, figures.steps);
     EXPECT_GT(figures.planned, figures.steps / 16);
+    EXPECT_EQ(figures.rescued + figures.refused, 0);  // keeping a budget is no rescue
+}
+
+// HIGHWATER_LIVE_CASES as above.
+TEST_F(LiveRuntime, LeavesEveryBitWhereAllocationsFailAsItIs) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases / 2 && !HasFailure(); ++i) runRescued(i, figures);
+    EXPECT_GT(figures.within, figures.steps / 4);
+    EXPECT_GT(figures.rescued, figures.steps);
+    EXPECT_GT(figures.refused, 0);
+    EXPECT_GT(figures.freed, figures.rescued);
 }
 
 // HIGHWATER_LIVE_CASES as above.

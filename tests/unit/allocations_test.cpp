@@ -129,6 +129,36 @@ TEST_F(Allocations, BeyondTheCapAreRefused) {
     capLiveBytes(0);
 }
 
+std::vector<native::Shortage> gShortages;
+
+TEST_F(Allocations, BeyondTheCapAreMadeOnceThereIsRoom) {
+    gShortages.clear();
+    capLiveBytes(1000);
+    onShortage([](const native::Shortage& shortage) {
+        gShortages.push_back(shortage);
+        if (gShortages.size() == 2) countFreed(kGpu);
+        return gShortages.size() < 4 ? native::Room::Made : native::Room::None;
+    });
+    countAllocated(kGpu, 700);
+    void* const block = allocate_(400);
+    EXPECT_NE(block, nullptr);
+    EXPECT_EQ(allocate_(900), nullptr);
+    free_(block);
+    onShortage([](const native::Shortage&) { return native::Room::Above; });
+    void* const above = allocate_(2000);
+    EXPECT_NE(above, nullptr);
+    EXPECT_EQ(live(), 2000);
+    free_(above);
+    onShortage(nullptr);
+    ASSERT_EQ(gShortages.size(), 4U);
+    const std::int64_t bytes[] = {400, 400, 900, 900};
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(gShortages[i].bytes, bytes[i]);
+        EXPECT_EQ(gShortages[i].memory, 0);
+        EXPECT_EQ(gShortages[i].before, i % 2);
+    }
+}
+
 TEST_F(Allocations, OfManyThreadsAddUp) {
     std::vector<std::thread> threads;
     for (std::uintptr_t t = 0; t < 4; ++t)

@@ -242,5 +242,24 @@ TEST(Records, ArbitraryBytesNeverCrash) {
     EXPECT_LT(accepted, 20000);
 }
 
+TEST(Records, ReadRescues) {
+    Bytes bytes;
+    for (const I64 each : {I64{4}, I64{7}, I64{1}, I64{4096}, I64{65536}, I64{9}}) bytes << each;
+    Bytes whole = bytes;
+    whole << std::string("aten::mm");
+    LiveRescueRecord rescue;
+    ASSERT_TRUE(decode(whole.get(), rescue));
+    EXPECT_EQ(rescue.step, 4);
+    EXPECT_EQ(rescue.allocations, 7);
+    EXPECT_EQ(rescue.refused, 1);
+    EXPECT_EQ(rescue.bytes, 4096);
+    EXPECT_EQ(rescue.freed, 65536);
+    EXPECT_EQ(rescue.evictions, 9);
+    EXPECT_EQ(rescue.op, "aten::mm");
+    EXPECT_FALSE(decode(bytes.get(), rescue));
+    whole << std::uint8_t{0};
+    EXPECT_FALSE(decode(whole.get(), rescue));
+}
+
 }  // namespace
 }  // namespace hw::profiler::wire

@@ -14,6 +14,10 @@ namespace {
 constexpr int kReadEvery = 200;  // milliseconds
 constexpr int kGoodbye = 5000;   // milliseconds for the tool to take the plan out
 
+QString processText(const QString& command, qint64 pid) {
+    return LiveRun::tr("%1 (process %2)").arg(programName(command)).arg(pid);
+}
+
 }  // namespace
 
 LiveRun::LiveRun(QObject* parent) : QObject(parent) {
@@ -42,7 +46,7 @@ double LiveRun::seconds() const {
 void LiveRun::apply(const PlannedStep& planned, qint64 pid, const QString& command) {
     if (busy()) return;
     launched_ = false;
-    startPlanned(planned, tr("%1 (process %2)").arg(programName(command)).arg(pid),
+    startPlanned(planned, processText(command, pid),
                  {QStringLiteral("apply"), QString::number(pid)}, {});
 }
 
@@ -53,22 +57,36 @@ void LiveRun::launch(const PlannedStep& planned, const QStringList& command) {
                  QStringList{QStringLiteral("--")} + command);
 }
 
-void LiveRun::launch(core::Bytes budget, const QStringList& command) {
+void LiveRun::apply(const LiveTerms& terms, qint64 pid, const QString& command) {
+    if (busy()) return;
+    launched_ = false;
+    startFree(terms, processText(command, pid), {QStringLiteral("apply"), QString::number(pid)},
+              {});
+}
+
+void LiveRun::launch(const LiveTerms& terms, const QStringList& command) {
     if (busy() || command.isEmpty()) return;
     launched_ = true;
+    startFree(terms, programName(command.join(QLatin1Char(' '))), {QStringLiteral("train")},
+              QStringList{QStringLiteral("--")} + command);
+}
+
+void LiveRun::startFree(const LiveTerms& terms, const QString& target, const QStringList& words,
+                        const QStringList& behind) {
     planned_ = {};
-    budget_ = budget;
-    prepare(programName(command.join(QLatin1Char(' '))));
-    start(QStringList{QStringLiteral("train"), QStringLiteral("--budget"),
-                      QString::number(budget.count()), QStringLiteral("--progress"), told_.path(),
-                      QStringLiteral("--")} +
-          command);
+    terms_ = terms;
+    prepare(target);
+    QStringList held = terms.budget ? QStringList{QStringLiteral("--budget"),
+                                                  QString::number(terms.budget->count())}
+                                    : QStringList{QStringLiteral("--on-oom")};
+    if (!terms.planner.isEmpty()) held << QStringLiteral("--planner") << terms.planner;
+    start(words + held + QStringList{QStringLiteral("--progress"), told_.path()} + behind);
 }
 
 void LiveRun::startPlanned(const PlannedStep& planned, const QString& target,
                            const QStringList& words, const QStringList& behind) {
     planned_ = planned;
-    budget_.reset();
+    terms_.reset();
     prepare(target);
     const QString plan = folder_->filePath(QStringLiteral("live.plan.json"));
     if (core::Status saved = savePlan(*planned.plan, plan.toStdString()); !saved)
@@ -155,7 +173,7 @@ void LiveRun::read() {
 
 // That a budget was too small it says when all else is written, and ends.
 bool LiveRun::toolHasMoreToSay() const {
-    return budget_ && progress_.end()->exitStatus.value_or(0) != 0 &&
+    return launched_ && budget() && progress_.end()->exitStatus.value_or(0) != 0 &&
            tool_->state() != QProcess::NotRunning;
 }
 
@@ -171,9 +189,11 @@ void LiveRun::toolEnded(QProcess::ExitStatus how) {
     const ToolError error = toolError(errors_);
     if (how == QProcess::NormalExit && !error.what.isEmpty())
         return end(LiveFailure{error.what, error.hint});
-    end(LiveFailure{budget_ ? tr("the run of %1 within the budget ended unexpectedly").arg(target_)
-                            : tr("the run of %1 under the plan ended unexpectedly").arg(target_),
-                    tr("the training goes on, unplanned from its next step")});
+    end(LiveFailure{!terms_ ? tr("the run of %1 under the plan ended unexpectedly").arg(target_)
+                    : budget()
+                        ? tr("the run of %1 within the budget ended unexpectedly").arg(target_)
+                        : tr("the rescue of %1 ended unexpectedly").arg(target_),
+                    tr("the training goes on by itself from its next step")});
 }
 
 void LiveRun::end(const std::optional<LiveFailure>& failure) {

@@ -26,6 +26,12 @@ struct PlannedStep {
     PlanPointer plan;
 };
 
+/// What holds without the plan of a session.
+struct LiveTerms {
+    std::optional<core::Bytes> budget;  // none: DTR waits for an allocation that fails
+    QString planner;                    // whose plan takes over within a budget, or how DTR decides
+};
+
 /// Why a run ended before its time, and what to do.
 struct LiveFailure {
     QString what, hint;
@@ -43,15 +49,18 @@ public:
     void apply(const PlannedStep& planned, qint64 pid, const QString& command);
     /// Starts a program under the plan. It goes on whatever happens to us.
     void launch(const PlannedStep& planned, const QStringList& command);
-    /// Starts a program whose live bytes stay within the budget; nothing need be recorded.
-    void launch(core::Bytes budget, const QStringList& command);
+    /// Brings these to a running process; nothing need be recorded.
+    void apply(const LiveTerms& terms, qint64 pid, const QString& command);
+    /// Starts a program with them.
+    void launch(const LiveTerms& terms, const QStringList& command);
     /// Takes the plan or the budget out; the program goes on without it.
     void stop();
 
     State state() const { return state_; }
     bool busy() const { return state_ != State::Idle; }
-    const PlannedStep& planned() const { return planned_; }  // of the last run; none in a budget's
-    const std::optional<core::Bytes>& budget() const { return budget_; }  // of the last run
+    const PlannedStep& planned() const { return planned_; }  // of the last run; none without a plan
+    const std::optional<LiveTerms>& terms() const { return terms_; }  // of the last; none: a plan's
+    std::optional<core::Bytes> budget() const { return terms_ ? terms_->budget : std::nullopt; }
     /// The last run came so far that the program trained.
     bool began() const { return began_; }
     const LiveProgress& progress() const { return progress_; }
@@ -74,6 +83,8 @@ signals:
 private:
     void startPlanned(const PlannedStep& planned, const QString& target, const QStringList& words,
                       const QStringList& behind);
+    void startFree(const LiveTerms& terms, const QString& target, const QStringList& words,
+                   const QStringList& behind);
     void prepare(const QString& target);
     void start(const QStringList& arguments);
     void read();
@@ -95,7 +106,7 @@ private:
     State state_ = State::Idle;
     bool launched_ = false, stopped_ = false, began_ = false;
     PlannedStep planned_;
-    std::optional<core::Bytes> budget_;
+    std::optional<LiveTerms> terms_;
     std::optional<LiveFailure> failure_;
     LiveProgress progress_;
     QString target_, status_, errors_, lastWords_;

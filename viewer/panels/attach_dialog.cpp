@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 
 #include "core/base/parse_bytes.h"
+#include "planners/registry.h"
 
 namespace hw::viewer {
 namespace {
@@ -32,7 +33,7 @@ AttachDialog::AttachDialog(Recorder& recorder, LiveRun& live, QWidget* parent)
     column->setContentsMargins(20, 18, 20, 16);
     column->setSpacing(8);
     chooser_ = new TrainingChooser(startRecording(), tr("can be recorded"));
-    chooser_->addBelowCommand(makeBudget());
+    chooser_->addBelowCommand(makeTerms());
     column->addWidget(chooser_, 1);
     column->addSpacing(10);
     column->addLayout(makeOptions());
@@ -45,16 +46,38 @@ AttachDialog::AttachDialog(Recorder& recorder, LiveRun& live, QWidget* parent)
         if (recorder_.state() == Recorder::State::Recording) hide();
     });
     connect(&live_, &LiveRun::failed, this, [this](const QString& what, const QString& hint) {
-        if (live_.budget() && !live_.began()) chooser_->showProblem(what, hint);
+        if (live_.terms() && !live_.began()) chooser_->showProblem(what, hint);
     });
     connect(&live_, &LiveRun::changed, this, [this] {
         update();
-        if (live_.budget() && live_.state() == LiveRun::State::Training && isVisible()) accept();
+        if (live_.terms() && live_.state() == LiveRun::State::Training && isVisible()) accept();
     });
     update();
 }
 
-QWidget* AttachDialog::makeBudget() {
+// Either of them, or a recording.
+QWidget* AttachDialog::makeTerms() {
+    auto* made = new QWidget;
+    auto* rows = new QVBoxLayout(made);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(6);
+    rows->addLayout(makeBudget());
+    rows->addLayout(makeRescue());
+    for (auto [box, other] : {std::pair(within_, rescue_), {rescue_, within_}})
+        connect(box, &QCheckBox::toggled, this, [this, other = other](bool on) {
+            if (on) other->setChecked(false);
+            chooser_->clearProblem();
+            update();
+        });
+    connect(within_, &QCheckBox::toggled, this, [this](bool on) {
+        budget_->setEnabled(on);
+        planner_->setEnabled(on);
+        if (on) budget_->setFocus();
+    });
+    return made;
+}
+
+QLayout* AttachDialog::makeBudget() {
     within_ = new QCheckBox(tr("within a budget of"));
     within_->setObjectName(QStringLiteral("withinBudget"));
     budget_ = new QLineEdit;
@@ -62,23 +85,40 @@ QWidget* AttachDialog::makeBudget() {
     budget_->setPlaceholderText(QStringLiteral("20 GB"));
     budget_->setFixedWidth(110);
     budget_->setEnabled(false);
-    auto* row = new QWidget;
-    auto* parts = new QHBoxLayout(row);
-    parts->setContentsMargins(0, 0, 0, 0);
-    parts->setSpacing(8);
-    parts->addWidget(within_);
-    parts->addWidget(budget_);
-    parts->addSpacing(6);
-    parts->addWidget(muted(tr("from its first op on, to the same bits; nothing is recorded")));
-    parts->addStretch(1);
-    connect(within_, &QCheckBox::toggled, this, [this](bool on) {
-        budget_->setEnabled(on);
-        if (on) budget_->setFocus();
-        chooser_->clearProblem();
-        update();
-    });
+    planner_ = new QComboBox;
+    planner_->setObjectName(QStringLiteral("planner"));
+    planner_->setToolTip(
+        tr("Whose plan takes over from DTR once it is there, or how DTR decides to the end"));
+    for (const planners::PlannerInfo& info : planners::plannerList()) {
+        if (info.name == "none") continue;
+        planner_->addItem(toQString(info.name));
+        planner_->setItemData(planner_->count() - 1, toQString(info.description), Qt::ToolTipRole);
+    }
+    planner_->setCurrentText(toQString(planners::ownPlanner().name));
+    planner_->setEnabled(false);
+    auto* row = new QHBoxLayout;
+    row->setSpacing(8);
+    row->addWidget(within_);
+    row->addWidget(budget_);
+    row->addWidget(muted(tr("by")));
+    row->addWidget(planner_);
+    row->addSpacing(6);
+    row->addWidget(muted(tr("to the same bits; nothing is recorded")));
+    row->addStretch(1);
     connect(budget_, &QLineEdit::textChanged, this, [this] { chooser_->clearProblem(); });
     connect(budget_, &QLineEdit::returnPressed, this, &AttachDialog::launch);
+    return row;
+}
+
+QLayout* AttachDialog::makeRescue() {
+    rescue_ = new QCheckBox(tr("rescue it where memory fails"));
+    rescue_->setObjectName(QStringLiteral("rescue"));
+    auto* row = new QHBoxLayout;
+    row->setSpacing(8);
+    row->addWidget(rescue_);
+    row->addSpacing(6);
+    row->addWidget(muted(tr("nothing is dropped until an allocation fails; likewise")));
+    row->addStretch(1);
     return row;
 }
 
@@ -116,7 +156,12 @@ QLayout* AttachDialog::makeOptions() {
 
 void AttachDialog::attachSelected() {
     const std::optional<TrainingProcess> process = chooser_->selected();
-    if (!process || recorder_.busy() || !folderUsable()) return;
+    if (!process) return;
+    if (free()) {
+        if (const auto chosen = terms()) live_.apply(*chosen, process->pid, process->command);
+        return;
+    }
+    if (recorder_.busy() || !folderUsable()) return;
     chooser_->clearProblem();
     recorder_.attach(process->pid, process->command,
                      Recorder::sessionFor(process->command, folder_->text()), steps_->value());
@@ -125,25 +170,32 @@ void AttachDialog::attachSelected() {
 void AttachDialog::launch() {
     const QStringList command = QProcess::splitCommand(chooser_->command());
     if (command.isEmpty()) return;
-    if (within_->isChecked()) return launchWithin(command);
+    if (free()) {
+        if (const auto chosen = terms()) live_.launch(*chosen, command);
+        return;
+    }
     if (recorder_.busy() || !folderUsable()) return;
     chooser_->clearProblem();
     recorder_.launch(command, Recorder::sessionFor(chooser_->command(), folder_->text()),
                      steps_->value());
 }
 
-void AttachDialog::launchWithin(const QStringList& command) {
-    if (live_.busy())
-        return chooser_->showProblem(tr("%1 trains already").arg(live_.target()),
-                                     tr("stop that first; the training goes on"));
+std::optional<LiveTerms> AttachDialog::terms() {
+    if (live_.busy()) {
+        chooser_->showProblem(tr("%1 trains already").arg(live_.target()),
+                              tr("stop that first; the training goes on"));
+        return std::nullopt;
+    }
+    if (rescue_->isChecked()) return LiveTerms();
     const auto budget = core::parseBytes(budget_->text().trimmed().toStdString());
     if (!budget) {
         chooser_->showProblem(toQString(budget.error().what), toQString(budget.error().hint));
         budget_->setFocus();
-        return budget_->selectAll();
+        budget_->selectAll();
+        return std::nullopt;
     }
     chooser_->clearProblem();
-    live_.launch(*budget, command);
+    return LiveTerms{*budget, planner_->currentText()};
 }
 
 bool AttachDialog::folderUsable() {
@@ -156,14 +208,18 @@ bool AttachDialog::folderUsable() {
 }
 
 void AttachDialog::update() {
-    const bool free = !recorder_.busy(), within = within_->isChecked();
+    const bool recorderFree = !recorder_.busy(), recorded = !free();
     const bool starts = live_.state() == LiveRun::State::Starting;
-    chooser_->setFree(within ? !starts : free);
-    chooser_->setStartText(!within  ? startRecording()
-                           : starts ? tr("Starting…")
-                                    : tr("Start within the budget"));
-    attach_->setEnabled(free && chooser_->selected());
-    attach_->setText(free ? tr("Attach and record") : tr("Connecting…"));
+    const bool able = recorded ? recorderFree : !starts;
+    chooser_->setFree(able);
+    chooser_->setStartText(recorded               ? startRecording()
+                           : starts               ? tr("Starting…")
+                           : within_->isChecked() ? tr("Start within the budget")
+                                                  : tr("Start with the rescue"));
+    attach_->setEnabled(able && chooser_->selected());
+    attach_->setText(!recorded      ? tr("Apply")
+                     : recorderFree ? tr("Attach and record")
+                                    : tr("Connecting…"));
 }
 
 }  // namespace hw::viewer

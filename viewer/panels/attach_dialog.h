@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QDialog>
 #include <QLineEdit>
 #include <QPushButton>
@@ -13,9 +14,9 @@
 
 namespace hw::viewer {
 
-/// Chooses what to record: a training process that runs, or a program to start. The program may be
-/// trained within a budget instead. It closes when that has begun, and stays with the reason where
-/// it cannot.
+/// Chooses what to record: a training process that runs, or a program to start. Instead of being
+/// recorded it may be kept within a budget, or rescued where its memory fails. The dialog closes
+/// when that has begun, and stays with the reason where it cannot.
 class AttachDialog : public QDialog {
     Q_OBJECT
 public:
@@ -24,18 +25,24 @@ public:
     ProcessModel& processes() const { return chooser_->processes(); }
 
 private:
-    QWidget* makeBudget();
+    QWidget* makeTerms();
+    QLayout* makeBudget();
+    QLayout* makeRescue();
     QLayout* makeOptions();
     void attachSelected();
     void launch();
-    void launchWithin(const QStringList& command);
+    /// What holds instead of a recording, if that has been chosen and can be; else the dialog says
+    /// why not.
+    std::optional<LiveTerms> terms();
+    bool free() const { return within_->isChecked() || rescue_->isChecked(); }
     bool folderUsable();
     void update();
 
     Recorder& recorder_;
     LiveRun& live_;
     TrainingChooser* chooser_;
-    QCheckBox* within_;
+    QCheckBox *within_, *rescue_;
+    QComboBox* planner_;
     QLineEdit *budget_, *folder_;
     QSpinBox* steps_;
     QPushButton* attach_;

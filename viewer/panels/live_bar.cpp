@@ -41,7 +41,7 @@ LiveBar::LiveBar(LiveRun& run) : RunBar(QStringLiteral("live")), run_(run) {
     };
     connect(&run_, &LiveRun::finished, this, over);
     connect(&run_, &LiveRun::failed, this, [this, over] {
-        if (run_.budget() && run_.began()) over();
+        if (run_.terms() && run_.began()) over();
     });
 }
 
@@ -59,7 +59,7 @@ QStringList LiveBar::plannedTexts() const {
     return parts;
 }
 
-QStringList LiveBar::budgetTexts() const {
+QStringList LiveBar::freeTexts() const {
     const LiveProgress& progress = run_.progress();
     if (progress.steps() == 0)
         return {run_.busy() ? tr("waiting for the end of a step") : tr("over, without a step")};
@@ -67,10 +67,12 @@ QStringList LiveBar::budgetTexts() const {
     if (run_.busy()) parts << tr("%1 at work").arg(liveModeText(progress.mode()));
     for (const LiveMode& mode : progress.modes())
         steps << tr("%1 %2").arg(mode.steps).arg(liveModeText(mode.name));
-    const SizeUnit size = SizeUnit::fitting(*run_.budget());
+    const core::Bytes highest = progress.highestOfAll();
+    const SizeUnit size = SizeUnit::fitting(run_.budget().value_or(highest));
     return parts << tr("steps: %1").arg(steps.join(QStringLiteral(", ")))
-                 << tr("peak %1 of %2")
-                        .arg(size.number(progress.highestOfAll()), size.text(*run_.budget()));
+                 << (run_.budget()
+                         ? tr("peak %1 of %2").arg(size.number(highest), size.text(*run_.budget()))
+                         : tr("peak %1").arg(size.text(highest)));
 }
 
 std::optional<RunBar::Content> LiveBar::content() const {
@@ -80,12 +82,13 @@ std::optional<RunBar::Content> LiveBar::content() const {
     if (state == LiveRun::State::Starting)
         parts << (run_.status().isEmpty() ? tr("connecting…") : run_.status());
     else
-        parts << (run_.budget() ? budgetTexts() : plannedTexts());
+        parts << (run_.terms() ? freeTexts() : plannedTexts());
     if (state == LiveRun::State::Stopping) parts << tr("stopping…");
     if (!run_.busy()) return ended(std::move(parts), std::move(tips));
     parts << clockText(run_.seconds());
-    tips << (run_.budget() ? tr("Stop lifts the budget; the training goes on without it")
-                           : tr("Stop takes the plan out; the training goes on without it"));
+    tips << (!run_.terms()   ? tr("Stop takes the plan out; the training goes on without it")
+             : run_.budget() ? tr("Stop lifts the budget; the training goes on without it")
+                             : tr("Stop ends the rescue; the training goes on without it"));
     return Content{theme().accent, parts, tips.join(QLatin1Char('\n')).trimmed(), tr("Stop"),
                    state != LiveRun::State::Stopping};
 }

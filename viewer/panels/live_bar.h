@@ -24,7 +24,7 @@ protected:
 private:
     QString peakText() const;
     QStringList plannedTexts() const;
-    QStringList budgetTexts() const;
+    QStringList freeTexts() const;
     Content ended(QStringList parts, QStringList tips) const;
 
     LiveRun& run_;

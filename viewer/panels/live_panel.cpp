@@ -16,10 +16,11 @@ QString coloured(const QColor& colour, const QString& text) {
         .arg(colour.name(), text.toHtmlEscaped());
 }
 
-QString endText(const LiveProgress& progress) {
-    return progress.end() && progress.end()->exitStatus
-               ? LivePanel::tr("the program has ended")
-               : LivePanel::tr("the budget is lifted, and the training goes on without it");
+QString endText(const LiveRun& run) {
+    const std::optional<LiveEnd>& end = run.progress().end();
+    return end && end->exitStatus ? LivePanel::tr("the program has ended")
+           : run.budget()         ? LivePanel::tr("the budget is lifted, and the training goes on")
+                          : LivePanel::tr("nothing is rescued any more; the training goes on");
 }
 
 }  // namespace
@@ -70,36 +71,39 @@ QWidget* LivePanel::makeHeader() {
 }
 
 void LivePanel::update() {
-    if (!run_.budget()) return;
+    if (!run_.terms()) return;
+    const std::optional<core::Bytes> budget = run_.budget();
     headline_->setText(
-        tr("%1 within %2")
-            .arg(run_.target(), SizeUnit::fitting(*run_.budget()).text(*run_.budget())));
+        budget ? tr("%1 within %2").arg(run_.target(), SizeUnit::fitting(*budget).text(*budget))
+               : tr("%1, rescued where memory fails").arg(run_.target()));
     showLegend();
     showFigures();
     showNote();
-    plot_->show(run_.progress(), *run_.budget());
+    plot_->show(run_.progress(), budget);
 }
 
 void LivePanel::showLegend() {
     std::vector<Legend::Item> items;
     for (const LiveMode& mode : run_.progress().modes())
         items.push_back({liveModeColour(mode.name), liveModeText(mode.name)});
-    if (plot_->timesShown()) items.push_back({liveCostColour(), tr("taken by the budget")});
-    items.push_back({theme().text, tr("budget"), true});
+    if (plot_->timesShown()) items.push_back({liveCostColour(), tr("taken by DTR and plans")});
+    if (run_.budget()) items.push_back({theme().text, tr("budget"), true});
     legend_->setItems(std::move(items));
 }
 
 void LivePanel::showFigures() {
     const LiveProgress& progress = run_.progress();
     if (progress.steps() == 0) return figures_->setFigures(QStringList(6, kUnknown));
-    const SizeUnit size = SizeUnit::fitting(*run_.budget());
+    const core::Bytes highest = progress.highestOfAll();
+    const SizeUnit size = SizeUnit::fitting(run_.budget().value_or(highest));
     QStringList steps;
     for (const LiveMode& mode : progress.modes())
         steps << tr("%1 %2").arg(mode.steps).arg(liveModeText(mode.name));
     const std::optional<double> overhead = progress.overhead();
     figures_->setFigures(
         {run_.busy() ? liveModeText(progress.mode()) : tr("ended"),
-         tr("%1 of %2").arg(size.number(progress.highestOfAll()), size.text(*run_.budget())),
+         run_.budget() ? tr("%1 of %2").arg(size.number(highest), size.text(*run_.budget()))
+                       : size.text(highest),
          steps.join(QStringLiteral(" · ")), QString::number(progress.evictions()),
          QString::number(progress.recomputedOps()), overhead ? overheadText(*overhead) : kUnknown});
 }
@@ -114,7 +118,7 @@ void LivePanel::showNote() {
             text += QStringLiteral("<br>") + failure->hint.toHtmlEscaped();
     } else {
         QStringList lines = run_.notes();
-        lines.prepend(run_.busy() ? run_.status() : endText(run_.progress()));
+        lines.prepend(run_.busy() ? run_.status() : endText(run_));
         text = coloured(theme().muted, lines.join(QStringLiteral(" · ")));
     }
     note_->setText(text);

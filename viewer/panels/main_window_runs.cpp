@@ -81,7 +81,7 @@ void MainWindow::connectLive() {
     connect(&live_, &LiveRun::finished, this, &MainWindow::endLive);
     connect(&live_, &LiveRun::failed, this, [this](const QString& what, const QString& hint) {
         endLive();
-        if (live_.budget() && live_.began()) return;  // it says so itself
+        if (live_.terms() && live_.began()) return;  // it says so itself
         if (!train_->isVisible() && !attach_->isVisible()) showFailure(what, hint);
     });
 }
@@ -100,7 +100,7 @@ void MainWindow::buildLiveDock() {
 }
 
 void MainWindow::placeLiveDock() {
-    const bool shown = live_.budget() && live_.began() && !liveClosed_;
+    const bool shown = live_.terms() && live_.began() && !liveClosed_;
     if (shown == liveDock_->isHidden()) {
         QDockWidget* upper = shown ? liveDock_ : firstDock(PanelArea::Upper);
         const bool raise = shown || isOnTop(*livePanel_);
@@ -116,6 +116,9 @@ void MainWindow::trainUnderPlan() {
         return live_.budget()
                    ? showFailure(tr("%1 trains within a budget already").arg(live_.target()),
                                  tr("stop that first; it goes on without its budget"))
+               : live_.terms()
+                   ? showFailure(tr("the rescue of %1 is at work").arg(live_.target()),
+                                 tr("stop that first; it goes on without it"))
                    : showFailure(tr("%1 trains under a plan already").arg(live_.target()),
                                  tr("stop that first; it goes on without its plan"));
     if (planActions_->needsPlan()) train_->open();

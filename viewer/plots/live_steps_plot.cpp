@@ -148,7 +148,7 @@ void LiveStepsPlot::keepWithin(const QCPRange& wanted) {
     }
 }
 
-void LiveStepsPlot::clear(core::Bytes budget) {
+void LiveStepsPlot::clear(const std::optional<core::Bytes>& budget) {
     steps_.clear();
     begin_ = 0;
     modes_.clear();
@@ -158,13 +158,23 @@ void LiveStepsPlot::clear(core::Bytes budget) {
         graph->data()->clear();
     longest_ = {};
     budget_ = budget;
-    size_ = SizeUnit::fitting(budget);
-    yAxis->setTicker(QSharedPointer<UnitTicker>::create(size_.name, 5));
+    budgetText_->setVisible(budget.has_value());
+    budgetLine_->setVisible(budget.has_value());
+    if (budget) drawBudget(*budget);
+    xAxis->setRange(begin_, end());
+}
+
+void LiveStepsPlot::drawBudget(core::Bytes budget) {
+    measureIn(SizeUnit::fitting(budget));
     budgetText_->setText(tr("budget %1").arg(size_.text(budget)));
     budgetText_->position->setCoords(1, size_.value(budget));
     budgetLine_->point1->setCoords(0, size_.value(budget));
     budgetLine_->point2->setCoords(1, size_.value(budget));
-    xAxis->setRange(begin_, end());
+}
+
+void LiveStepsPlot::measureIn(const SizeUnit& size) {
+    size_ = size;
+    yAxis->setTicker(QSharedPointer<UnitTicker>::create(size_.name, 5));
 }
 
 AreaGraph* LiveStepsPlot::makeGraph(QCPAxis* key, QCPAxis* value) {
@@ -202,9 +212,14 @@ void LiveStepsPlot::add(const LiveStep& step, const QString& mode) {
     longest_ = std::max(longest_, step.time);
 }
 
-void LiveStepsPlot::show(const LiveProgress& progress, core::Bytes budget) {
+void LiveStepsPlot::show(const LiveProgress& progress, const std::optional<core::Bytes>& budget) {
     const std::vector<LiveStep>& steps = progress.history();
     if (steps.size() < steps_.size() || budget != budget_) clear(budget);
+    const SizeUnit fitting = SizeUnit::fitting(progress.highestOfAll());
+    if (!budget && fitting.name != size_.name) {  // what is drawn is in another unit
+        clear(budget);
+        measureIn(fitting);
+    }
     const bool whole = xAxis->range().size() >= end() - begin_ - 0.5;
     for (std::size_t i = steps_.size(); i < steps.size(); ++i) {
         if (i == 0) begin_ = static_cast<double>(steps[i].step);
@@ -212,7 +227,8 @@ void LiveStepsPlot::show(const LiveProgress& progress, core::Bytes budget) {
         steps_.push_back(steps[i]);
     }
     if (whole) xAxis->setRange(begin_, end());
-    const double top = size_.value(std::max(budget, progress.highestOfAll()));
+    const double top =
+        size_.value(std::max(budget.value_or(core::Bytes()), progress.highestOfAll()));
     yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
     times_->axis(QCPAxis::atLeft)->setRange(0, std::max(1e-6, milliseconds(longest_) * kHeadroom));
     replot(rpQueuedReplot);
@@ -230,8 +246,8 @@ QString LiveStepsPlot::textAt(double at) const {
     if (!(place >= 0) || place >= static_cast<double>(steps_.size())) return {};
     const LiveStep& step = steps_[static_cast<std::size_t>(place)];
     const TimeFormat time = TimeFormat::fitting(step.time);
-    return tr("step %1 (%2): peak %3, %4 evictions, %5 ops recomputed; %6, of which the budget "
-              "took %7")
+    return tr("step %1 (%2): peak %3, %4 evictions, %5 ops recomputed; %6, of which DTR and "
+              "plans took %7")
         .arg(step.step)
         .arg(liveModeText(modes_[step.mode]), size_.text(step.peak))
         .arg(step.evictions)

@@ -24,7 +24,7 @@ public:
     explicit LiveStepsPlot(QWidget* parent = nullptr);
 
     /// Adds what is new of the same run; begins anew with fewer steps or another budget.
-    void show(const LiveProgress& progress, core::Bytes budget);
+    void show(const LiveProgress& progress, const std::optional<core::Bytes>& budget);
     void applyTheme() override;
     bool timesShown() const { return times_->visible(); }
     int stepsDrawn() const { return static_cast<int>(steps_.size()); }
@@ -45,7 +45,9 @@ protected:
 private:
     void buildTimes();
     void showTimes(bool shown);
-    void clear(core::Bytes budget);
+    void drawBudget(core::Bytes budget);
+    void measureIn(const SizeUnit& size);
+    void clear(const std::optional<core::Bytes>& budget);
     void add(const LiveStep& step, const QString& mode);
     AreaGraph* makeGraph(QCPAxis* key, QCPAxis* value);
     AreaGraph& graphOf(std::size_t mode, const QString& name);
@@ -60,7 +62,7 @@ private:
     QCPAxisRect* times_;
     AreaGraph *took_, *cost_;  // milliseconds of a step, and what of them the budget took
     core::Nanoseconds longest_;
-    core::Bytes budget_;
+    std::optional<core::Bytes> budget_;
     SizeUnit size_;
     QCPItemStraightLine* budgetLine_;
     QCPItemText* budgetText_;

@@ -14,6 +14,17 @@ inline constexpr std::uint64_t kBlockAlignment = 64;  // of the framework's allo
 /// Instead of a layer: that of autograd's node that runs.
 inline constexpr std::int64_t kBackwardLayer = -2;
 
+/// An allocation that finds no room.
+struct Shortage {
+    std::int64_t bytes;
+    int memory;  // 1: there is no more memory; 0: it would pass the limit on live bytes
+    int before;  // how often room has been made for it, which was not enough
+};
+
+/// What comes of it. Above: it passes the limit, as there is no other way and it must not fail.
+enum class Room : int { None = 0, Made = 1, Above = 2 };
+using MakeRoom = Room (*)(const Shortage& shortage);
+
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
@@ -32,9 +43,10 @@ struct AgentApi {
     /// Of an allocator that the agent does not see by itself; see countAllocated().
     void (*allocated)(std::uint64_t address, std::int64_t bytes);
     void (*released)(std::uint64_t address);
-    /// Who is asked before an allocation passes the limit on live bytes, again and again as long as
-    /// it answers 1; at its 0 the framework's allocator is refused. Null: there is no limit.
-    void (*onShortage)(int (*makeRoom)(std::int64_t bytes));
+    /// Who is asked before an allocation passes the limit on live bytes and where there is no
+    /// memory, again and again as long as there is room made; with none the framework's allocator
+    /// is refused. Null: there is no limit.
+    void (*onShortage)(MakeRoom makeRoom);
 };
 
 }  // namespace hw::profiler::native

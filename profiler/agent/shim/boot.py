@@ -32,6 +32,7 @@ def declare(library):
             ("hw_abandon", None),
             ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
             ("hw_patch", ctypes.c_int),
+            ("hw_limit", None),
             ("hw_cap", ctypes.c_int64),
             ("hw_heuristic", ctypes.c_int64),
             ("hw_unpatch", None),

@@ -217,7 +217,7 @@ def start(late=False):
     config = (ctypes.c_int64 * 4)()
     library.hw_config(config)
     if config[3] & wire.CONFIG_LIVE:
-        why = live.start(bool(config[3] & wire.CONFIG_RUNNING), rank, bool(config[3] & wire.CONFIG_CURVES))
+        why = live.start(config[3], rank)
         if why:
             encode.send(wire.TYPE_FAULT, encode.text(why))
         encode.send_milestone(wire.MILESTONE_TORCH)

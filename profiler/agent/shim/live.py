@@ -12,6 +12,7 @@ from _highwater import doors, encode, gpu, library, wire
 from _highwater.by_hand import ByHand
 from _highwater.modules import compiling
 from _highwater.places import Engine, Places
+from _highwater.shortage import Rescues, adopt_tensors
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as framework
@@ -30,7 +31,9 @@ def load():
     for name, result, *arguments in (
             ("open", ctypes.c_char_p, ctypes.c_void_p),
             ("add", ctypes.c_char_p, ctypes.c_char_p),
-            ("keep_within", None, ctypes.c_int64, ctypes.c_int),
+            ("keep_within", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int),
+            ("adopt", None, ctypes.c_int64),
+            ("rescue", ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)),
             ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
             ("tracing", ctypes.c_int),
             ("layer", ctypes.c_int64, ctypes.c_char_p),
@@ -66,6 +69,7 @@ class Step:
         self.mode = None
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
         self.recomputing = self.evictions = 0
+        self.rescues = Rescues()
         self.divergence = self.curve = None
 
 
@@ -92,7 +96,7 @@ class Live:
         self.native = native
         self.running = running    # the program was under way already
         self.hands_over = hands_over  # begin of the names of files: a step for a planner, and its plan
-        self.budget = budget      # is kept from the first op on, whether planned or not
+        self.budget = budget      # DTR acts, from the first op on or from the first whole step, whether planned or not
         self.trainer = 0          # the thread that trains
         self.depth = 0            # of optimizers' steps
         self.number = 0
@@ -108,6 +112,7 @@ class Live:
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
+        self.told = True          # figures of the runtime are among those of a step that has ended
         self.next_curve = None    # not before that time; None: nobody wants them
 
     # In and out.
@@ -145,7 +150,8 @@ class Live:
         gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
         if self.budget:
             self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, Backwards(self)))
-            self.enter()
+            if not self.running:
+                self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
 
@@ -223,11 +229,15 @@ class Live:
         self.trainer = _thread.get_ident()
         library.hw_window(self.window)
         self.begun = library.hw_now()
+        if self.running and self.budget:
+            adopt_tensors(self.native.hwl_adopt)
+            library.hw_limit()
         self.native.hwl_enter()
         self.begin()
 
     def begin(self):
         self.native.hwl_begin()
+        self.told = False
         if self.native.hwl_tracing():
             self.places.watch()
 
@@ -261,6 +271,8 @@ class Live:
         step.runtime += self.figures[7]
         step.recomputing += self.figures[8]
         step.evictions += self.figures[9]
+        step.rescues.add(self.native)
+        self.told = True
         if self.figures[4] > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
             step.divergence = self.figures[4], expected, found
@@ -296,6 +308,7 @@ class Live:
             op, expected, found = step.divergence
             encode.send(wire.TYPE_LIVE_DIVERGENCE, struct.pack("<2q", self.number, op) +
                         encode.text(expected) + encode.text(found))
+        step.rescues.send(self.number)
         if step.curve is not None:
             encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
@@ -308,6 +321,10 @@ class Live:
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
+        if not self.told:
+            rescues = Rescues()
+            rescues.add(self.native)
+            rescues.send(self.number)
         for kind, text in ((wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault()),
                            (wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())):
             if text:
@@ -329,8 +346,8 @@ def programs(rank):
         index += 1
 
 
-def start(running, rank, curves):
-    """Why no plan is carried out; "" where one is. `running`: the program was under way already."""
+def start(flags, rank):
+    """Why no plan is carried out; "" where one is. `flags`: those of the configuration."""
     global _current, _watching_exit
     if library.hw_patch() == 0:
         encode.send_gap("live bytes", "the calls of the framework's allocator could not be counted")
@@ -341,15 +358,17 @@ def start(running, rank, curves):
         why = native.hwl_add(path).decode()
         if why:
             return why
+    if not flags & wire.CONFIG_RUNNING:  # else from the first whole step on
+        library.hw_limit()
     gpu.count_blocks(native.hwl_count_cuda)
     heuristic = library.hw_heuristic()
     plans = library.hw_programs() if heuristic >= 0 else b""
     if heuristic >= 0:
-        native.hwl_keep_within(heuristic, bool(plans))
+        native.hwl_keep_within(heuristic, bool(plans), not flags & wire.CONFIG_ON_OOM)
     if plans and rank >= 0:
         plans += b".rank%d" % rank
-    _current = Live(native, running, heuristic >= 0, plans)
-    if curves:
+    _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans)
+    if flags & wire.CONFIG_CURVES:
         native.hwl_trace()
         _current.next_curve = 0
     _current.install()
