@@ -129,8 +129,9 @@ TEST_F(Picture, OfAColumnIsAsWideAsOne) {
         ASSERT_FALSE(image.isNull()) << kind->name;
         EXPECT_NEAR(image.width() / (image.dotsPerMeterX() / 1000.0), 85, 0.5) << kind->name;
         EXPECT_GT(image.dotsPerMeterX(), 280 / 0.0254) << "300 pixels an inch";
-        if (kind == &WhatIfPanel::kKind)
+        if (kind == &WhatIfPanel::kKind) {
             EXPECT_EQ(image.pixelColor(2, image.height() - 3), QColor(Qt::white)) << "paper";
+        }
     }
     EXPECT_EQ(theme().light, before) << "the window keeps its own";
     EXPECT_EQ(picturePreset("poster").error().code, core::ErrorCode::Usage);

@@ -206,8 +206,8 @@ TEST_F(Window, TheScreenShowsWhatPicturesShow) {
         return drawn;
     };
     window_.setLight(false);
-    QTest::qWait(200);               // a legend that had two rows for a moment is back to one
-    constexpr double kEdges = 0.03;  // and letters: drawn as vectors they are smoothed
+    QTest::qWait(200);                // a legend that had two rows for a moment is back to one
+    constexpr double kEdges = 0.035;  // and letters: drawn as vectors they are smoothed
     const QImage whole = screen();
     EXPECT_LT(differing(whole, picture()), kEdges);
     plot.zoom(6);
