@@ -45,6 +45,14 @@ TEST_F(Flame, TheSampleHasNoStacksAndIsShownByLayer) {
     EXPECT_EQ(panel_.view().root().bytes, workspace_.document()->peak());
 }
 
+TEST_F(Flame, ALayerIsWrittenWithoutTheOneItIsIn) {
+    const FlameView& view = panel_.view();
+    EXPECT_EQ(view.label(widest(2)), QStringLiteral("encoder"));
+    EXPECT_EQ(view.label(widest(3)), QStringLiteral("layers"));
+    EXPECT_EQ(view.describe(*widest(3).node).count(QStringLiteral("encoder.layers")), 1)
+        << "what is told of it has the whole path";
+}
+
 TEST_F(Flame, PartsAreAsWideAsTheirBytes) {
     const auto& cells = panel_.view().cells();
     ASSERT_GT(cells.size(), 10u);

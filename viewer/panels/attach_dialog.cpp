@@ -103,7 +103,7 @@ QLayout* AttachDialog::makeBudget() {
     row->addWidget(muted(tr("by")));
     row->addWidget(planner_);
     row->addSpacing(6);
-    row->addWidget(muted(tr("to the same bits; nothing is recorded")));
+    row->addWidget(muted(tr("the same results; nothing is recorded")));
     row->addStretch(1);
     connect(budget_, &QLineEdit::textChanged, this, [this] { chooser_->clearProblem(); });
     connect(budget_, &QLineEdit::returnPressed, this, &AttachDialog::launch);
@@ -111,13 +111,13 @@ QLayout* AttachDialog::makeBudget() {
 }
 
 QLayout* AttachDialog::makeRescue() {
-    rescue_ = new QCheckBox(tr("rescue it where memory fails"));
+    rescue_ = new QCheckBox(tr("rescue it when memory runs out"));
     rescue_->setObjectName(QStringLiteral("rescue"));
     auto* row = new QHBoxLayout;
     row->setSpacing(8);
     row->addWidget(rescue_);
     row->addSpacing(6);
-    row->addWidget(muted(tr("nothing is dropped until an allocation fails; likewise")));
+    row->addWidget(muted(tr("acts only when an allocation fails; nothing is recorded")));
     row->addStretch(1);
     return row;
 }

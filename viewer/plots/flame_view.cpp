@@ -231,6 +231,16 @@ QColor FlameView::colourOf(const core::OriginNode& node) const {
     return blend(theme().panel, colour, isFaint(node) ? 0.3 : 0.85);
 }
 
+// Below its parent's name a layer's path says nothing new until it leaves it.
+QString FlameView::label(const Cell& cell) const {
+    if (cell.node == &root_) return name_;
+    const QString name = toQString(cell.node->name);
+    if (cell.parent < 0 || cell.node->frame != nullptr) return name;
+    const QString above =
+        toQString(cells_[static_cast<std::size_t>(cell.parent)].node->name) + QLatin1Char('.');
+    return name.startsWith(above) ? name.mid(above.size()) : name;
+}
+
 void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
     const bool seam = cell.box.width() > 3;
     const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
@@ -238,7 +248,7 @@ void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
     painter.fillRect(box, fill);
     const QRectF room = cell.box.adjusted(5, 0, -4, 0);
     const QString size = document_->size.text(cell.node->bytes);
-    const QString name = cell.node == &root_ ? name_ : toQString(cell.node->name);
+    const QString name = label(cell);
     const QFontMetricsF metrics(painter.font());
     const double sizeWidth = metrics.horizontalAdvance(size);
     const bool both = metrics.horizontalAdvance(name) + sizeWidth + 12 < room.width();

@@ -33,6 +33,8 @@ public:
     /// What fills the width.
     const core::OriginNode& zoomed() const { return *way_.back(); }
     const std::vector<Cell>& cells();
+    /// What is written on it.
+    QString label(const Cell& cell) const;
     /// -1: none.
     int cellAt(const QPointF& pixel);
     int current() const { return current_; }
