@@ -70,8 +70,7 @@ int runRelease(pid_t pid, const Common& common) {
 void addApply(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "apply",
                                "Carry a plan out in a training process that runs already, or keep "
-                               "it within a budget, from "
-                               "its next step on");
+                               "it within a budget, from its next step on");
     auto arguments = std::make_shared<Arguments>();
     command->add_option("PID", arguments->pid, "The process; see 'highwater ps'")->required();
     command->add_option("SESSION", arguments->from.session,

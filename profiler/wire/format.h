@@ -140,13 +140,13 @@ enum class Milestone : std::uint32_t {
     Capture = 6,    // the first captured op is about to run
 };
 
-/// kConfigOnOom: of a recording, only the step that runs out of memory; of a live run, DTR waits
-/// for an allocation that fails.
 inline constexpr std::uint32_t kConfigContents = 1;  // Config flag: floating constants too
 inline constexpr std::uint32_t kConfigRunning = 2;   // Config flag: attached to a running program
-inline constexpr std::uint32_t kConfigOnOom = 4;     // Config flag: see below
-inline constexpr std::uint32_t kConfigGpu = 8;       // Config flag: without CUPTI, no recording
-inline constexpr std::uint32_t kConfigNative = 16;   // Config flag: a Native frame answers Process
+/// Config flag: of a recording, only the step that runs out of memory is kept; of a live run, DTR
+/// waits for an allocation that fails.
+inline constexpr std::uint32_t kConfigOnOom = 4;
+inline constexpr std::uint32_t kConfigGpu = 8;      // Config flag: without CUPTI, no recording
+inline constexpr std::uint32_t kConfigNative = 16;  // Config flag: a Native frame answers Process
 
 inline constexpr std::uint32_t kConfigLive = 32;    // Config flag: a plan acts, nothing is recorded
 inline constexpr std::uint32_t kConfigCurves = 64;  // Config flag: with LiveCurves, a few a second
