@@ -7,6 +7,7 @@
 #include <QToolTip>
 #include <algorithm>
 
+#include "viewer/models/lanes.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -236,9 +237,7 @@ QString FlameView::label(const Cell& cell) const {
     if (cell.node == &root_) return name_;
     const QString name = toQString(cell.node->name);
     if (cell.parent < 0 || cell.node->frame != nullptr) return name;
-    const QString above =
-        toQString(cells_[static_cast<std::size_t>(cell.parent)].node->name) + QLatin1Char('.');
-    return name.startsWith(above) ? name.mid(above.size()) : name;
+    return layerTail(name, toQString(cells_[static_cast<std::size_t>(cell.parent)].node->name));
 }
 
 void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
