@@ -9,6 +9,13 @@ namespace hw::executor::live {
 
 using profiler::native::Room;
 
+namespace {
+
+// Recomputations of a step that take so many times as long as its ops, and so long at least (ns).
+constexpr std::int64_t kHopeless = 50, kHopelessNs = 2'000'000'000;
+
+}  // namespace
+
 Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     const Guard guard(lock_);
     if (!acting_) return Room::None;
@@ -19,8 +26,11 @@ Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
         agent_.end(window);
         opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
     }
-    if (log_) log_->line("room", shortage.bytes);
-    const std::optional<std::int64_t> freed = evictOne();
+    std::optional<std::int64_t> freed;
+    if (!hopeless()) {
+        if (log_) log_->line("room", shortage.bytes);
+        freed = evictOne();
+    }
     if (freed) opEvicted_ += *freed;
     note(shortage, freed);
     const bool above = !freed && adopts_ && shortage.memory == 0;
@@ -28,6 +38,12 @@ Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     if (tracing_) agent_.begin(window);
     evictingNs_ += agent_.now() - began;
     return above ? Room::Above : Room::Made;
+}
+
+/// What is evicted is needed again at once, over and over: the step would never end.
+bool BudgetRuntime::hopeless() {
+    hopeless_ = hopeless_ || figures_.recomputedNs > std::max(kHopeless * opsNs_, kHopelessNs);
+    return hopeless_;
 }
 
 /// The bytes of what has been evicted; none: nothing more can be.
@@ -51,8 +67,9 @@ void BudgetRuntime::note(const profiler::native::Shortage& shortage,
                          const std::optional<std::int64_t>& freed) {
     const std::string whose = running_ != nullptr ? running_->name : std::string("the program");
     if (!freed) {
-        shortage_ = whose + " asked for " + std::to_string(shortage.bytes) +
-                    " bytes, and nothing more can be evicted for them";
+        shortage_ = whose + " asked for " + std::to_string(shortage.bytes) + " bytes, and " +
+                    (hopeless_ ? "what is evicted for them is needed again at once (thrashing)"
+                               : "nothing more can be evicted for them");
         if (log_) log_->flush();  // it is likely to be the program's end
     }
     if (keepsLimit_ && shortage.memory == 0) return;  // nothing has failed

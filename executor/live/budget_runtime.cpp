@@ -62,6 +62,7 @@ void BudgetRuntime::begin() {
     const Guard guard(lock_);
     figures_ = {};
     opsNs_ = 0;
+    hopeless_ = hopeless_ && adopts_;
     divergence_.reset();
     if (!acting_) return;
     guides_.begin();

@@ -149,6 +149,7 @@ private:
     void settle();
     void reset();
     void noteThrashing();
+    bool hopeless();
 
     const planners::DtrHeuristic heuristic_;
     const bool planned_, keepsLimit_;
@@ -180,6 +181,7 @@ private:
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
     bool saidThrashing_ = false;
+    bool hopeless_ = false;  // until the step ends; where the program is not ended by it, for good
     bool atAnyPrice_ = false;  // until the step ends
     std::vector<std::int64_t> tags_;
     std::unique_ptr<DecisionLog> log_;

@@ -134,8 +134,10 @@ core::Result<std::chrono::nanoseconds> enterAll(Server& server, const std::vecto
 bool leave(Server& server, const std::vector<pid_t>& pids) {
     server.hangUp();
     const auto deadline = Clock::now() + kLeaveLimit;
-    while (server.connected() && !allEnded(pids)) {
-        server.poll(5);
+    while (server.connected()) {
+        const bool ended = allEnded(pids);
+        server.poll(5);  // also for what a process has said at its end
+        if (ended) break;
         if (Clock::now() > deadline) return false;
     }
     return true;

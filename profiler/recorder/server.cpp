@@ -175,7 +175,7 @@ bool Server::pollOnce(int milliseconds) {
 /// Takes in what is there, a part of it where more may come.
 bool Server::receive(Connection& connection, bool all) {
     bool received = false;
-    if (leaving_) {
+    if (recordingEnded_) {
         connection.ring.skip();
         return received;
     }
@@ -265,7 +265,7 @@ bool Server::connected() const {
 }
 
 void Server::hangUp() {
-    leaving_ = true;
+    recordingEnded_ = session_->isOpen();
     for (auto& connection : connections_)
         if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
 }

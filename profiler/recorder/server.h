@@ -52,7 +52,7 @@ public:
     bool everConnected() const { return admitted_ > 0; }
     std::size_t admitted() const { return admitted_; }
     /// Asks the agents to leave; the connections end when they have. What has not been taken in by
-    /// now is not recorded.
+    /// now is not recorded. What a live run does until then is taken in.
     void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
@@ -102,7 +102,7 @@ private:
     uid_t user_;  // besides ourselves
     std::string folder_, socketPath_;
     int listener_ = -1;
-    bool leaving_ = false;
+    bool recordingEnded_ = false;
     std::size_t admitted_ = 0, expected_ = 1;
     bool distributed_ = false;  // the first process is a rank
     FindNative findNative_;

@@ -58,7 +58,11 @@ class ApplyBudget(apply_test.Running):
         self.assertEqual(figures["modes"]["none"], figures["steps"], told)
         self.assertEqual(figures["rescues"], [])
         self.until(15)
-        self.let(self.steps - 1)
+        # What ran before there was a budget is never ended by it.
+        figures, told = self.come_and_go(15, "--budget", str(self.peak // 4))
+        self.assertIn("went above the budget", told)
+        self.assertGreater(min(figures["step_peaks_bytes"]), self.peak // 4)
+        self.assertGreater(figures["evictions"], 0)
         self.finished()
 
     def test_usage(self):
