@@ -36,6 +36,10 @@ PlannerMenu::PlannerMenu(Workspace& workspace) : workspace_(workspace) {
     action->setDefaultWidget(list);
     menu->addAction(action);
     setMenu(menu);
+    // Once it shows: a menu gives the keys to no widget in it by itself.
+    connect(
+        menu, &QMenu::aboutToShow, this, [this] { boxes_.front()->setFocus(Qt::PopupFocusReason); },
+        Qt::QueuedConnection);
     connect(&workspace, &Workspace::plannersChanged, this, &PlannerMenu::update);
     applyTheme();
     update();
