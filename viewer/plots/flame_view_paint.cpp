@@ -84,7 +84,12 @@ void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
     const QFontMetricsF metrics(painter.font());
     const double sizeWidth = metrics.horizontalAdvance(size);
     const bool both = metrics.horizontalAdvance(name) + sizeWidth + 12 < room.width();
-    const QString cut = metrics.elidedText(name, Qt::ElideRight, room.width());
+    QString cut = metrics.elidedText(name, Qt::ElideRight, room.width());
+    // Of a frame the line says more than the beginning of all.
+    const QString line = name.section(QLatin1Char(' '), 0, 0);
+    if (cut != name && cell.node->frame != nullptr &&
+        metrics.horizontalAdvance(line) <= room.width())
+        cut = line;
     if (cut != name && cut.size() < 7) return;  // it would say nothing
     painter.setPen(inkOn(fill));
     painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft, cut);
