@@ -22,7 +22,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380,
-              kMapHeight = 270;
+              kMapHeight = 230;
 
 QString ending(const std::string& file) {
     return QFileInfo(QString::fromStdString(file)).suffix().toLower();
