@@ -57,7 +57,7 @@ int flame() {
     MadeUpCalls calls;
     viewer::FlameView view;
     view.resize(kWidth, kHeight);
-    view.show();
+    view.setVisible(true);
     Painted painted(view);
     Frames first, keys, zooms, searches;
     core::OriginNode root = calls.make();
