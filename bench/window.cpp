@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How fast the window is: on a session of many memory events, and when its budget is moved.
-// usage: bench_window write FILE EVENTS | events FILE | slider
+// usage: bench_window write FILE EVENTS | events FILE | slider | flame
 #include <unistd.h>
 
 #include <QApplication>
 #include <QElapsedTimer>
-#include <QPaintEvent>
 #include <QStyleFactory>
 #include <QTest>
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <fstream>
 #include <random>
 
 #include "bench/made_up_events.h"
+#include "bench/window_flame.h"
+#include "bench/window_frames.h"
 #include "tests/graphs/networks.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/timeline_panel.h"
@@ -25,61 +25,15 @@
 namespace {
 
 using namespace hw;
+using bench::frame, bench::Frames, bench::Painted, bench::percentile, bench::printFrames;
 constexpr int kWidth = 1920, kHeight = 1080, kFrames = 400, kMoves = 30;
 constexpr int kPatience = 600'000;  // milliseconds
-
-double percentile(std::vector<double> values, double share) {
-    std::sort(values.begin(), values.end());
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
-}
 
 double residentMB() {
     std::ifstream statm("/proc/self/statm");
     long all = 0, resident = 0;
     statm >> all >> resident;
     return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
-}
-
-/// Counts what is painted, so that a frame ends when it is on the screen.
-class Painted : public QObject {
-public:
-    explicit Painted(QWidget& watched) { watched.installEventFilter(this); }
-    int count = 0;
-
-protected:
-    bool eventFilter(QObject* watched, QEvent* event) override {
-        if (event->type() == QEvent::Paint) ++count;
-        return QObject::eventFilter(watched, event);
-    }
-};
-
-double processorMs() {
-    timespec now{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
-
-/// Milliseconds by the clock and of processor time.
-struct Frames {
-    std::vector<double> clock, processor;
-};
-
-/// From an action to the end of the paint that it causes.
-template <class Action>
-void frame(Frames& frames, Painted& painted, Action action) {
-    QElapsedTimer timer;
-    const int before = painted.count;
-    const double processor = processorMs();
-    timer.start();
-    action();
-    while (painted.count == before && timer.elapsed() < 1000) QCoreApplication::processEvents();
-    frames.clock.push_back(static_cast<double>(timer.nsecsElapsed()) / 1e6);
-    frames.processor.push_back(processorMs() - processor);
-}
-
-void printFrames(const char* what, const std::vector<double>& times) {
-    std::printf("%-28s %8.2f %8.2f %8.2f\n", what, percentile(times, 0.5), percentile(times, 0.99),
-                percentile(times, 1));
 }
 
 int events(const char* file) {
@@ -243,13 +197,15 @@ int main(int argc, char** argv) {
         if (!done) std::fprintf(stderr, "bench_window: %s\n", done.error().what.c_str());
         return done ? 0 : 1;
     }
-    if (!(what == "events" && argc == 3) && !(what == "slider" && argc == 2)) {
-        std::fprintf(stderr, "usage: %s write FILE EVENTS | events FILE | slider\n", argv[0]);
+    const bool alone = what == "slider" || what == "flame";
+    if (!(what == "events" && argc == 3) && !(alone && argc == 2)) {
+        std::fprintf(stderr, "usage: %s write FILE EVENTS | events FILE | slider | flame\n",
+                     argv[0]);
         return 2;
     }
     QApplication application(argc, argv);
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     viewer::setTheme(false);
     qApp->setStyleSheet(viewer::theme().styleSheet());
-    return what == "events" ? events(argv[2]) : slider();
+    return what == "events" ? events(argv[2]) : what == "slider" ? slider() : bench::flame();
 }

@@ -117,6 +117,7 @@ public:
 private:
     void count(OriginNode& node, const Origin& origin) const {
         node.bytes += origin.bytes;
+        node.either = node.bytes;
         if (origin.storage != kNone &&
             (node.largest == kNone ||
              graph_.storages[node.largest].bytes < graph_.storages[origin.storage].bytes))
@@ -152,6 +153,44 @@ private:
     const TrainingGraph& graph_;
     const CallStacks& stacks_;
 };
+
+// Frames of two sessions are equal by what they say.
+bool samePart(const OriginNode& a, const OriginNode& b) {
+    if (a.name != b.name || (a.frame == nullptr) != (b.frame == nullptr)) return false;
+    return a.frame == nullptr || a.frame->file == b.frame->file;
+}
+
+// What no part of a tree accounts for.
+Bytes ownBytes(const OriginNode& node) {
+    Bytes own = node.bytes;
+    for (const OriginNode& child : node.children) own -= child.bytes;
+    return own;
+}
+
+void putBeside(OriginNode& node, const OriginNode* other) {
+    node.other = other ? other->bytes : Bytes(0);
+    node.either = std::max(ownBytes(node), other ? ownBytes(*other) : Bytes(0));
+    std::vector<bool> taken(other ? other->children.size() : 0);
+    for (OriginNode& child : node.children) {
+        const OriginNode* same = nullptr;
+        for (std::size_t i = 0; i < taken.size() && !same; ++i) {
+            if (taken[i] || !samePart(child, other->children[i])) continue;
+            taken[i] = true;
+            same = &other->children[i];
+        }
+        putBeside(child, same);
+    }
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+        if (taken[i]) continue;
+        OriginNode absent;
+        absent.name = other->children[i].name, absent.frame = other->children[i].frame;
+        putBeside(absent, &other->children[i]);
+        node.children.push_back(std::move(absent));
+    }
+    for (const OriginNode& child : node.children) node.either += child.either;
+    std::stable_sort(node.children.begin(), node.children.end(),
+                     [](const OriginNode& a, const OriginNode& b) { return a.either > b.either; });
+}
 
 }  // namespace
 
@@ -217,6 +256,11 @@ OriginNode originTree(OriginTree by, const TrainingGraph& graph, const CallStack
     for (const Origin& origin : origins) maker.add(root, origin);
     TreeMaker::sort(root);
     return root;
+}
+
+OriginNode besideOther(OriginNode tree, const OriginNode& other) {
+    putBeside(tree, &other);
+    return tree;
 }
 
 }  // namespace hw::core

@@ -54,8 +54,10 @@ struct OriginNode {
     std::string name;                       // "modeling_gpt2.py:312 forward", a layer, an op
     const SourceFrameRow* frame = nullptr;  // null for layers and ops
     Bytes bytes;
-    StorageIndex largest = kNone;      // below it
+    StorageIndex largest = kNone;      // below it; kNone in what only another session has
     std::vector<OriginNode> children;  // the largest first
+    Bytes other;                       // of the same part of another session, once it is beside
+    Bytes either;  // of both, in each of its parts the larger one; its own without another session
 };
 
 /// Program: call stacks without the framework's own frames.
@@ -64,5 +66,9 @@ enum class OriginTree : std::uint8_t { Program, Stack, Layer };
 /// Its leaves are the ops that made the bytes.
 OriginNode originTree(OriginTree by, const TrainingGraph& graph, const CallStacks& stacks,
                       const std::vector<Origin>& origins);
+
+/// Puts another session's tree beside one: what has the same name below the same parts is one, and
+/// what only the other has is added. The largest of either first.
+OriginNode besideOther(OriginNode tree, const OriginNode& other);
 
 }  // namespace hw::core

@@ -7,6 +7,8 @@
 
 #include "viewer/panels/flame_panel.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/plots/colours.h"
+#include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
@@ -51,6 +53,72 @@ TEST_F(Flame, ALayerIsWrittenWithoutTheOneItIsIn) {
     EXPECT_EQ(view.label(widest(3)), QStringLiteral("layers"));
     EXPECT_EQ(view.describe(*widest(3).node).count(QStringLiteral("encoder.layers")), 1)
         << "what is told of it has the whole path";
+}
+
+// "recorded peak" was dark on dark grey.
+TEST_F(Flame, WhatIsWrittenReadsInBothThemes) {
+    for (const bool light : {false, true}) {
+        const ThemeFor colours(light);
+        const QImage drawn = panel_.view().grab().toImage();
+        for (const int depth : {0, 1, 2, 3}) {
+            const QRect box = widest(depth).box.toRect();
+            const QColor fill = drawn.pixelColor(box.center().x(), box.bottom() - 3);
+            double best = 1;
+            for (int x = box.left() + 5; x < box.left() + 60; ++x)
+                for (int y = box.top() + 2; y < box.bottom() - 2; ++y)
+                    best = std::max(best, contrast(fill, drawn.pixelColor(x, y)));
+            EXPECT_GE(best, 3.5) << "row " << depth << (light ? " light" : " dark");
+        }
+    }
+}
+
+TEST_F(Flame, ShowsWhatIsMoreAndLessInAnotherSession) {
+    EXPECT_TRUE(panel_.beside().isHidden());
+    const core::OriginNode alone = panel_.view().root();
+    workspace_.setRecords({QStringLiteral(SAMPLE_SESSION)});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return panel_.view().other() != nullptr; }, 120'000));
+    const FlameView& view = panel_.view();
+    EXPECT_EQ(view.root().other, view.root().bytes) << "it is the same session";
+    EXPECT_EQ(view.root().either, view.root().bytes);
+    const QString peak = workspace_.document()->size.text(workspace_.document()->peak());
+    EXPECT_TRUE(view.describe(view.root()).contains(peak + QStringLiteral(" here, ") + peak))
+        << view.describe(view.root()).toStdString();
+    for (const FlameView::Cell& cell : panel_.view().cells())
+        EXPECT_EQ(cell.node->bytes, cell.node->other) << cell.node->name;
+    panel_.beside().setCurrentIndex(1);
+    ASSERT_TRUE(QTest::qWaitFor([&] { return panel_.view().other() == nullptr; }, 120'000));
+    EXPECT_EQ(panel_.view().root().bytes, alone.bytes);
+}
+
+// By hand: half of one part is gone, and there is one that was not.
+TEST_F(Flame, PartsOfADifferenceHaveItsSignAndColour) {
+    core::OriginNode here = panel_.view().root(), there = here;
+    const std::string smaller = here.children[0].name;
+    const core::Bytes gone(here.children[0].bytes.count() / 2);
+    there.children[0].children.clear();
+    there.children[0].bytes -= gone, there.bytes -= gone;
+    core::OriginNode fresh;
+    fresh.name = "new layer", fresh.bytes = gone + gone;
+    there.bytes += fresh.bytes;
+    there.children.push_back(fresh);
+    panel_.view().show(workspace_.document(), core::besideOther(here, there),
+                       QStringLiteral("recorded peak"), workspace_.document());
+    const QImage drawn = panel_.view().grab().toImage();
+    int found = 0;
+    for (const FlameView::Cell& cell : panel_.view().cells()) {
+        if (cell.depth != 1) continue;
+        const QString told = panel_.view().describe(*cell.node);
+        const QPoint spot(static_cast<int>(cell.box.center().x()),
+                          static_cast<int>(cell.box.bottom()) - 3);
+        const bool more = cell.node->name == "new layer";
+        if (!more && cell.node->name != smaller) continue;
+        ++found;
+        EXPECT_TRUE(told.contains(more ? QStringLiteral("\n+") : QStringLiteral("\n−")))
+            << told.toStdString();
+        EXPECT_EQ(drawn.pixelColor(spot).name(),
+                  changeColour(more ? 1 : ratio(cell.node->other, cell.node->bytes) - 1).name());
+    }
+    EXPECT_EQ(found, 2);
 }
 
 TEST_F(Flame, PartsAreAsWideAsTheirBytes) {

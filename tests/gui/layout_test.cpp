@@ -103,6 +103,9 @@ TEST_P(Layout, TheTimelineLeadsAndNothingIsOutsideTheWindow) {
     const Places places = placesIn(*window);
     EXPECT_GE(places.at(QStringLiteral("timeline")).height(), window->height() * 2 / 5)
         << text(places);
+    const TimelinePlot& plot = window->panel<TimelinePanel>().plot();
+    EXPECT_GE(plot.axisRect()->height(), plot.height() * 45 / 100)
+        << "the curves have most of " << plot.height() << " pixels";
     for (const auto& [name, place] : places)
         EXPECT_TRUE(window->rect().contains(place)) << name.toStdString() << text(places);
     for (const QWidget* each : window->findChildren<QToolBar*>())

@@ -19,6 +19,7 @@
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/view_picture.h"
 #include "viewer/panels/whatif_panel.h"
+#include "viewer/plots/colours.h"
 #include "viewer/plots/legend.h"
 #include "viewer/plots/theme.h"
 
@@ -100,6 +101,38 @@ TEST(Colours, OfCategoriesDifferForEveryEye) {
                 }
     }
     setTheme(false);
+}
+
+TEST(Colours, OfMoreAndLessDifferForEveryEye) {
+    constexpr double kLeast = 25;
+    for (const bool light : {false, true}) {
+        setTheme(light);
+        for (const Matrix& eye : {kAll, kNoGreen, kNoRed})
+            for (const auto& [a, b] :
+                 {std::pair(1.0, -1.0), {1.0, 0.0}, {-1.0, 0.0}, {0.3, -0.3}}) {
+                const auto one = labOf(changeColour(a), eye), two = labOf(changeColour(b), eye);
+                EXPECT_GE(std::hypot(one[0] - two[0], one[1] - two[1], one[2] - two[2]), kLeast)
+                    << a << " and " << b;
+            }
+    }
+    setTheme(false);
+}
+
+TEST(Colours, InkReadsOnEveryFill) {
+    constexpr double kLeast = 4;  // WCAG asks for 4.5; no ink has that on the middle greys
+    for (const bool light : {false, true}) {
+        setTheme(light);
+        std::vector<QColor> fills{theme().panel, theme().raised, theme().muted, theme().line};
+        for (int c = 0; c < core::kCategoryCount; ++c)
+            for (const double share : {0.3, 0.85, 1.0})
+                fills.push_back(
+                    blend(theme().panel, theme().category(static_cast<core::Category>(c)), share));
+        for (int change = -10; change <= 10; ++change) fills.push_back(changeColour(change / 10.0));
+        for (const QColor& fill : fills)
+            EXPECT_GE(contrast(inkOn(fill), fill), kLeast) << fill.name().toStdString();
+    }
+    setTheme(false);
+    EXPECT_NEAR(contrast(Qt::black, Qt::white), 21, 1e-6);
 }
 
 class Picture : public ::testing::Test {

@@ -37,7 +37,9 @@ TEST_F(ReportTest, HtmlTellsTheWholeStoryAlone) {
           "Classifier", "The recording has no gaps"})
         EXPECT_TRUE(html.contains(part)) << part;
     EXPECT_TRUE(html.contains("15.35 MB")) << "measured beside predicted";
-    EXPECT_EQ(html.count("<svg"), 3);
+    EXPECT_EQ(html.count("<svg"), 4);
+    for (const char* map : {"Where it lies", "arena of the plan", "longest hole", "blank: free"})
+        EXPECT_TRUE(html.contains(map)) << map;
     for (const char* outside : {"<script", "src=\"", "@import", "url(http"})
         EXPECT_FALSE(html.contains(outside)) << outside;
 }

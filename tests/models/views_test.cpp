@@ -171,6 +171,31 @@ TEST(LayerModel, HasTheOtherSessionsLayersOfTheSamePathBesideIts) {
     EXPECT_EQ(model.columnCount(), LayerModel::Other) << "none without another session";
 }
 
+TEST(LayerModel, AddsTheLayersThatOnlyTheOtherSessionHas) {
+    const auto document = smallDocument();
+    core::TrainingGraph grown = testing::smallGraph();
+    grown.layers.push_back({"conv.extra", "Linear", 1});
+    grown.layers.push_back({"conv.extra.deep", "ReLU", 2});
+    grown.storages[2].layer = grown.ops[1].layer = 3;
+    const DocumentPointer other = *documentOf(std::move(grown), QStringLiteral("grown"));
+    LayerModel model;
+    QAbstractItemModelTester tester(&model, kStrict);
+    model.setDocument(document, other);
+    const QModelIndex conv = model.indexOf(1);
+    ASSERT_EQ(model.rowCount(conv), 1);
+    const QModelIndex extra = model.index(0, 0, conv), deep = model.index(0, 0, extra);
+    EXPECT_EQ(extra.data().toString(), QStringLiteral("extra"));
+    EXPECT_EQ(deep.siblingAtColumn(LayerModel::Type).data().toString(), QStringLiteral("ReLU"));
+    EXPECT_EQ(deep.siblingAtColumn(LayerModel::AtPeak).data(kRawRole).toLongLong(), 0);
+    EXPECT_EQ(deep.siblingAtColumn(LayerModel::Other).data(kRawRole).toLongLong(), 85);
+    EXPECT_EQ(extra.siblingAtColumn(LayerModel::Difference).data(kRawRole).toLongLong(), 85);
+    EXPECT_TRUE(deep.data(Qt::ToolTipRole).toString().contains(QStringLiteral("only in grown")));
+    EXPECT_EQ(model.layer(deep), core::kNone) << "nothing here to select";
+    EXPECT_EQ(model.firstOp(deep), core::kNone);
+    model.setDocument(other, document);
+    EXPECT_EQ(model.rowCount(model.indexOf(1)), 1) << "of its own";
+}
+
 TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
     const auto document = smallDocument();
     using core::Action;

@@ -81,6 +81,56 @@ TEST_F(Origins, BytesWithoutAStackStandUnderWhatIsKnownOfThem) {
         EXPECT_EQ(group.name.front(), '(') << group.name << ": no op of the step has a stack";
 }
 
+TEST(OriginTree, BesideAnotherPartsOfOneNameAreOne) {
+    const auto node = [](const char* name, int bytes, std::vector<OriginNode> parts = {}) {
+        OriginNode made;
+        made.name = name, made.bytes = Bytes(bytes), made.children = std::move(parts);
+        return made;
+    };
+    // "a" has 5 bytes of its own here; "gone" is only here, "new" only there.
+    const OriginNode here =
+        node("", 100, {node("a", 60, {node("x", 30), node("y", 25)}), node("gone", 40)});
+    const OriginNode there =
+        node("", 150, {node("new", 70), node("a", 80, {node("y", 60), node("x", 20)})});
+    const OriginNode both = besideOther(here, there);
+    EXPECT_EQ(both.bytes, Bytes(100));
+    EXPECT_EQ(both.other, Bytes(150));
+    ASSERT_EQ(both.children.size(), 3U);
+    const OriginNode &a = both.children[0], &fresh = both.children[1], &gone = both.children[2];
+    EXPECT_EQ(a.name, "a");
+    EXPECT_EQ(a.either, Bytes(5 + 30 + 60)) << "part by part the larger one";
+    EXPECT_EQ(a.children[0].name, "y") << "the largest of either first";
+    EXPECT_EQ(a.children[0].bytes, Bytes(25));
+    EXPECT_EQ(a.children[0].other, Bytes(60));
+    EXPECT_EQ(fresh.name, "new");
+    EXPECT_EQ(fresh.bytes, Bytes(0));
+    EXPECT_EQ(fresh.largest, kNone);
+    EXPECT_EQ(gone.other, Bytes(0));
+    EXPECT_EQ(both.either, a.either + Bytes(70) + Bytes(40));
+}
+
+// A line is one of both sessions by its file and its text, not by where its row is.
+TEST(OriginTree, BesideAnotherFramesAreOneByWhatTheySay) {
+    const SourceFrameRow here{0, "/a/model.py", "forward", 8, false},
+        there{7, "/a/model.py", "forward", 8, false},
+        elsewhere{8, "/b/model.py", "forward", 8, false};
+    const auto tree = [](std::vector<const SourceFrameRow*> frames) {
+        OriginNode root;
+        for (const SourceFrameRow* frame : frames) {
+            OriginNode child;
+            child.name = frameText(*frame), child.frame = frame, child.bytes = Bytes(10);
+            root.bytes += child.bytes;
+            root.children.push_back(child);
+        }
+        return root;
+    };
+    const OriginNode both = besideOther(tree({&here}), tree({&there, &elsewhere}));
+    ASSERT_EQ(both.children.size(), 2U);
+    EXPECT_EQ(both.children[0].other, Bytes(10));
+    EXPECT_EQ(both.children[0].frame, &here);
+    EXPECT_EQ(both.children[1].frame, &elsewhere);
+}
+
 TEST(CallStacks, ASessionWithoutTheTablesHasNone) {
     test::TemporaryFolder folder;
     {

@@ -10,6 +10,7 @@
 
 #include "viewer/export/picture.h"
 #include "viewer/export/report_batch.h"
+#include "viewer/export/report_map.h"
 #include "viewer/models/live_set.h"
 #include "viewer/plots/batch_plot.h"
 #include "viewer/plots/frontier_plot.h"
@@ -20,7 +21,8 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380;
+constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380,
+              kMapHeight = 230;
 
 QString ending(const std::string& file) {
     return QFileInfo(QString::fromStdString(file)).suffix().toLower();
@@ -104,6 +106,17 @@ core::Status addBatch(const Workspace& workspace, Report& report) {
     return {};
 }
 
+void addMaps(const Workspace& workspace, ReportSection& section) {
+    const std::vector<ReportMap> maps = reportMaps(workspace);
+    if (maps.empty()) return;
+    ReportMapFigure figure(workspace.document(), maps);
+    section.picture = svgOf(figure, 30 + kMapHeight * static_cast<int>(maps.size()));
+    section.caption = Workspace::tr(
+        "Each rectangle is a block of memory: as wide as its life, as high as its bytes, in the "
+        "colour of its category. Blank is free.");
+    section.tables.push_back(mapTable(*workspace.document(), maps));
+}
+
 void addPictures(Workspace& workspace, Report& report) {
     const ThemeFor paper(/*light=*/true);
     ReportSection& timeline = report.sections[kTimelineSection];
@@ -116,6 +129,7 @@ void addPictures(Workspace& workspace, Report& report) {
     holders.caption = Workspace::tr(
         "What is live at the peak: each rectangle is a tensor, as large as its bytes, within its "
         "layer, in the colour of its category.");
+    addMaps(workspace, report.sections[kMapSection]);
     ReportSection& cost = report.sections[kFrontierSection];
     cost.picture = frontierPicture(workspace);
     cost.caption = Workspace::tr(

@@ -196,6 +196,17 @@ ReportSection holdersSection(const Document& document) {
     return section;
 }
 
+// Its table comes with its picture: both are of the same maps.
+ReportSection mapSection() {
+    return {
+        tr("Where it lies"),
+        {tr("Tensors of different lives leave holes between them, so memory takes more addresses "
+            "than bytes are live. A plan is run in an arena that is packed before it starts.")},
+        {},
+        {},
+        {}};
+}
+
 // The table of Compare, as the window shows it, with the plans that were found.
 ReportTable planTable(Workspace& workspace) {
     const CompareModel model(workspace);
@@ -353,6 +364,7 @@ Report reportContent(Workspace& workspace) {
     }
     report.sections.push_back(timelineSection());
     report.sections.push_back(holdersSection(document));
+    report.sections.push_back(mapSection());
     report.sections.push_back(costSection(workspace));
     if (isPlanned(plan)) report.sections.push_back(planSection(workspace, plan));
     report.sections.push_back(notesSection(document, facts));

@@ -45,6 +45,7 @@ ReportTable tableOf(const QAbstractItemModel& model);
 Report reportContent(Workspace& workspace);
 
 /// Sections that get a picture.
-inline constexpr std::size_t kTimelineSection = 0, kHoldersSection = 1, kFrontierSection = 2;
+inline constexpr std::size_t kTimelineSection = 0, kHoldersSection = 1, kMapSection = 2,
+                             kFrontierSection = 3;
 
 }  // namespace hw::viewer

@@ -7,6 +7,7 @@
 
 #include "core/import/import.h"
 #include "core/memory/plan_layout.h"
+#include "core/session/load_menu.h"
 #include "core/session/recorded_addresses.h"
 
 namespace hw::viewer {
@@ -154,6 +155,23 @@ AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& sch
     measure(map);
     map.livePeak = figures.livePeak;  // exact: the instants inside of an op count
     map.hole = figures.largestHoleAtPeak;
+    return map;
+}
+
+AddressMap packedMap(const Document& document, const PlanEntry* plan,
+                     const std::function<bool()>& cancelled) {
+    core::Signatures signatures;
+    if (document.graph.costs == core::CostSet::Measured)
+        if (auto session = core::openAny(document.path))
+            if (auto found = core::loadSignaturesUnder(*session, document.graph,
+                                                       plan ? plan->chosen : core::Menu()))
+                signatures = std::move(*found);
+    if (!plan) return packedMap(document.graph, document.baseline, signatures, cancelled);
+    AddressMap map = packedMap(document.graphOf(*plan), plan->schedule, signatures, cancelled);
+    // What only the plan's implementations make has no storage in the recorded step.
+    for (MapBlock& block : map.blocks)
+        if (block.storage >= static_cast<core::StorageIndex>(document.graph.storages.size()))
+            block.storage = kNone;
     return map;
 }
 

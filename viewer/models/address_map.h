@@ -41,6 +41,11 @@ AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& sch
                      const core::Signatures& signatures,
                      const std::function<bool()>& cancelled = {});
 
+/// The arena of a plan of the document (null: of the recorded order), with the allocations that a
+/// profile run saw where there was one, as `highwater layout` has them.
+AddressMap packedMap(const Document& document, const PlanEntry* plan,
+                     const std::function<bool()>& cancelled = {});
+
 /// What the session recorded: addresses of a step's storages, or of the allocator's events.
 /// Without any, `why` says so.
 AddressMap recordedMap(const Document& document);

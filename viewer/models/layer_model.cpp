@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/models/live_set.h"
 #include "viewer/models/table_text.h"
 
 namespace hw::viewer {
@@ -15,133 +14,7 @@ using core::kNone;
 
 const QString kAbsent = QStringLiteral("—");
 
-// Logs without phases still name their backward ops.
-bool backwardOp(const core::Op& op) {
-    return op.phase == core::Phase::Backward ||
-           (op.phase == core::Phase::Unknown && op.name.find("ackward") != std::string::npos);
-}
-
-class TreeMaker {
-public:
-    explicit TreeMaker(const Document& document)
-        : document_(document), graph_(document.graph), own_(graph_.layers.size() + 1) {}
-
-    LayerTree make() {
-        addOps();
-        addPeak();
-        addSaved();
-        for (core::LayerIndex l = static_cast<core::LayerIndex>(graph_.layers.size()) - 1; l >= 0;
-             --l)
-            own_[slot(l)].layer = l;
-        std::vector<std::vector<core::LayerIndex>> parts(graph_.layers.size());
-        std::vector<core::LayerIndex> tops;
-        for (core::LayerIndex l = 0; l < static_cast<core::LayerIndex>(graph_.layers.size()); ++l) {
-            const core::LayerIndex parent = graph_.layers[l].parent;
-            (parent == kNone ? tops : parts[static_cast<std::size_t>(parent)]).push_back(l);
-        }
-        for (const core::LayerIndex top : tops) keepRoot(add(top, parts, -1));
-        own_.back().layer = kNone;
-        own_.back().name = QObject::tr("(no layer)");
-        tree_.shares.push_back(own_.back());
-        keepRoot(static_cast<int>(tree_.shares.size()) - 1);
-        sortParts(tree_.roots);
-        return std::move(tree_);
-    }
-
-private:
-    std::size_t slot(core::LayerIndex layer) const {
-        return layer == kNone ? own_.size() - 1 : static_cast<std::size_t>(layer);
-    }
-
-    void addOps() {
-        for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-            const core::Op& op = graph_.ops[i];
-            LayerShare& share = own_[slot(op.layer)];
-            const bool backward = backwardOp(op);
-            tree_.phases = tree_.phases || backward;
-            (backward                           ? share.backward
-             : op.phase == core::Phase::Forward ? share.forward
-                                                : share.other) += op.time;
-            ++share.ops;
-            if (share.firstOp == kNone) share.firstOp = static_cast<core::OpIndex>(i);
-        }
-    }
-    void addPeak() {
-        if (document_.curve.moments.empty()) return;
-        for (const LiveItem& item :
-             liveAt(graph_, document_.curve, document_.curve.peakMoment).items) {
-            own_[slot(item.layer)].atPeak += item.bytes;
-            tree_.peaks = tree_.peaks || item.layer != kNone;
-        }
-    }
-    void addSaved() {
-        for (const core::Storage& storage : graph_.storages) {
-            if (storage.isConstant() || backwardOp(graph_.ops[storage.creator]) ||
-                graph_.ops[storage.creator].phase == core::Phase::Optimizer)
-                continue;
-            const bool read =
-                std::any_of(storage.readers.begin(), storage.readers.end(),
-                            [&](core::OpIndex reader) { return backwardOp(graph_.ops[reader]); });
-            if (read) own_[slot(storage.layer)].saved += storage.bytes;
-        }
-    }
-
-    // Parents before parts; figures are summed on the way back.
-    int add(core::LayerIndex layer, const std::vector<std::vector<core::LayerIndex>>& parts,
-            int parent) {
-        const auto at = static_cast<int>(tree_.shares.size());
-        tree_.shares.push_back(own_[slot(layer)]);
-        tree_.shares.back().parent = parent;
-        tree_.shares.back().name = nameOf(layer);
-        for (const core::LayerIndex part : parts[static_cast<std::size_t>(layer)]) {
-            const int made = add(part, parts, at);
-            if (made < 0) continue;
-            LayerShare& share = tree_.shares[static_cast<std::size_t>(at)];
-            const LayerShare& sub = tree_.shares[static_cast<std::size_t>(made)];
-            share.atPeak += sub.atPeak, share.saved += sub.saved, share.ops += sub.ops;
-            share.forward += sub.forward, share.backward += sub.backward, share.other += sub.other;
-            if (share.firstOp == kNone || (sub.firstOp != kNone && sub.firstOp < share.firstOp))
-                share.firstOp = sub.firstOp;
-            share.parts.push_back(made);
-        }
-        LayerShare& share = tree_.shares[static_cast<std::size_t>(at)];
-        if (share.ops == 0 && share.atPeak == Bytes(0)) {
-            tree_.shares.resize(static_cast<std::size_t>(at));  // with all its parts, empty too
-            return -1;
-        }
-        sortParts(share.parts);
-        return at;
-    }
-    void keepRoot(int share) {
-        if (share < 0) return;
-        const LayerShare& root = tree_.shares[static_cast<std::size_t>(share)];
-        if (root.ops > 0 || root.atPeak > Bytes(0)) tree_.roots.push_back(share);
-    }
-    void sortParts(std::vector<int>& parts) {
-        std::stable_sort(parts.begin(), parts.end(), [this](int a, int b) {
-            const LayerShare &left = tree_.shares[static_cast<std::size_t>(a)],
-                             &right = tree_.shares[static_cast<std::size_t>(b)];
-            if (left.atPeak != right.atPeak) return left.atPeak > right.atPeak;
-            return left.firstOp < right.firstOp;
-        });
-    }
-
-    QString nameOf(core::LayerIndex layer) const {
-        const core::LayerIndex above = graph_.layers[layer].parent;
-        return layerTail(layerText(graph_, layer), layerText(graph_, above));
-    }
-
-    const Document& document_;
-    const core::TrainingGraph& graph_;
-    std::vector<LayerShare> own_;  // by layer, the last: no layer
-    LayerTree tree_;
-};
-
 }  // namespace
-
-LayerTree layerTree(const Document& document) {
-    return TreeMaker(document).make();
-}
 
 LayerModel::LayerModel(QObject* parent) : QAbstractItemModel(parent) {}
 
@@ -149,18 +22,16 @@ void LayerModel::setDocument(DocumentPointer document, DocumentPointer other) {
     beginResetModel();
     document_ = std::move(document);
     other_ = std::move(other);
-    otherLayers_.clear();
-    if (other_)
-        for (const LayerShare& share : layerTree(*other_).shares)
-            if (share.layer != kNone)
-                otherLayers_[layerText(other_->graph, share.layer)] = share.atPeak;
     tree_ = document_ ? layerTree(*document_) : LayerTree{};
+    otherLayers_.clear();
+    if (document_ && other_) otherLayers_ = addLayersOf(*other_, *document_, tree_);
     core::Nanoseconds slowest;
     Bytes largest;
     for (const LayerShare& share : tree_.shares) {
         slowest = std::max(slowest, share.forward + share.backward + share.other);
         largest = std::max({largest, share.atPeak, share.saved});
     }
+    for (const auto& [path, bytes] : otherLayers_) largest = std::max(largest, bytes);
     time_ = TimeFormat::fitting(slowest);
     time_.digits = std::max(1, time_.digits);
     size_ = SizeUnit::fitting(largest);
@@ -208,9 +79,7 @@ QVariant LayerModel::headerData(int section, Qt::Orientation orientation, int ro
     if (role == Qt::ToolTipRole && column == Saved)
         return tr("Made in the forward pass and read in the backward pass");
     if (role == Qt::ToolTipRole && column == Other && other_)
-        return tr("At the peak of %1, the layer of the same path; those that it alone has are left "
-                  "out")
-            .arg(other_->name);
+        return tr("At the peak of %1, the layer of the same path").arg(other_->name);
     if (role != Qt::DisplayRole && !raw) return {};
     switch (column) {
         case Layer:
@@ -242,7 +111,20 @@ QVariant LayerModel::headerData(int section, Qt::Orientation orientation, int ro
 }
 
 QString LayerModel::pathOf(const LayerShare& share) const {
+    if (share.absent != kNone) return layerText(other_->graph, share.absent);
     return share.layer == kNone ? share.name : layerText(document_->graph, share.layer);
+}
+
+QString LayerModel::typeOf(const LayerShare& share) const {
+    if (share.absent != kNone) return toQString(other_->graph.layers[share.absent].type);
+    return share.layer == kNone ? QString() : toQString(document_->graph.layers[share.layer].type);
+}
+
+QString LayerModel::toolTip(const LayerShare& share) const {
+    if (share.absent != kNone) return tr("%1: only in %2").arg(pathOf(share), other_->name);
+    return tr("%1: %2 of the peak, forward %3, backward %4")
+        .arg(pathOf(share), percentText(ratio(share.atPeak, document_->peak()), 1),
+             time_.text(share.forward), time_.text(share.backward));
 }
 
 QVariant LayerModel::raw(const LayerShare& share, Column column) const {
@@ -289,8 +171,7 @@ QString LayerModel::text(const LayerShare& share, Column column) const {
         case Layer:
             return share.name;
         case Type:
-            return share.layer == kNone ? QString()
-                                        : toQString(document_->graph.layers[share.layer].type);
+            return typeOf(share);
         case AtPeak:
             return size(share.atPeak);
         case Share:
@@ -306,7 +187,7 @@ QString LayerModel::text(const LayerShare& share, Column column) const {
         case Time:
             return time(share.forward + share.backward + share.other);
         case Ops:
-            return QString::number(share.ops);
+            return share.absent != kNone ? kAbsent : QString::number(share.ops);
         case Other:
         case Difference: {
             const std::optional<Bytes> there = otherAtPeak(share);
@@ -331,9 +212,7 @@ QVariant LayerModel::data(const QModelIndex& index, int role) const {
         case Qt::TextAlignmentRole:
             return headerData(index.column(), Qt::Horizontal, role);
         case Qt::ToolTipRole:
-            return tr("%1: %2 of the peak, forward %3, backward %4")
-                .arg(pathOf(shown), percentText(ratio(shown.atPeak, document_->peak()), 1),
-                     time_.text(shown.forward), time_.text(shown.backward));
+            return toolTip(shown);
         case Qt::DisplayRole:
             return text(shown, column);
         case kRawRole:

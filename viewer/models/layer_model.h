@@ -8,32 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/models/document.h"
+#include "viewer/models/layer_tree.h"
 
 namespace hw::viewer {
-
-/// A layer with all its parts. Workspace at the peak belongs to the layer of the op that runs.
-struct LayerShare {
-    core::LayerIndex layer = core::kNone;  // kNone: what belongs to no layer
-    int parent = -1;                       // index into the shares
-    std::vector<int> parts;                // the largest at the peak first
-    QString name;                          // the end of its path that its parent has not
-    core::Bytes atPeak;
-    core::Bytes saved;  // made in the forward pass, read in the backward pass
-    core::Nanoseconds forward, backward, other;  // other: optimizer, and phases not recorded
-    std::int64_t ops = 0;
-    core::OpIndex firstOp = core::kNone;
-};
-
-struct LayerTree {
-    std::vector<LayerShare> shares;
-    std::vector<int> roots;  // the largest at the peak first
-    bool phases = false;     // were recorded, or could be told by the names of the ops
-    bool peaks = false;      // something at the peak belongs to a layer
-};
-
-/// Layers that ran no op and hold nothing at the peak are left out.
-LayerTree layerTree(const Document& document);
 
 class LayerModel : public QAbstractItemModel {
     Q_OBJECT
@@ -78,6 +55,8 @@ private:
     QVariant raw(const LayerShare& share, Column column) const;
     QString text(const LayerShare& share, Column column) const;
     QString pathOf(const LayerShare& share) const;
+    QString typeOf(const LayerShare& share) const;
+    QString toolTip(const LayerShare& share) const;
     /// At the peak of the other; none: it has no such layer.
     std::optional<core::Bytes> otherAtPeak(const LayerShare& share) const;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "viewer/models/live_set.h"
+#include "viewer/plots/colours.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -39,7 +40,9 @@ const PanelKind FlamePanel::kKind{
     .help =
         "<p>Which code made the memory: a row is a frame of the call stack below what called it, "
         "as wide as its bytes; the lowest row is the op. Shown are the bytes live at the peak or "
-        "those saved for the backward, by call stack or by layer.</p><p>A click or Enter zooms, a "
+        "those saved for the backward, by call stack or by layer. With another session beside "
+        "(<tt>--with</tt>) it shows what is more and what is less there.</p><p>A click or Enter "
+        "zooms, a "
         "click above or Escape goes back, the arrow keys go from part to part.</p>",
     .area = PanelArea::Upper,
     .make = makePanel<FlamePanel>};
@@ -59,13 +62,18 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
     tree_->addItem(tr("with torch's frames"), static_cast<int>(core::OriginTree::Stack));
     tree_->addItem(tr("by layer"), static_cast<int>(core::OriginTree::Layer));
     tree_->setAccessibleName(tr("by what"));
+    beside_ = new QComboBox;
+    beside_->addItems({tr("difference"), tr("this session")});
+    beside_->setAccessibleName(tr("this session or the difference to the other"));
+    beside_->hide();
     search_ = new QLineEdit;
     search_->setPlaceholderText(tr("search"));
     search_->setClearButtonEnabled(true);
     search_->setFixedWidth(150);
     search_->setAccessibleName(tr("search in the flame graph"));
     legend_ = new Legend;
-    for (QWidget* widget : std::initializer_list<QWidget*>{legend_, bytes_, tree_, search_})
+    for (QWidget* widget :
+         std::initializer_list<QWidget*>{legend_, beside_, bytes_, tree_, search_})
         addToHeader(widget);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -73,26 +81,42 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
     setFocusProxy(view_);
     connect(bytes_, &QComboBox::currentIndexChanged, this, &FlamePanel::reload);
     connect(tree_, &QComboBox::currentIndexChanged, this, &FlamePanel::reload);
+    connect(beside_, &QComboBox::currentIndexChanged, this, &FlamePanel::reload);
     connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
     connect(view_, &FlameView::storagePicked, &workspace, &Workspace::selectStorage);
     connect(view_, &FlameView::chosen, this, [this](const QRect& box) {
         scroll_->ensureVisible(scroll_->horizontalScrollBar()->value() + 1, box.center().y());
     });
+    connect(&workspace, &Workspace::otherChanged, this, &FlamePanel::otherArrived);
     connect(&workspace, &Workspace::documentChanged, this, [this] {
         chooseTree();
         reload();
     });
 }
 
+void FlamePanel::otherArrived() {
+    beside_->setVisible(workspace().other() != nullptr);
+    chooseTree();
+    reload();
+}
+
 void FlamePanel::chooseTree() {
-    const DocumentPointer& document = workspace().document();
-    const bool layers = document && document->stacks.empty();
+    const auto unlined = [](const DocumentPointer& document) {
+        return document && document->stacks.empty();
+    };
+    const bool layers = unlined(workspace().document()) || unlined(workspace().other());
     tree_->setCurrentIndex(layers ? 2 : 0);
 }
 
 FlamePanel::Request FlamePanel::request() const {
-    return {workspace().document(), bytes_->currentIndex(),
+    const bool both = beside_->currentIndex() == 0;
+    return {workspace().document(), both ? workspace().other() : nullptr, bytes_->currentIndex(),
             static_cast<core::OriginTree>(tree_->currentData().toInt())};
+}
+
+core::OriginNode FlamePanel::treeOf(const Document& document, const Request& request) {
+    return originTree(request.by, document.graph, document.stacks,
+                      originsOf(document, request.bytes));
 }
 
 // Seconds for millions of storages, so the window does not wait for it.
@@ -107,6 +131,8 @@ FlamePanel::Made FlamePanel::make(const Request& request) {
     for (int c = 0; c < core::kCategoryCount; ++c)
         if (seen[static_cast<std::size_t>(c)])
             made.categories.push_back(static_cast<core::Category>(c));
+    if (request.other)
+        made.root = besideOther(std::move(made.root), treeOf(*request.other, request));
     return made;
 }
 
@@ -125,7 +151,8 @@ void FlamePanel::reload() {
 
 void FlamePanel::take(const Request& request, Made made) {
     view_->show(request.document, std::move(made.root),
-                request.bytes == Saved ? tr("saved for backward") : tr("recorded peak"));
+                request.bytes == Saved ? tr("saved for backward") : tr("recorded peak"),
+                request.other);
     categories_ = std::move(made.categories);
     updateLegend();
 }
@@ -137,6 +164,12 @@ void FlamePanel::showEvent(QShowEvent* event) {
 
 void FlamePanel::updateLegend() {
     std::vector<Legend::Item> items;
+    if (view_->other()) {
+        items = {{changeColour(1), tr("more in %1").arg(view_->other()->name)},
+                 {changeColour(-1), tr("less")},
+                 {changeColour(0), tr("as much")}};
+        return legend_->setItems(std::move(items));
+    }
     for (const core::Category category : categories_)
         items.push_back({theme().category(category), categoryText(category)});
     legend_->setItems(std::move(items));

@@ -24,6 +24,8 @@ public:
     FlameView& view() const { return *view_; }
     QComboBox& bytes() const { return *bytes_; }
     QComboBox& tree() const { return *tree_; }
+    /// Whether another session is beside; hidden while there is none.
+    QComboBox& beside() const { return *beside_; }
     QLineEdit& search() const { return *search_; }
     void applyTheme() override;
     int naturalHeight() const override { return view_->minimumHeight(); }
@@ -36,7 +38,7 @@ private:
     void reload();
     /// What is asked for, and the tree made of it.
     struct Request {
-        DocumentPointer document;
+        DocumentPointer document, other;  // other: null without another session beside
         int bytes;
         core::OriginTree by;
     };
@@ -47,12 +49,14 @@ private:
     Request request() const;
     void chooseTree();
     static Made make(const Request& request);
+    static core::OriginNode treeOf(const Document& document, const Request& request);
+    void otherArrived();
     void take(const Request& request, Made made);
     void updateLegend();
 
     FlameView* view_;
     QScrollArea* scroll_;
-    QComboBox *bytes_, *tree_;
+    QComboBox *bytes_, *tree_, *beside_;
     QLineEdit* search_;
     Legend* legend_;
     bool stale_ = true;

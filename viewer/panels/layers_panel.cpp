@@ -71,7 +71,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         if (model_->layer(index) != core::kNone)
             this->workspace().selectLayer(model_->layer(index));
-        else
+        else if (model_->firstOp(index) != core::kNone)
             this->workspace().selectOp(model_->firstOp(index));
     });
     reload();

@@ -104,7 +104,6 @@ void MainWindow::buildStatusBar() {
     status_->setContentsMargins(14, 0, 0, 0);
     keys->setContentsMargins(0, 0, 14, 0);
     keys->setMinimumWidth(1);  // on a narrow window
-    status_->setTextInteractionFlags(Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     connect(status_, &QLabel::linkActivated, this, &MainWindow::showGaps);
     statusBar()->setSizeGripEnabled(false);
     statusBar()->addWidget(status_);
@@ -150,6 +149,7 @@ void MainWindow::documentArrived() {
     if (!any) {
         title_->clear();
         status_->setText(tr("no session open"));
+        status_->setTextInteractionFlags(Qt::NoTextInteraction);
         return;
     }
     const bool fresh = std::exchange(shown_, document->path) != document->path;
@@ -172,6 +172,10 @@ void MainWindow::documentArrived() {
                          .arg(storages)
                          .arg(toQString(core::costSetName(document->graph.costs)),
                               document->gaps == 0 ? tr("no gaps") : gapsLink()));
+    // Without a link there is nothing to go to.
+    status_->setTextInteractionFlags(
+        document->gaps == 0 ? Qt::TextInteractionFlags(Qt::NoTextInteraction)
+                            : Qt::LinksAccessibleByMouse | Qt::LinksAccessibleByKeyboard);
     if (!fresh) return;
     if (document->plannable && !workspace_.state().chosen) firstBudget_ = workspace_.budget();
     raiseFirstDocks();

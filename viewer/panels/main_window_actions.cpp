@@ -71,6 +71,8 @@ void MainWindow::buildToolBar() {
     QAction* help = action(tr("Help"), QKeySequence(QStringLiteral("?")), tr("Keys"));
     for (QAction* shown : {record, open, plan, keep, run, train, report, picture, appearance, help})
         bar->addAction(shown);
+    // Tool bars leave the keys out unless they are told.
+    for (auto* button : bar->findChildren<QToolButton*>()) button->setFocusPolicy(Qt::TabFocus);
     addToolBar(Qt::TopToolBarArea, bar);
     recent_ = new QMenu(this);
     auto* opener = static_cast<QToolButton*>(bar->widgetForAction(open));

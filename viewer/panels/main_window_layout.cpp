@@ -92,6 +92,20 @@ QDockWidget* MainWindow::viewWithKeys() const {
     return view;
 }
 
+// A view behind another's tab counts as visible: Tab would go through all that nobody sees.
+bool MainWindow::focusNextPrevChild(bool next) {
+    QWidget* from = focusWidget() ? focusWidget() : this;
+    for (QWidget* at = from;;) {
+        at = next ? at->nextInFocusChain() : at->previousInFocusChain();
+        if (at == from) return false;
+        if ((at->focusPolicy() & Qt::TabFocus) != Qt::TabFocus || at->focusProxy() ||
+            !at->isEnabled() || at->window() != this || at->visibleRegion().isEmpty())
+            continue;
+        at->setFocus(next ? Qt::TabFocusReason : Qt::BacktabFocusReason);
+        return true;
+    }
+}
+
 void MainWindow::toggleMaximised(QDockWidget* view) {
     if (!workspace_.document()) return;
     if (maximised_) {

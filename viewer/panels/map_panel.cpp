@@ -2,28 +2,9 @@
 #include "viewer/panels/map_panel.h"
 
 #include <QVBoxLayout>
-#include <algorithm>
-#include <array>
-
-#include "core/import/import.h"
-#include "core/session/load_menu.h"
-#include "viewer/plots/theme.h"
+#include "viewer/plots/map_legend.h"
 
 namespace hw::viewer {
-
-namespace {
-
-// Kinds of ops, where blocks have their colours.
-std::vector<Legend::Item> families() {
-    return {{theme().family(OpFamily::Matrix), MapPanel::tr("made by matrix ops")},
-            {theme().family(OpFamily::Normalization), MapPanel::tr("normalization")},
-            {theme().family(OpFamily::Elementwise), MapPanel::tr("element-wise")},
-            {theme().family(OpFamily::Reduction), MapPanel::tr("reduction")},
-            {theme().family(OpFamily::Movement), MapPanel::tr("movement")},
-            {theme().family(OpFamily::Other), MapPanel::tr("others")}};
-}
-
-}  // namespace
 
 const PanelKind MapPanel::kKind{
     .name = "map",
@@ -75,23 +56,7 @@ std::shared_ptr<const AddressMap> MapPanel::make(const Request& request,
                                                  const std::function<bool()>& cancelled) {
     const Document& document = *request.document;
     if (request.recorded) return std::make_shared<const AddressMap>(recordedMap(document));
-    // With the allocations that a profile run saw, as `highwater layout` has them.
-    core::Signatures signatures;
-    if (document.graph.costs == core::CostSet::Measured)
-        if (auto session = core::openAny(document.path))
-            if (auto found = core::loadSignaturesUnder(
-                    *session, document.graph, request.plan ? request.plan->chosen : core::Menu()))
-                signatures = std::move(*found);
-    if (!request.plan)
-        return std::make_shared<const AddressMap>(
-            packedMap(document.graph, document.baseline, signatures, cancelled));
-    AddressMap map =
-        packedMap(document.graphOf(*request.plan), request.plan->schedule, signatures, cancelled);
-    // What only the plan's implementations make has no storage in the recorded step.
-    for (MapBlock& block : map.blocks)
-        if (block.storage >= static_cast<core::StorageIndex>(document.graph.storages.size()))
-            block.storage = core::kNone;
-    return std::make_shared<const AddressMap>(std::move(map));
+    return std::make_shared<const AddressMap>(packedMap(document, request.plan.get(), cancelled));
 }
 
 void MapPanel::reload() {
@@ -126,28 +91,8 @@ void MapPanel::showEvent(QShowEvent* event) {
 }
 
 void MapPanel::updateLegend() {
-    std::vector<Legend::Item> items;
     const AddressMap* map = plot_->map();
-    std::array<bool, core::kCategoryCount> seen{};
-    if (map)
-        for (const MapBlock& block : map->blocks)
-            seen[static_cast<std::size_t>(block.category)] = true;
-    for (int c = 0; c < core::kCategoryCount; ++c) {
-        const auto category = static_cast<core::Category>(c);
-        if (!seen[static_cast<std::size_t>(c)]) continue;
-        if (category == core::Category::Unknown && map->recorded &&
-            !workspace().document()->plannable)
-            continue;  // coloured by the op, or to tell neighbours apart
-        items.push_back({theme().category(category), categoryText(category)});
-    }
-    if (map && map->recorded && !workspace().document()->plannable) {
-        if (workspace().document()->graph.ops.empty())
-            items.push_back({theme().category(core::Category::Parameter), tr("a shade a size")});
-        else
-            items = families();
-    }
-    if (map) items.push_back({theme().muted, tr("blank: free"), false, true});
-    legend_->setItems(std::move(items));
+    legend_->setItems(map ? mapLegend(*map, *workspace().document()) : std::vector<Legend::Item>());
 }
 
 void MapPanel::applyTheme() {

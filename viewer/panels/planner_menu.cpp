@@ -2,7 +2,6 @@
 #include "viewer/panels/planner_menu.h"
 
 #include <QMenu>
-#include <QVBoxLayout>
 #include <QWidgetAction>
 
 #include "planners/registry.h"
@@ -13,16 +12,17 @@ namespace hw::viewer {
 PlannerMenu::PlannerMenu(Workspace& workspace) : workspace_(workspace) {
     setPopupMode(QToolButton::InstantPopup);
     setToolTip(tr("Which planners follow the budget and have a curve"));
-    auto* list = new QWidget;
-    auto* column = new QVBoxLayout(list);
-    column->setContentsMargins(10, 8, 14, 8);
-    column->setSpacing(4);
+    auto* menu = new QMenu(this);
     for (const planners::PlannerInfo& info : planners::plannerList()) {
         auto* box = new QCheckBox(toQString(info.name));
         box->setObjectName(toQString(info.name));
         box->setToolTip(toQString(info.description));
         box->setIconSize(QSize(38, 12));
-        column->addWidget(box);
+        box->setStyleSheet(QStringLiteral("padding: 2px 14px 2px 10px"));
+        // An action each: the arrow keys of a menu go from action to action.
+        auto* action = new QWidgetAction(menu);
+        action->setDefaultWidget(box);
+        menu->addAction(action);
         boxes_.push_back(box);
         connect(box, &QCheckBox::toggled, this, [this] {
             QStringList ticked;
@@ -31,11 +31,15 @@ PlannerMenu::PlannerMenu(Workspace& workspace) : workspace_(workspace) {
             workspace_.selectPlanners(ticked);
         });
     }
-    auto* menu = new QMenu(this);
-    auto* action = new QWidgetAction(menu);
-    action->setDefaultWidget(list);
-    menu->addAction(action);
     setMenu(menu);
+    // Once it shows; a menu gives the keys to a widget in it only when a key has gone there.
+    connect(
+        menu, &QMenu::aboutToShow, menu,
+        [this, menu] {
+            menu->setActiveAction(menu->actions().front());
+            boxes_.front()->setFocus(Qt::TabFocusReason);
+        },
+        Qt::QueuedConnection);
     connect(&workspace, &Workspace::plannersChanged, this, &PlannerMenu::update);
     applyTheme();
     update();

@@ -12,7 +12,9 @@ constexpr int kHighest = 96;  // pixels: a strip, however the window is shared o
 const PanelKind StepsPanel::kKind{
     .name = "steps",
     .title = "Recording",
-    .help = "<p>The recorded steps side by side. A click opens a step in all other views.</p>",
+    .help =
+        "<p>The recorded steps side by side. A click opens a step in all other views, and so do ← "
+        "and → while the strip has the keys.</p>",
     .area = PanelArea::Strip,
     .make = makePanel<StepsPanel>};
 
@@ -42,7 +44,7 @@ void StepsPanel::reload() {
     if (!document || document->overview.empty()) return note_->clear();
     note_->setText(workspace().following()
                        ? tr("step %1 is the last complete one").arg(document->step)
-                       : tr("%1 steps · a click opens one").arg(document->overview.size()));
+                       : tr("%1 steps · a click or ← → opens one").arg(document->overview.size()));
 }
 
 }  // namespace hw::viewer

@@ -19,7 +19,6 @@ Tour::Tour(QWidget* window, std::vector<Stop> stops) : QFrame(window), stops_(st
     std::erase_if(stops_, [](const Stop& stop) { return stop.view->isHidden(); });
     setObjectName(QStringLiteral("tour"));
     setAttribute(Qt::WA_StyledBackground);
-    setFocusPolicy(Qt::StrongFocus);
     setFixedWidth(kWidth);
     title_ = new QLabel;
     title_->setObjectName(QStringLiteral("tourTitle"));

@@ -60,6 +60,7 @@ QWidget* TrainingChooser::makeList() {
     table_->setSelectionBehavior(QAbstractItemView::SelectRows);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     table_->setShowGrid(false);
+    table_->setTabKeyNavigation(false);  // Tab goes on, the arrows go from row to row
     table_->setWordWrap(false);
     table_->setTextElideMode(Qt::ElideLeft);  // the script stands at the end
     table_->verticalHeader()->hide();

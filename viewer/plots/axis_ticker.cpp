@@ -17,7 +17,15 @@ bool UnitTicker::fit(int pixels) {
     constexpr int kApart = 16;
     const QFontMetrics metrics(uiFont(kAxisPixels));
     const int one = metrics.horizontalAdvance(QStringLiteral("0000 ") + unit_) + kApart;
-    const int count = std::clamp(pixels / one, 2, std::max(2, wanted_));
+    return fitCount(pixels / one);
+}
+
+bool UnitTicker::fitRows(int pixels) {
+    return fitCount(pixels / (QFontMetrics(uiFont(kAxisPixels)).height() + 4));
+}
+
+bool UnitTicker::fitCount(int count) {
+    count = std::clamp(count, 2, std::max(2, wanted_));
     if (count == tickCount()) return false;
     setTickCount(count);
     return true;

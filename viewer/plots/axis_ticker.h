@@ -14,6 +14,8 @@ public:
     /// About as many ticks as have room for their labels within so many pixels, at most those that
     /// are wanted. Whether that changes anything.
     bool fit(int pixels);
+    /// The same of an upright axis, whose labels stand one above the other.
+    bool fitRows(int pixels);
 
 protected:
     QVector<QString> createLabelVector(const QVector<double>& ticks, const QLocale& locale,
@@ -21,6 +23,8 @@ protected:
     int getSubTickCount(double) override { return 0; }
 
 private:
+    bool fitCount(int count);
+
     QString unit_;
     int wanted_;
     bool signed_;

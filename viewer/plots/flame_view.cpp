@@ -3,19 +3,13 @@
 
 #include <QKeyEvent>
 #include <QMouseEvent>
-#include <QPainter>
 #include <QToolTip>
 #include <algorithm>
-
-#include "viewer/models/lanes.h"
-#include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
 
-constexpr double kMargin = 14, kCaption = 44, kRow = 20;
 constexpr double kNarrowest = 0.7;  // pixels of a part that is drawn
-const QColor kInk("#14171c");       // on the colours of categories
 
 int depthOf(const core::OriginNode& node) {
     int deepest = 0;
@@ -34,8 +28,10 @@ FlameView::FlameView(QWidget* parent) : QWidget(parent) {
     way_ = {&root_};
 }
 
-void FlameView::show(const DocumentPointer& document, core::OriginNode root, const QString& name) {
+void FlameView::show(const DocumentPointer& document, core::OriginNode root, const QString& name,
+                     const DocumentPointer& other) {
     document_ = document;
+    other_ = other;
     root_ = std::move(root);
     name_ = name;
     way_ = {&root_};
@@ -61,14 +57,14 @@ bool FlameView::matches(const core::OriginNode& node) const {
            toQString(node.frame->file).contains(search_, Qt::CaseInsensitive);
 }
 
-core::Bytes FlameView::found() const {
+core::Bytes FlameView::found(core::Bytes core::OriginNode::*figure) const {
     core::Bytes bytes;
     std::vector<const core::OriginNode*> open{&root_};
     while (!open.empty()) {
         const core::OriginNode* node = open.back();
         open.pop_back();
         if (matches(*node)) {
-            bytes += node->bytes;
+            bytes += node->*figure;
             continue;
         }
         for (const core::OriginNode& child : node->children) open.push_back(&child);
@@ -81,9 +77,10 @@ void FlameView::layOut(const core::OriginNode& node, double left, double width, 
     if (width < kNarrowest) return;
     const int index = static_cast<int>(cells_.size());
     cells_.push_back({&node, QRectF(left, kCaption + kRow * depth, width, kRow), depth, parent});
-    const double scale = width / static_cast<double>(std::max<std::int64_t>(1, node.bytes.count()));
+    const double scale =
+        width / static_cast<double>(std::max<std::int64_t>(1, widthOf(node).count()));
     for (const core::OriginNode& child : node.children) {
-        const double part = scale * static_cast<double>(child.bytes.count());
+        const double part = scale * static_cast<double>(widthOf(child).count());
         layOut(child, left, part, depth + 1, index);
         left += part;
     }
@@ -204,95 +201,6 @@ void FlameView::focusInEvent(QFocusEvent* event) {
 void FlameView::focusOutEvent(QFocusEvent* event) {
     QWidget::focusOutEvent(event);
     update();
-}
-
-QString FlameView::describe(const core::OriginNode& node) const {
-    const QString name = &node == &root_         ? name_
-                         : node.frame != nullptr ? QStringLiteral("%1:%2 %3")
-                                                       .arg(toQString(node.frame->file))
-                                                       .arg(node.frame->line)
-                                                       .arg(toQString(node.frame->function))
-                                                 : toQString(node.name);
-    return QStringLiteral("%1\n%2 · %3")
-        .arg(name, document_->size.text(node.bytes),
-             percentText(ratio(node.bytes, root_.bytes), 1));
-}
-
-// The framework's own frames, and what the search does not find.
-bool FlameView::isFaint(const core::OriginNode& node) const {
-    return &node == &root_ || node.largest == core::kNone ||
-           (node.frame != nullptr && node.frame->framework) ||
-           (!search_.isEmpty() && !matches(node));
-}
-
-QColor FlameView::colourOf(const core::OriginNode& node) const {
-    if (&node == &root_ || node.largest == core::kNone)
-        return blend(theme().raised, theme().muted, 0.3);
-    const QColor colour = theme().category(document_->graph.storages[node.largest].category);
-    return blend(theme().panel, colour, isFaint(node) ? 0.3 : 0.85);
-}
-
-// Below its parent's name a layer's path says nothing new until it leaves it.
-QString FlameView::label(const Cell& cell) const {
-    if (cell.node == &root_) return name_;
-    const QString name = toQString(cell.node->name);
-    if (cell.parent < 0 || cell.node->frame != nullptr) return name;
-    return layerTail(name, toQString(cells_[static_cast<std::size_t>(cell.parent)].node->name));
-}
-
-void FlameView::drawCell(QPainter& painter, const Cell& cell) const {
-    const bool seam = cell.box.width() > 3;
-    const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
-    const QColor fill = colourOf(*cell.node);
-    painter.fillRect(box, fill);
-    const QRectF room = cell.box.adjusted(5, 0, -4, 0);
-    const QString size = document_->size.text(cell.node->bytes);
-    const QString name = label(cell);
-    const QFontMetricsF metrics(painter.font());
-    const double sizeWidth = metrics.horizontalAdvance(size);
-    const bool both = metrics.horizontalAdvance(name) + sizeWidth + 12 < room.width();
-    const QString cut = metrics.elidedText(name, Qt::ElideRight, room.width());
-    if (cut != name && cut.size() < 7) return;  // it would say nothing
-    painter.setPen(isFaint(*cell.node) ? theme().text : kInk);
-    painter.drawText(room, Qt::AlignVCenter | Qt::AlignLeft, cut);
-    if (both) painter.drawText(room, Qt::AlignVCenter | Qt::AlignRight, size);
-}
-
-void FlameView::drawCaption(QPainter& painter) const {
-    const QRectF head(kMargin, 6, width() - 2 * kMargin, kCaption - 10);
-    painter.setFont(uiFont(kBasePixels, true));
-    painter.setPen(theme().text);
-    const QFontMetricsF bold(painter.font());
-    painter.drawText(
-        head, Qt::AlignTop | Qt::AlignLeft,
-        bold.elidedText(QStringLiteral("%1 · %2").arg(document_->size.text(root_.bytes), name_),
-                        Qt::ElideRight, head.width()));
-    QString line;
-    if (current_ >= 0 && current_ < static_cast<int>(cells_.size()))
-        line = describe(*cells_[static_cast<std::size_t>(current_)].node)
-                   .replace(QLatin1Char('\n'), QStringLiteral(" · "));
-    if (!search_.isEmpty())
-        line = tr("“%1”: %2, %3")
-                   .arg(search_, document_->size.text(found()),
-                        percentText(ratio(found(), root_.bytes), 1));
-    painter.setFont(uiFont(kAxisPixels));
-    painter.setPen(theme().muted);
-    painter.drawText(head.adjusted(0, bold.height() + 1, 0, 0), Qt::AlignTop | Qt::AlignLeft,
-                     QFontMetricsF(painter.font()).elidedText(line, Qt::ElideMiddle, head.width()));
-}
-
-void FlameView::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::TextAntialiasing);
-    if (!document_) return;
-    cells();
-    drawCaption(painter);
-    painter.setFont(uiFont(kAxisPixels));
-    for (const Cell& cell : cells_) drawCell(painter, cell);
-    if (current_ < 0) return;
-    painter.setPen(QPen(hasFocus() ? theme().accent : theme().text, 2));
-    painter.setBrush(Qt::NoBrush);
-    painter.drawRect(cells_[static_cast<std::size_t>(current_)].box.adjusted(1, 1, -1, -1));
 }
 
 }  // namespace hw::viewer

@@ -2,6 +2,7 @@
 #include "viewer/plots/plot.h"
 
 #include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/low_plot.h"
 #include "viewer/plots/paint_buffers.h"
 #include "viewer/plots/theme.h"
 
@@ -22,12 +23,13 @@ Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
                                                            [this] { return overlayShown(); })};
 }
 
-// Labels of a narrow axis would run into one another.
+// Labels of a short axis would run into one another.
 void Plot::fitTicks() {
     for (QCPAxisRect* rect : axisRects())
-        for (QCPAxis* axis : rect->axes(QCPAxis::atBottom | QCPAxis::atTop)) {
+        for (QCPAxis* axis : rect->axes()) {
             const auto ticker = axis->ticker().dynamicCast<UnitTicker>();
-            if (ticker && ticker->fit(rect->width()))
+            const bool upright = axis->orientation() == Qt::Vertical;
+            if (ticker && (upright ? ticker->fitRows(rect->height()) : ticker->fit(rect->width())))
                 rect->update(QCPLayoutElement::upPreparation);  // makes the ticks anew
         }
 }
@@ -39,7 +41,8 @@ void Plot::setFittingLabel(QCPAxis* axis, const QStringList& longestFirst) {
 
 void Plot::fitLabel(QCPAxis* axis) const {
     const bool upright = axis->orientation() == Qt::Vertical;
-    const int room = upright ? axis->axisRect()->height() : axis->axisRect()->width();
+    const int across = isLow(*this) ? 0 : axis->axisRect()->width();
+    const int room = upright ? axis->axisRect()->height() : across;
     const QFontMetrics metrics(uiFont(kAxisPixels));
     QString fitting;
     for (const QString& text : labels_.value(axis))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/steps_plot.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QToolTip>
 #include <algorithm>
@@ -143,6 +144,17 @@ void StepsPlot::mouseReleaseEvent(QMouseEvent* event) {
     Plot::mouseReleaseEvent(event);
     if ((event->pos() - pressed_).manhattanLength() > 3) return;
     if (const std::int64_t step = stepAt(event->pos()); step >= 0) emit stepClicked(step);
+}
+
+void StepsPlot::keyPressEvent(QKeyEvent* event) {
+    const int by = event->key() == Qt::Key_Left ? -1 : event->key() == Qt::Key_Right ? 1 : 0;
+    if (!document_ || by == 0 || event->modifiers() != Qt::NoModifier)
+        return Plot::keyPressEvent(event);
+    const std::vector<StepSummary>& steps = document_->overview;
+    for (int at = 0, last = static_cast<int>(steps.size()) - 1; at <= last; ++at)
+        if (steps[static_cast<std::size_t>(at)].step == document_->step && at + by >= 0 &&
+            at + by <= last)
+            return emit stepClicked(steps[static_cast<std::size_t>(at + by)].step);
 }
 
 void StepsPlot::mouseMoveEvent(QMouseEvent* event) {

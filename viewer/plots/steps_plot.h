@@ -7,6 +7,7 @@
 
 namespace hw::viewer {
 
+/// A click opens a step, as the arrow keys do the one before and the one after.
 class StepsPlot : public Plot {
     Q_OBJECT
 public:
@@ -26,6 +27,7 @@ protected:
     void mousePressEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
 
 private:
     void rebuild();

@@ -191,7 +191,9 @@ QLineEdit#exactBudget { font-size: 13px; font-weight: 600; background: transpare
 QLineEdit#exactBudget:hover { border-color: @line; }
 QLineEdit#exactBudget:focus { background: @raised; border-color: @accent; }
 QLabel#runOutcome { background: @raised; border-radius: 4px; padding: 4px 0px; }
-QTreeView:focus, QTableView:focus { border: 1px solid @accent; }
+QListView { border: 1px solid @panel; }
+QTreeView:focus, QTableView:focus, QListView:focus { border: 1px solid @accent; }
+QCheckBox:focus, QComboBox:focus { color: @accent; }
 QTabBar:focus { border-bottom: 1px solid @accent; }
 QTabBar::tab:focus { color: @accent; }
 QToolButton#qt_toolbar_ext_button { padding: 4px 4px; min-width: 16px; }

@@ -5,10 +5,14 @@
 
 #include "viewer/models/live_set.h"
 #include "viewer/models/time_range.h"
+#include "viewer/plots/low_plot.h"
 #include "viewer/plots/theme.h"
 #include "viewer/plots/timeline_plot.h"
 
 namespace hw::viewer {
+namespace {
+const QString kBetween = QStringLiteral(" · ");
+}
 
 TimelineMarks::TimelineMarks(TimelinePlot* plot)
     : QCPLayerable(plot, QStringLiteral("legend")), timeline_(*plot) {}
@@ -155,7 +159,7 @@ void TimelineMarks::drawLife(QCPPainter* painter) {
     }
 }
 
-// In the room above all curves, in a second row where the first is taken.
+// In the room above all curves, where the first one is beside it or, on a plot with room, below.
 QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, const QString& text,
                                const QColor& ink, const QRectF& avoid) {
     const QRectF area = timeline_.area_->rect();
@@ -171,7 +175,14 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
     double left = x + 8;
     if (left + width > area.right()) left = std::max(area.left(), x - 8 - width);
     QRectF box(left, area.top(), width, height);
-    if (!main && box.intersects(avoid)) box.moveTop(area.top() + TimelinePlot::kPeakLabel);
+    if (!main && box.intersects(avoid)) {
+        if (!isLow(timeline_))
+            box.moveTop(area.top() + TimelinePlot::kPeakLabel);
+        else if (avoid.right() + 6 + width < area.right())
+            box.moveLeft(avoid.right() + 6);
+        else
+            box.moveRight(std::max(area.left() + width, avoid.left() - 6));
+    }
     painter->setPen(QPen(ink, main ? 1.4 : 1, main ? Qt::SolidLine : Qt::DotLine));
     painter->drawLine(QPointF(x, box.top()), QPointF(x, main ? area.bottom() : y));
     if (!main) {
@@ -204,13 +215,15 @@ void TimelineMarks::draw(QCPPainter* painter) {
     // Call stacks are long: their inner end tells most.
     const QFontMetricsF metrics(uiFont(kAxisPixels, true));
     const double room = timeline_.area_->rect().width();
+    const bool low = isLow(timeline_);  // the layer alone, and of the plan's peak its size
     const auto named = [&](const QString& text, core::Bytes peak, const StepCurve& curve) {
-        const QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
         const QString figure = text.arg(document.size.text(peak));
-        const double most = std::min(room * 0.45, room - metrics.horizontalAdvance(figure) - 50);
+        QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
+        if (low) place = &curve == &document.curve ? place.section(kBetween, -1) : QString();
+        const double most =
+            std::min(room * (low ? 0.3 : 0.45), room - metrics.horizontalAdvance(figure) - 50);
         return place.isEmpty() ? figure
-                               : figure + QStringLiteral(" · ") +
-                                     metrics.elidedText(place, Qt::ElideLeft, most);
+                               : figure + kBetween + metrics.elidedText(place, Qt::ElideLeft, most);
     };
     const QRectF main = drawPeak(
         painter, document.curve,

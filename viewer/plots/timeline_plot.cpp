@@ -7,6 +7,7 @@
 
 #include "viewer/plots/area_graph.h"
 #include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/low_plot.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -25,7 +26,7 @@ double highestOf(const QCPGraph* graph) {
     return highest;
 }
 
-constexpr int kLaneHeight = 20;
+constexpr int kLaneHeight = 20, kLowLane = 15;
 constexpr double kHeadroom = 1.16;
 constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
 
@@ -45,17 +46,14 @@ void TimelinePlot::buildAxes() {
     laneArea_ = new QCPAxisRect(this, true);
     plotLayout()->addElement(1, 0, laneArea_);
     plotLayout()->setRowSpacing(0);
-    laneArea_->setMinimumMargins(QMargins(0, 6, 0, 10));
     auto* group = new QCPMarginGroup(this);
     for (QCPAxisRect* rect : {area_, laneArea_})
         rect->setMarginGroup(QCP::msLeft | QCP::msRight, group);
-    area_->setMinimumMargins(QMargins(72, 14, kLabelMargin, 24));
     laneArea_->axis(QCPAxis::atBottom)->setVisible(false);
     nameLanes();
 
     QCPAxis* time = area_->axis(QCPAxis::atBottom);
     time->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("ms"), 7));
-    time->setLabel(tr("step time"));
     setFittingLabel(area_->axis(QCPAxis::atLeft), {tr("live memory"), tr("memory")});
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     for (QCPAxisRect* rect : {area_, laneArea_}) {
@@ -71,8 +69,11 @@ void TimelinePlot::buildAxes() {
 void TimelinePlot::nameLanes() {
     const QStringList lanes = LaneStrip::lanesOf(document_.get());
     const auto count = static_cast<int>(lanes.size());
-    laneArea_->setMinimumSize(10, count * kLaneHeight);
-    laneArea_->setMaximumSize(QWIDGETSIZE_MAX, count * kLaneHeight + 16);
+    const int all = count * (isLow(*this) ? kLowLane : kLaneHeight);
+    const QMargins margins = isLow(*this) ? QMargins(0, 2, 0, 4) : QMargins(0, 6, 0, 10);
+    laneArea_->setMinimumMargins(margins);
+    laneArea_->setMinimumSize(10, all);
+    laneArea_->setMaximumSize(QWIDGETSIZE_MAX, all + margins.top() + margins.bottom());
     auto names = QSharedPointer<QCPAxisTickerText>::create();
     for (int i = 0; i < count; ++i) names->addTick(count - i - 0.5, lanes[i]);
     QCPAxis* axis = laneArea_->axis(QCPAxis::atLeft);
@@ -170,7 +171,7 @@ void TimelinePlot::buildGraphs() {
         document_ && document_->time.axisUnit().size() > 3 ? 4 : 7;  // "events" is long
     if (document_)
         time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.axisUnit(), ticks));
-    if (document_) time->setLabel(document_->plannable ? tr("step time") : tr("time"));
+    setFittingLabel(time, {document_ && !document_->plannable ? tr("time") : tr("step time")});
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
 }
@@ -225,7 +226,8 @@ void TimelinePlot::rescale() {
 // Above the highest curve there is room for a line of text for every peak, so that none lies on a
 // curve.
 double TimelinePlot::headroom() const {
-    const double height = area_->height(), labels = (plan_ ? 2 : 1) * kPeakLabel + 6;
+    const double height = area_->height(),
+                 labels = (plan_ && !isLow(*this) ? 2 : 1) * kPeakLabel + 6;
     return height > 2 * labels ? std::max(kHeadroom, height / (height - labels)) : 2;
 }
 
@@ -279,7 +281,10 @@ double TimelinePlot::highestOther() const {
 
 void TimelinePlot::resizeEvent(QResizeEvent* event) {
     const bool narrow = width() < kNarrow;
-    area_->setMinimumMargins(narrow ? QMargins(46, 8, 12, 24) : QMargins(72, 14, kLabelMargin, 24));
+    const int above = isLow(*this) ? 4 : narrow ? 8 : 14, below = isLow(*this) ? 18 : 24;
+    area_->setMinimumMargins(narrow ? QMargins(46, above, 12, below)
+                                    : QMargins(72, above, kLabelMargin, below));
+    nameLanes();
     Plot::resizeEvent(event);
     rescale();  // the labels above the peak need pixels
     rebuild();

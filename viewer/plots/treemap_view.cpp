@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/treemap_view.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 #include <QToolTip>
 #include <algorithm>
+#include <cmath>
 
+#include "viewer/plots/colours.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -13,13 +16,18 @@ namespace {
 
 constexpr double kCaption = 46, kMargin = 14, kTitle = 17;
 constexpr double kPad = 5;
-const QColor kInk("#10151b");  // reads on every category's colour
+
+QColor fillOf(core::Category category) {
+    return blend(theme().panel, theme().category(category), theme().light ? 0.85 : 0.9);
+}
 
 }  // namespace
 
 TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
     setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
     setMinimumSize(60, 60);
+    setAccessibleName(tr("treemap"));
 }
 
 void TreemapView::show(const DocumentPointer& document, LiveSet set, const QString& name) {
@@ -49,7 +57,10 @@ QRectF TreemapView::area() const {
 }
 
 const std::vector<TreemapCell>& TreemapView::cells() {
-    if (stale_) cells_ = layOutTreemap(root_, area(), kTitle);
+    if (stale_) {
+        cells_ = layOutTreemap(root_, area(), kTitle);
+        current_ = -1;
+    }
     stale_ = false;
     return cells_;
 }
@@ -85,8 +96,7 @@ void TreemapView::drawCell(QPainter& painter, const TreemapCell& cell) const {
         // A seam between neighbours, where there is room for one.
         const bool seam = std::min(cell.box.width(), cell.box.height()) > 3;
         const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
-        const QColor colour = theme().category(cell.node->category);
-        painter.fillRect(box, blend(theme().panel, colour, theme().light ? 0.85 : 0.9));
+        painter.fillRect(box, fillOf(cell.node->category));
     } else if (cell.depth > 0) {
         const double share = std::min(0.22, 0.07 * cell.depth);
         painter.fillRect(cell.box.adjusted(0.5, 0.5, -0.5, -0.5),
@@ -127,7 +137,7 @@ void TreemapView::drawLabel(QPainter& painter, const TreemapCell& cell) const {
     if (room.height() < metrics.height() || room.width() < 22) return;
     const QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
     if (name.isEmpty()) return;
-    painter.setPen(kInk);
+    painter.setPen(inkOn(fillOf(cell.node->category)));
     painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, name);
     if (room.height() < 2 * metrics.height() || metrics.horizontalAdvance(size) > room.width())
         return;
@@ -150,10 +160,7 @@ void TreemapView::drawSelection(QPainter& painter) const {
     }
 }
 
-void TreemapView::paintEvent(QPaintEvent*) {
-    QPainter painter(this);
-    painter.setRenderHint(QPainter::TextAntialiasing);
-    if (!document_) return;
+void TreemapView::drawCaption(QPainter& painter) const {
     const QRectF head(kMargin, 8, width() - 2 * kMargin, kCaption - 12);
     painter.setFont(uiFont(kBasePixels, true));
     painter.setPen(theme().text);
@@ -162,29 +169,93 @@ void TreemapView::paintEvent(QPaintEvent*) {
         head, Qt::AlignTop | Qt::AlignLeft,
         bold.elidedText(QStringLiteral("%1 · %2").arg(document_->size.text(set_.total), name_),
                         Qt::ElideRight, head.width()));
+    const QString place = placeOf(document_->graph, set_.op);
+    QString line = tr("at %1").arg(document_->time.text(set_.begin));
+    if (!place.isEmpty()) line += QStringLiteral(" · ") + place;
+    if (hasFocus() && current_ >= 0)  // what a pointer is told by a tip
+        line = describe(*cells_[static_cast<std::size_t>(current_)].node)
+                   .replace(QLatin1Char('\n'), QStringLiteral(" · "));
     painter.setFont(uiFont(kAxisPixels));
     painter.setPen(theme().muted);
-    const QString place = placeOf(document_->graph, set_.op);
-    const QString when = TreemapView::tr("at %1").arg(document_->time.text(set_.begin));
     painter.drawText(head.adjusted(0, bold.height() + 1, 0, 0), Qt::AlignTop | Qt::AlignLeft,
-                     QFontMetricsF(painter.font())
-                         .elidedText(place.isEmpty() ? when : when + QStringLiteral(" · ") + place,
-                                     Qt::ElideMiddle, head.width()));
-    for (const TreemapCell& cell : cells()) drawCell(painter, cell);
-    for (const TreemapCell& cell : cells()) drawLabel(painter, cell);
+                     QFontMetricsF(painter.font()).elidedText(line, Qt::ElideMiddle, head.width()));
+}
+
+void TreemapView::paintEvent(QPaintEvent*) {
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::TextAntialiasing);
+    if (!document_) return;
+    cells();
+    drawCaption(painter);
+    for (const TreemapCell& cell : cells_) drawCell(painter, cell);
+    for (const TreemapCell& cell : cells_) drawLabel(painter, cell);
     drawSelection(painter);
+    if (!hasFocus()) return;
+    painter.setBrush(Qt::NoBrush);
+    painter.setPen(theme().accent);
+    painter.drawRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5));
+    if (current_ < 0) return;
+    painter.setPen(QPen(theme().text, 2, Qt::DashLine));
+    painter.drawRect(cells_[static_cast<std::size_t>(current_)].box.adjusted(1, 1, -1, -1));
+}
+
+void TreemapView::pick(const TreemapCell& cell) {
+    const int item = cell.node->item;
+    const core::StorageIndex storage =
+        item < 0 ? core::kNone : set_.items[static_cast<std::size_t>(item)].storage;
+    if (storage != core::kNone)
+        emit storagePicked(storage);
+    else if (cell.node->layer != core::kNone)
+        emit layerPicked(cell.node->layer);
 }
 
 void TreemapView::mousePressEvent(QMouseEvent* event) {
     const TreemapCell* cell = document_ ? cellAt(event->position()) : nullptr;
     if (!cell) return;
-    const int item = cell->node->item;
-    const core::StorageIndex storage =
-        item < 0 ? core::kNone : set_.items[static_cast<std::size_t>(item)].storage;
-    if (storage != core::kNone)
-        emit storagePicked(storage);
-    else if (cell->node->layer != core::kNone)
-        emit layerPicked(cell->node->layer);
+    current_ = cell->solid ? static_cast<int>(cell - cells_.data()) : -1;
+    pick(*cell);
+    update();
+}
+
+int TreemapView::beside(int key) const {
+    const QPointF from =
+        current_ < 0 ? area().topLeft() : cells_[static_cast<std::size_t>(current_)].box.center();
+    int best = current_;
+    double least = 0;
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+        if (!cells_[i].solid || static_cast<int>(i) == current_) continue;
+        const QPointF way = cells_[i].box.center() - from;
+        const bool across = key == Qt::Key_Left || key == Qt::Key_Right;
+        const bool back = key == Qt::Key_Left || key == Qt::Key_Up;
+        const double ahead = (across ? way.x() : way.y()) * (back ? -1 : 1);
+        const double aside = std::abs(across ? way.y() : way.x());
+        if (current_ >= 0 && ahead < 1) continue;
+        const double far = std::abs(ahead) + 2 * aside;
+        if (best != current_ && far >= least) continue;
+        best = static_cast<int>(i);
+        least = far;
+    }
+    return best;
+}
+
+void TreemapView::keyPressEvent(QKeyEvent* event) {
+    const int key = event->key();
+    if (!document_ || key < Qt::Key_Left || key > Qt::Key_Down || event->modifiers() != 0)
+        return QWidget::keyPressEvent(event);
+    cells();
+    current_ = beside(key);
+    if (current_ >= 0) pick(cells_[static_cast<std::size_t>(current_)]);
+    update();
+}
+
+void TreemapView::focusInEvent(QFocusEvent* event) {
+    QWidget::focusInEvent(event);
+    update();
+}
+
+void TreemapView::focusOutEvent(QFocusEvent* event) {
+    QWidget::focusOutEvent(event);
+    update();
 }
 
 void TreemapView::mouseMoveEvent(QMouseEvent* event) {

@@ -10,6 +10,7 @@
 
 namespace hw::viewer {
 
+/// The arrow keys go from tensor to tensor, as a click chooses one.
 class TreemapView : public QWidget {
     Q_OBJECT
 public:
@@ -34,10 +35,17 @@ protected:
     void paintEvent(QPaintEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
 
 private:
     QRectF area() const;
+    /// The cell that an arrow key goes to; the current one where none lies that way.
+    int beside(int key) const;
+    void pick(const TreemapCell& cell);
+    void drawCaption(QPainter& painter) const;
     void drawCell(QPainter& painter, const TreemapCell& cell) const;
     void drawLabel(QPainter& painter, const TreemapCell& cell) const;
     void drawSelection(QPainter& painter) const;
@@ -48,6 +56,7 @@ private:
     QString name_;
     Selection selection_;
     std::vector<TreemapCell> cells_;
+    int current_ = -1;  // cell that the keys are at
     bool stale_ = true;
 };
 
