@@ -36,6 +36,7 @@ void addExport(CLI::App& app, Common& common);
 void addFit(CLI::App& app, Common& common);
 void addImport(CLI::App& app, Common& common);
 void addInfo(CLI::App& app, Common& common);
+void addJoin(CLI::App& app, Common& common);
 void addLayout(CLI::App& app, Common& common);
 void addManual(CLI::App& app, Common& common);
 void addPlan(CLI::App& app, Common& common);

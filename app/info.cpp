@@ -6,6 +6,7 @@
 
 #include "app/cli.h"
 #include "app/info_by.h"
+#include "app/info_ranks.h"
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
@@ -30,52 +31,6 @@ Json gapList(const Session& session) {
     if (const auto gaps = session.gaps())
         for (const GapRow& gap : *gaps) list.push_back({{"what", gap.what}, {"why", gap.why}});
     return list;
-}
-/// One each process: its steps and their highest peak; more than one where ranks were recorded.
-struct Rank {
-    ProcessRow process;
-    std::vector<std::int64_t> steps;
-    Bytes peak;  // as its allocator said; 0: not recorded
-};
-
-std::vector<Rank> ranksOf(const Session& session) {
-    std::vector<Rank> ranks;
-    const auto processes = session.processes();
-    const auto steps = session.steps();
-    if (!processes || !steps) return ranks;
-    for (const ProcessRow& process : *processes) {
-        Rank rank{process, {}, Bytes(0)};
-        for (const StepRow& step : *steps) {
-            if (step.process != process.id) continue;
-            rank.steps.push_back(step.id);
-            rank.peak = std::max(rank.peak, Bytes(step.allocatorPeakBytes.value_or(0)));
-        }
-        ranks.push_back(std::move(rank));
-    }
-    std::stable_sort(ranks.begin(), ranks.end(),
-                     [](const Rank& a, const Rank& b) { return a.process.rank < b.process.rank; });
-    return ranks;
-}
-
-Json rankList(const Session& session) {
-    Json list = Json::array();
-    for (const Rank& rank : ranksOf(session))
-        list.push_back({{"rank", rank.process.rank},
-                        {"pid", rank.process.pid},
-                        {"steps", rank.steps},
-                        {"peak_bytes", rank.peak.count()}});
-    return list;
-}
-void printRanks(const Session& session) {
-    const std::vector<Rank> ranks = ranksOf(session);
-    for (const Rank& rank : ranks)
-        if (ranks.size() > 1)
-            std::printf("  rank %d: process %lld, %zu steps (--step %lld to %lld), peak %s\n",
-                        rank.process.rank, static_cast<long long>(rank.process.pid),
-                        rank.steps.size(),
-                        static_cast<long long>(rank.steps.empty() ? 0 : rank.steps.front()),
-                        static_cast<long long>(rank.steps.empty() ? 0 : rank.steps.back()),
-                        humanBytes(rank.peak).c_str());
 }
 
 /// What CUPTI told; null where nothing was recorded of a GPU.
@@ -230,7 +185,8 @@ int run(const Arguments& arguments, const Common& common) {
                    {"costs", costSetName(graph.costs)},
                    {"fingerprint", graph.fingerprint()},
                    {"predicted", predictionOf(*session)},
-                   {"ranks", rankList(*session)},
+                   {"ranks", ranksJson(*session)},
+                   {"collectives", collectivesJson(*session, graph.sessionStep)},
                    {"gpu", gpuFigures(*session)},
                    {"gaps", gapList(*session)}});
         return 0;
@@ -250,6 +206,7 @@ int run(const Arguments& arguments, const Common& common) {
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
     printGpu(gpuFigures(*session));
+    printCollectives(*session, graph.sessionStep);
     printRanks(*session);
     printGaps(*session);
     return 0;

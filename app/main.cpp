@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     addAttach(app, common);
     addDetach(app, common);
     addList(app, common);
+    addJoin(app, common);
     addImport(app, common);
     addInfo(app, common);
     addPlan(app, common);

@@ -4,6 +4,7 @@
 
 #include "app/cli.h"
 #include "app/menu.h"
+#include "app/plan_ranks.h"
 #include "core/memory/plan_layout.h"
 #include "core/plan/implementations.h"
 #include "core/session/load_menu.h"
@@ -25,7 +26,7 @@ struct Arguments {
     std::optional<std::int64_t> step, workLimit;
     std::uint64_t seed = 0;
     double thrashLimit = 2.0;
-    std::string fit = "peak";
+    std::string fit = "peak", ranks;
     bool layout = false, save = false;
     MenuArguments menu;
 };
@@ -110,6 +111,35 @@ int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::O
                  hint});
 }
 
+/// What the options say, but for budget and menu.
+planners::PlanRequest requestOf(const Arguments& arguments,
+                                std::map<std::string, std::string> options) {
+    planners::PlanRequest request;
+    request.timeLimitSeconds = arguments.timeLimit;
+    request.workLimit = arguments.workLimit;
+    request.seed = arguments.seed;
+    request.thrashLimit = arguments.thrashLimit;
+    request.options = std::move(options);
+    return request;
+}
+
+int runRanks(const Arguments& arguments, std::optional<CostSet> costs,
+             planners::PlanRequest request, const Common& common) {
+    if (arguments.output.empty())
+        return fail({ErrorCode::Usage, "--ranks needs a folder for its plans",
+                     "write: highwater plan run.hws --ranks all --ratio 0.7 -o plans/"});
+    if (arguments.step || arguments.layout || arguments.save || arguments.fit == "arena" ||
+        planners::findPlanner(arguments.planner)->takesMenu)
+        return fail(
+            {ErrorCode::Usage,
+             "--ranks plans the last step of each rank within its peak, without a layout or "
+             "a menu, and only writes files",
+             "leave out --step, --layout, --save and --fit, or plan the steps one by one"});
+    return planRanks({arguments.file, arguments.planner, arguments.output, costs,
+                      std::move(request), [&](Bytes peak) { return budgetOf(arguments, peak); }},
+                     common);
+}
+
 int run(const Arguments& arguments, const Common& common) {
     if (arguments.budget.empty() == !arguments.ratio.has_value())
         return fail({ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
@@ -133,6 +163,8 @@ int run(const Arguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         costs = *parsed;
     }
+    planners::PlanRequest request = requestOf(arguments, std::move(*options));
+    if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     if (arguments.save)  // before the work is done for nothing
@@ -141,13 +173,7 @@ int run(const Arguments& arguments, const Common& common) {
     const auto budget = budgetOf(arguments, step->baseline.peak);
     if (!budget) return fail(budget.error());
 
-    planners::PlanRequest request;
     request.budget = *budget;
-    request.timeLimitSeconds = arguments.timeLimit;
-    request.workLimit = arguments.workLimit;
-    request.seed = arguments.seed;
-    request.thrashLimit = arguments.thrashLimit;
-    request.options = std::move(*options);
     if (planner.takesMenu) {
         if (arguments.fit == "arena")
             return fail(
@@ -220,6 +246,11 @@ void addPlan(CLI::App& app, Common& common) {
         ->add_option("--options", arguments->options,
                      "An option of the planner, as name=value; repeatable: " + known)
         ->allow_extra_args(false);
+    command
+        ->add_option("--ranks", arguments->ranks,
+                     "all: a plan for each rank, within one budget for each, into the folder -o; a "
+                     "ratio is of the highest peak")
+        ->check(CLI::IsMember({"all"}));
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

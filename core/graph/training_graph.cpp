@@ -141,9 +141,13 @@ bool Op::is(std::string_view op) const {
     return full.starts_with(op) && (full.size() == op.size() || full[op.size()] == '.');
 }
 
+// A collective returns what it was given, and writes that without saying so: it keeps its place
+// among all others, so that no rank waits for one that another rank comes to later.
 bool Op::viewOnly() const {
-    return writes.empty() && std::none_of(outputs.begin(), outputs.end(),
-                                          [](const OpOutput& o) { return o.makesStorage; });
+    return writes.empty() &&
+           std::none_of(outputs.begin(), outputs.end(),
+                        [](const OpOutput& o) { return o.makesStorage; }) &&
+           !isCollective(name);
 }
 
 std::string TrainingGraph::finish() {

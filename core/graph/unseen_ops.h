@@ -15,6 +15,11 @@ inline bool isCollective(std::string_view op) {
     return beginsWith(op, "c10d::") || beginsWith(op, "_c10d_functional");
 }
 
+/// Returns when the collective that made its tensor is done.
+inline bool waitsForCollective(std::string_view op) {
+    return isCollective(op) && op.find("::wait_tensor") != std::string_view::npos;
+}
+
 /// Makes storages without filling them.
 inline bool leavesEmpty(std::string_view op) {
     return beginsWith(op, "aten::empty") || beginsWith(op, "aten::new_empty");

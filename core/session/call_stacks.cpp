@@ -7,21 +7,12 @@
 #include "core/session/guarded.h"
 
 namespace hw::core {
-namespace {
-
-bool hasStacks(Database& database) {
-    Statement from(database,
-                   "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'stacks'");
-    return from.step();
-}
-
-}  // namespace
 
 Result<CallStacks> CallStacks::load(const Session& session) {
     return guarded(session.path(), "reading call stacks", [&] {
         Database& database = databaseOf(session);
         CallStacks stacks;
-        if (!hasStacks(database)) return stacks;
+        if (!database.hasTable("stacks")) return stacks;
         Statement frames(database, "SELECT id, file, function, line, framework FROM source_frames");
         while (frames.step())
             stacks.frames_[frames.integer(0)] = {frames.integer(0), frames.text(1), frames.text(2),

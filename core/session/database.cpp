@@ -59,6 +59,11 @@ std::int64_t Database::lastInsertId() const {
     return sqlite3_last_insert_rowid(handle_);
 }
 
+bool Database::hasTable(std::string_view name) {
+    Statement from(*this, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
+    return from.bind(1, name).step();
+}
+
 std::int64_t Database::pragma(const char* name) {
     Statement statement(*this, std::string("PRAGMA ") + name);
     return statement.step() ? statement.integer(0) : 0;
@@ -120,6 +125,11 @@ Statement& Statement::bindNull(int at) {
     return *this;
 }
 
+Statement& Statement::bindFrom(int at, const Statement& row, int column) {
+    sqlite3_bind_value(statement_, at, sqlite3_column_value(row.statement_, column));
+    return *this;
+}
+
 bool Statement::step() {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
@@ -141,6 +151,9 @@ void Statement::reset() {
 
 bool Statement::isNull(int column) const {
     return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+bool Statement::isInteger(int column) const {
+    return sqlite3_column_type(statement_, column) == SQLITE_INTEGER;
 }
 std::int64_t Statement::integer(int column) const {
     return sqlite3_column_int64(statement_, column);

@@ -33,12 +33,14 @@ public:
     Statement& bindBlob(int at, std::span<const std::byte> value);
     Statement& bind(int at, const std::optional<std::int64_t>& value);
     Statement& bindNull(int at);
+    Statement& bindFrom(int at, const Statement& row, int column);  // whatever is there
 
     bool step();     // true: a row is there
     void execute();  // step to the end, then reset
     void reset();
 
     bool isNull(int column) const;
+    bool isInteger(int column) const;
     std::int64_t integer(int column) const;
     std::optional<std::int64_t> optionalInteger(int column) const;
     double real(int column) const;
@@ -65,6 +67,7 @@ public:
 
     void execute(const char* sql);
     std::int64_t lastInsertId() const;
+    bool hasTable(std::string_view name);   // older sessions lack some
     std::int64_t pragma(const char* name);  // its value, 0 when it has none
     static constexpr int kBusyMilliseconds = 5000;
     /// How long a statement waits for another connection's lock; kBusyMilliseconds at first.

@@ -20,13 +20,6 @@ CREATE TABLE IF NOT EXISTS implementation_signatures (
     PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
 )";
 
-bool hasTable(const Session& session, std::string_view name) {
-    Statement table(databaseOf(session),
-                    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?");
-    table.bind(1, name);
-    return table.step();
-}
-
 Error unreadable(const Session& session, const DatabaseError& error) {
     return badInput("session '" + session.path() + "': " + error.message, kRepeatHint);
 }
@@ -56,7 +49,7 @@ Status loadAlgorithms(const Session& session, const TrainingGraph& graph, Menu& 
 }
 
 Status loadOthers(const Session& session, const TrainingGraph& graph, Menu& menu) {
-    if (!hasTable(session, "menus")) return {};
+    if (!databaseOf(session).hasTable("menus")) return {};
     Statement from(databaseOf(session), "SELECT document FROM menus WHERE step = ?");
     from.bind(1, graph.sessionStep);
     if (!from.step()) return {};
@@ -178,7 +171,7 @@ Result<Signatures> loadSignaturesUnder(const Session& session, const TrainingGra
     auto signatures = loadSignatures(session, graph);
     if (!signatures || signatures->empty() || chosen.empty()) return signatures;
     try {
-        if (!hasTable(session, "implementation_signatures")) return Signatures{};
+        if (!databaseOf(session).hasTable("implementation_signatures")) return Signatures{};
         for (const Implementation& one : chosen.implementations)
             for (const OpIndex of : {one.op, one.backward}) {
                 if (of == kNone) continue;

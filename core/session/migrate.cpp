@@ -39,6 +39,9 @@ CREATE TABLE implementation_signatures (
     op INTEGER NOT NULL, name TEXT NOT NULL, of INTEGER NOT NULL, position INTEGER NOT NULL,
     bytes INTEGER NOT NULL, output INTEGER, begin_event INTEGER NOT NULL, end_event INTEGER,
     PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
+CREATE TABLE ranks (
+    process INTEGER PRIMARY KEY REFERENCES processes(id),
+    world_size INTEGER, run TEXT NOT NULL, clock_offset_ns INTEGER, clock_error_ns INTEGER);
 CREATE TABLE source_frames (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL, function TEXT NOT NULL, line INTEGER NOT NULL,
     framework INTEGER NOT NULL);

@@ -38,6 +38,11 @@ struct ProcessRow {
     std::string command, host, framework, frameworkVersion;
     std::int64_t startedNs = 0;
     int rank = 0;
+    std::optional<int> exitStatus;            // as a shell says it; none: not known
+    std::optional<std::int64_t> worldSize{};  // ranks of the whole training; none: not told
+    std::string run{};                        // the same for all its ranks; empty: not told
+    /// Of a joined session: what the process's times were moved by, and how sure that is.
+    std::optional<std::int64_t> clockOffsetNs{}, clockErrorNs{};
 };
 struct LayerRow {
     std::int64_t id = 0;

@@ -9,6 +9,13 @@ CREATE TABLE processes (
     id INTEGER PRIMARY KEY, pid INTEGER, command TEXT, host TEXT, started_ns INTEGER,
     framework TEXT, framework_version TEXT, rank INTEGER NOT NULL DEFAULT 0,
     exit_status INTEGER);
+-- Processes that are ranks of a distributed training. Older sessions lack the table.
+CREATE TABLE ranks (
+    process INTEGER PRIMARY KEY REFERENCES processes(id),
+    world_size INTEGER,                  -- processes of the whole training; NULL: not told
+    run TEXT NOT NULL,                   -- the same for all its ranks; '': not told
+    clock_offset_ns INTEGER,             -- in a joined session: what the process's times were moved
+    clock_error_ns INTEGER);             -- by, and how sure that is
 CREATE TABLE devices (
     id INTEGER PRIMARY KEY, process INTEGER NOT NULL REFERENCES processes(id),
     kind TEXT NOT NULL, ordinal INTEGER NOT NULL DEFAULT 0, name TEXT, capacity_bytes INTEGER);

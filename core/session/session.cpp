@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/session.h"
 
+#include <map>
 #include <utility>
 
 #include "core/session/database.h"
@@ -8,6 +9,21 @@
 #include "core/session/memory_events.h"
 
 namespace hw::core {
+namespace {
+
+void addRanks(Database& database, std::map<std::int64_t, ProcessRow>& processes) {
+    Statement from(database,
+                   "SELECT process, world_size, run, clock_offset_ns, clock_error_ns FROM ranks");
+    while (from.step()) {
+        const auto at = processes.find(from.integer(0));
+        if (at == processes.end()) continue;
+        at->second.worldSize = from.optionalInteger(1), at->second.run = from.text(2);
+        at->second.clockOffsetNs = from.optionalInteger(3);
+        at->second.clockErrorNs = from.optionalInteger(4);
+    }
+}
+
+}  // namespace
 
 Result<std::string> Session::meta(const std::string& key) const {
     return guarded(path_, "reading", [&] {
@@ -38,13 +54,20 @@ Result<std::vector<ProcessRow>> Session::processes() const {
     return guarded(path_, "reading processes", [&] {
         Statement from(*database_,
                        "SELECT id, pid, command, host, framework, framework_version, started_ns,"
-                       " rank FROM processes ORDER BY id");
-        std::vector<ProcessRow> rows;
-        while (from.step())
-            rows.push_back({from.integer(0), from.integer(1), from.text(2), from.text(3),
-                            from.text(4), from.text(5), from.integer(6),
-                            static_cast<int>(from.integer(7))});
-        return rows;
+                       " rank, exit_status FROM processes ORDER BY id");
+        std::map<std::int64_t, ProcessRow> rows;
+        while (from.step()) {
+            ProcessRow& row = rows[from.integer(0)];
+            row.id = from.integer(0), row.pid = from.integer(1);
+            row.command = from.text(2), row.host = from.text(3);
+            row.framework = from.text(4), row.frameworkVersion = from.text(5);
+            row.startedNs = from.integer(6), row.rank = static_cast<int>(from.integer(7));
+            if (!from.isNull(8)) row.exitStatus = static_cast<int>(from.integer(8));
+        }
+        if (database_->hasTable("ranks")) addRanks(*database_, rows);
+        std::vector<ProcessRow> inOrder;
+        for (auto& [id, row] : rows) inOrder.push_back(std::move(row));
+        return inOrder;
     });
 }
 

@@ -25,12 +25,21 @@ Status SessionWriter::insert(const ProcessRow& row) {
     return guarded(path_, "writing a process", [&] {
         Statement statement(*database_,
                             "INSERT INTO processes(pid, command, host, started_ns, framework,"
-                            " framework_version, rank) VALUES(?,?,?,?,?,?,?)");
+                            " framework_version, rank, exit_status) VALUES(?,?,?,?,?,?,?,?)");
         statement.bind(1, row.pid).bind(2, row.command).bind(3, row.host).bind(4, row.startedNs);
         statement.bind(5, row.framework)
             .bind(6, row.frameworkVersion)
-            .bind(7, std::int64_t{row.rank});
+            .bind(7, std::int64_t{row.rank})
+            .bind(8, row.exitStatus ? std::optional<std::int64_t>(*row.exitStatus) : std::nullopt);
         statement.execute();
+        if (!row.worldSize && row.run.empty() && !row.clockOffsetNs) return;
+        Statement(*database_, "INSERT INTO ranks VALUES(?,?,?,?,?)")
+            .bind(1, database_->lastInsertId())
+            .bind(2, row.worldSize)
+            .bind(3, row.run)
+            .bind(4, row.clockOffsetNs)
+            .bind(5, row.clockErrorNs)
+            .execute();
     });
 }
 

@@ -11,6 +11,9 @@ namespace {
 using core::badInput;
 using core::Status;
 
+/// FSDP2 copies into parameters what it has gathered of all ranks.
+constexpr char kFillsGathered[] = "fsdp::split_with_sizes_copy";
+
 // Phases and categories come as numbers and are stored as core's.
 template <class Wire, class Core>
 constexpr bool same(Wire wire, Core core) {
@@ -300,6 +303,11 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
         if (state == nullptr || !state->alive || state->version != write.before)
             return malformed("an op that writes what is not there");
         ++state->version;
+        if (record.name == kFillsGathered && !state->row.creator &&
+            state->row.category == core::Category::Unknown) {
+            state->row.category = core::Category::Parameter;
+            if (state->written) pending_.changed.push_back(write.storage);
+        }
     }
     return {};
 }

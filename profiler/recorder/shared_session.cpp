@@ -14,29 +14,4 @@ core::Result<SharedSession::Member> SharedSession::enter(core::ProcessRow row) {
     return Member{index + 1, index * core::kIdsOfProcess};
 }
 
-core::Result<std::int64_t> SharedSession::layer(core::LayerRow row) {
-    const auto [at, isNew] =
-        layers_.try_emplace(row.path, static_cast<std::int64_t>(layers_.size()));
-    if (!isNew) return at->second;
-    row.id = at->second;
-    HW_TRY(session_->insert(row));
-    return row.id;
-}
-
-core::Result<std::int64_t> SharedSession::sourceFrame(core::SourceFrameRow row) {
-    const auto [at, isNew] = frames_.try_emplace({row.file, row.function, row.line},
-                                                 static_cast<std::int64_t>(frames_.size()));
-    row.id = at->second;
-    if (isNew) HW_TRY(session_->insert(row));
-    return row.id;
-}
-
-core::Result<std::int64_t> SharedSession::stack(core::StackRow row) {
-    const auto [at, isNew] = stacks_.try_emplace({row.parent.value_or(-1), row.frame},
-                                                 static_cast<std::int64_t>(stacks_.size()));
-    row.id = at->second;
-    if (isNew) HW_TRY(session_->insert(row));
-    return row.id;
-}
-
 }  // namespace hw::profiler

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "core/base/result.h"
+#include "core/session/common_rows.h"
 #include "core/session/session_writer.h"
 
 namespace hw::profiler {
@@ -27,11 +26,7 @@ public:
     explicit SharedSession(std::string path) : path_(std::move(path)) {}
 
     core::Result<Member> enter(core::ProcessRow row);
-    /// The layer with this path; it is written when it is new.
-    core::Result<std::int64_t> layer(core::LayerRow row);
-    /// The same of a place in the code and of a call stack; ids are the session's.
-    core::Result<std::int64_t> sourceFrame(core::SourceFrameRow row);
-    core::Result<std::int64_t> stack(core::StackRow row);
+    core::CommonRows& common() { return common_; }
     std::int64_t nextStep() { return steps_++; }
 
     const std::string& path() const { return path_; }
@@ -41,9 +36,7 @@ public:
 private:
     std::string path_;
     std::optional<core::SessionWriter> session_;
-    std::map<std::string, std::int64_t> layers_;  // by path
-    std::map<std::tuple<std::string, std::string, std::int64_t>, std::int64_t> frames_;
-    std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> stacks_;  // by parent and frame
+    core::CommonRows common_;
     std::int64_t steps_ = 0, processes_ = 0;
 };
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "profiler/recorder/arguments.h"
+#include "core/session/arguments.h"
 #include "profiler/recorder/assembler.h"
 
 namespace hw::profiler {
@@ -31,6 +31,8 @@ core::Status Assembler::openSession() {
     row.frameworkVersion = process_->version;
     row.startedNs = process_->startedNs;
     row.rank = static_cast<int>(std::max<std::int64_t>(0, process_->rank));
+    if (process_->worldSize > 0) row.worldSize = process_->worldSize;
+    row.run = process_->run;
     const auto entered = session_->enter(std::move(row));
     if (!entered) return entered.error();
     member_ = *entered;
@@ -79,7 +81,7 @@ core::Status Assembler::writeStorages(std::int64_t endSeq) {
 core::Status Assembler::writeLayers() {
     for (core::LayerRow row : pending_.layers) {
         row.parent = layerAt(row.parent);
-        const auto id = session_->layer(std::move(row));
+        const auto id = session_->common().layer(session_->session(), std::move(row));
         if (!id) return id.error();
         layerIds_.push_back(*id);
     }
@@ -88,14 +90,14 @@ core::Status Assembler::writeLayers() {
 
 core::Status Assembler::writeStacks() {
     for (core::SourceFrameRow& row : pending_.frames) {
-        const auto id = session_->sourceFrame(std::move(row));
+        const auto id = session_->common().sourceFrame(session_->session(), std::move(row));
         if (!id) return id.error();
         frameIds_.push_back(*id);
     }
     for (core::StackRow row : pending_.stacks) {
         if (row.parent) row.parent = stackIds_.at(static_cast<std::size_t>(*row.parent));
         row.frame = frameIds_.at(static_cast<std::size_t>(row.frame));
-        const auto id = session_->stack(row);
+        const auto id = session_->common().stack(session_->session(), row);
         if (!id) return id.error();
         stackIds_.push_back(*id);
     }
@@ -121,7 +123,7 @@ core::Status Assembler::writeOp(core::OpRow row) {
         for (auto& input : row.inputs) input.tensor = at(input.tensor);
         for (auto& output : row.outputs) output.tensor = at(output.tensor);
         for (auto& write : row.writes) write.storage = at(write.storage);
-        row.args = withTensorsMoved(row.args, member_->base);
+        row.args = core::withTensorsMoved(row.args, member_->base);
     }
     row.layer = layerAt(row.layer);
     if (row.stack) row.stack = stackIds_.at(static_cast<std::size_t>(*row.stack));

@@ -6,7 +6,8 @@
 //
 // clang-format off
 //   Hello          i64 pid
-//   Process        str framework, str version, str command, i64 started_ns, i64 rank (-1)
+//   Process        str framework, str version, str command, i64 started_ns, i64 rank (-1),
+//                  i64 world_size (-1), str run: what all ranks of one run have in common
 //   Milestone      u32 what
 //   Layer          i64 id, i64 parent (-1), str path, str type
 //   Storage        i64 id, seq, bytes, creator (-1), layer (-1), address; u8 category; str device
@@ -61,7 +62,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
-inline constexpr std::uint16_t kVersion = 3;
+inline constexpr std::uint16_t kVersion = 4;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;

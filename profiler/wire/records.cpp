@@ -74,7 +74,7 @@ bool decode(Payload payload, HelloRecord& record) {
 bool decode(Payload payload, ProcessRecord& record) {
     Fields fields(payload);
     return fields.read(record.framework, record.version, record.command, record.startedNs,
-                       record.rank) &&
+                       record.rank, record.worldSize, record.run) &&
            fields.done();
 }
 

@@ -22,6 +22,8 @@ struct HelloRecord {
 struct ProcessRecord {
     std::string framework, version, command;
     std::int64_t startedNs = 0, rank = -1;  // -1: not of a distributed training
+    std::int64_t worldSize = -1;            // -1: not told
+    std::string run;                        // what ranks of one run have in common; "": not told
 };
 struct MilestoneRecord {
     std::uint32_t what = 0;

@@ -138,17 +138,6 @@ class Ranks(InFolder):
                 self.assertEqual(int(tensor) >> 40, op >> 40)
         return info, of_rank
 
-    def lines_of(self, *command):
-        """What each rank writes into a file of its own, named by the command's last word."""
-        results = os.path.join(self.folder, "lines")
-        done = subprocess.run([*command, results], capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = []
-        for rank in (0, 1):
-            with open(results + str(rank)) as file:
-                lines.append(file.read())
-        return lines
-
     def test_torchrun_is_one_session_with_two_ranks(self):
         done = subprocess.run([HIGHWATER, "record", "--json", "-o", self.session, "--warmup", "1", "--steps", "3", "--",
                                *self.torchrun(6, 0)], capture_output=True, text=True, timeout=300)

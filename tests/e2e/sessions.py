@@ -35,6 +35,21 @@ class InFolder(unittest.TestCase):
             file.write(textwrap.dedent(text))
         return path
 
+    def lines_of(self, *command):
+        """What each of two ranks writes into a file of its own, named by the command's last word and the rank."""
+        results = os.path.join(self.folder, "lines")
+        done = subprocess.run([*command, results], capture_output=True, text=True, timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.lines_in(results)
+
+    @staticmethod
+    def lines_in(results):
+        lines = []
+        for rank in (0, 1):
+            with open(results + str(rank)) as file:
+                lines.append(file.read())
+        return lines
+
     def query(self, sql):
         database = sqlite3.connect(self.session)
         try:

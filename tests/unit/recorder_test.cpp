@@ -7,10 +7,10 @@
 
 #include "core/memory/evaluate.h"
 #include "core/session/access.h"
+#include "core/session/arguments.h"
 #include "core/session/call_stacks.h"
 #include "core/session/session.h"
 #include "profiler/attach/record.h"
-#include "profiler/recorder/arguments.h"
 #include "profiler/recorder/assembler.h"
 
 namespace hw::profiler {
@@ -60,7 +60,7 @@ protected:
     void introduce() {
         ok(Type::Hello, I64{42});
         ok(Type::Process, std::string("pytorch"), std::string("1.13"), std::string("train"), I64{1},
-           I64{0});
+           I64{0}, I64{2}, std::string("r@host:29500"));
         ok(Type::Layer, I64{0}, I64{-1}, std::string("(root)"), std::string("Net"));
     }
     core::Status storage(I64 id, I64 seq, I64 bytes, I64 creator) {
@@ -313,16 +313,16 @@ TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {
 }
 
 TEST(Arguments, OnlyTensorsAreMoved) {
-    EXPECT_EQ(
-        withTensorsMoved(R"({"a":[{"t":3},[{"t":-1},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
-                         R"("k":{"t":5,"out":{"t":4},"dtype":{"dtype":"float32"}}})",
-                         100),
-        R"({"a":[{"t":103},[{"t":99},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
-        R"("k":{"t":5,"out":{"t":104},"dtype":{"dtype":"float32"}}})");
-    EXPECT_EQ(withTensorsMoved(R"({"a":["\u0001\n\\é"],"k":{}})", 100),
+    EXPECT_EQ(core::withTensorsMoved(
+                  R"({"a":[{"t":3},[{"t":-1},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
+                  R"("k":{"t":5,"out":{"t":4},"dtype":{"dtype":"float32"}}})",
+                  100),
+              R"({"a":[{"t":103},[{"t":99},7],"{\"t\":5}",null,true,1.5,{"f":"0x1p+0"}],)"
+              R"("k":{"t":5,"out":{"t":104},"dtype":{"dtype":"float32"}}})");
+    EXPECT_EQ(core::withTensorsMoved(R"({"a":["\u0001\n\\é"],"k":{}})", 100),
               R"({"a":["\u0001\n\\é"],"k":{}})");
-    EXPECT_EQ(withTensorsMoved("", 100), "");
-    EXPECT_EQ(withTensorsMoved(R"({"a":[{"t":3)", 100), R"({"a":[{"t":3)") << "cut short";
+    EXPECT_EQ(core::withTensorsMoved("", 100), "");
+    EXPECT_EQ(core::withTensorsMoved(R"({"a":[{"t":3)", 100), R"({"a":[{"t":3)") << "cut short";
 }
 
 TEST(DeviceClock, RunsStraightBetweenTwoMoments) {

@@ -118,7 +118,9 @@ void Registry::takeFreed() {
     }
     for (std::int64_t i = 0; i < count; ++i) {
         Storage* storage = known(reinterpret_cast<Key>(freed[i]));
-        if (storage != nullptr && storage->weak.expired()) gone(*storage);  // else: another block
+        if (storage == nullptr) continue;
+        const bool emptied = storage->bytes > 0 && bytesOf(*storage->key()) == 0;
+        if (emptied || storage->weak.expired()) gone(*storage);  // else: it has another block
     }
 }
 
@@ -256,6 +258,12 @@ Storage* Registry::constant(const at::Tensor& tensor, std::int64_t layer, std::i
     const Key key = storageOf(tensor);
     if (key == nullptr) return nullptr;
     Storage* storage = known(key);
+    // Bytes that no op gave it count as those of another storage: FSDP takes the bytes of gathered
+    // parameters away and gives them back (`untyped_storage().resize_()`).
+    if (storage != nullptr && bytesOf(*key) != storage->bytes) {
+        gone(*storage);
+        storage = nullptr;
+    }
     if (storage == nullptr) storage = &add(key, tensor, {-1, Phase::Unknown, layer}, nextSeq());
     id = tensorId(*storage, tensor, -1);
     return storage;

@@ -126,7 +126,7 @@ private:
     }
     Storage& add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq);
     void watch(Storage& storage);
-    void gone(Storage& storage);
+    void gone(Storage& storage);  // or its bytes
     std::vector<Storage*> expired();
     void resized(Storage& storage);
     std::int64_t tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op);

@@ -490,6 +490,7 @@ class Capture:
     def after_backward(self):
         if self.mode is not None:
             self.registry.categorize_gradients(self.trainer.has_others())
+            self.layers.categorize_sharded(self.registry)
         if self.by_hand.backward():
             self.optimizer_depth = 1
             self.steps.await_forward()

@@ -212,7 +212,7 @@ def start(late=False):
     launching.watch_spawn(step_aside)
     command = " ".join(getattr(sys, "orig_argv", sys.argv))
     encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
-                encode.text(command) + struct.pack("<2q", time.time_ns(), rank))
+                encode.text(command) + struct.pack("<3q", time.time_ns(), rank, launching.world_size()) + encode.text(launching.run()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
     config = (ctypes.c_int64 * 4)()
     library.hw_config(config)

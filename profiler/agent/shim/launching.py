@@ -36,6 +36,22 @@ def rank():
     return int(numbered.group(1)) - 1 if numbered else -1
 
 
+def world_size():
+    """How many processes the training has on all machines; -1: not told."""
+    try:
+        return int(os.environ["WORLD_SIZE"])
+    except (KeyError, ValueError):
+        return -1
+
+
+def run():
+    """The same on all machines of one run, and another one in the next run; empty where nothing tells it."""
+    where = os.environ.get("MASTER_ADDR", ""), os.environ.get("MASTER_PORT", "")
+    if not all(where):
+        return ""
+    return "%s@%s:%s" % (os.environ.get("TORCHELASTIC_RUN_ID", "none"), *where)
+
+
 def watch_spawn(step_aside):
     """Before torch.multiprocessing starts processes, `step_aside` says whether these train in the place of this one."""
     spawning = sys.modules.get("torch.multiprocessing.spawn")

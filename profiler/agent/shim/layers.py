@@ -5,6 +5,7 @@ import weakref
 
 import torch
 from _highwater import encode, wire
+from _highwater.sharded import local
 from torch.nn.parameter import UninitializedTensorMixin
 
 LONGEST_PAUSE = 8  # epochs
@@ -54,6 +55,7 @@ class Layers:
         self.main = None      # the first root with parameters: its paths stay bare
         self.parameters = {}  # id(parameter) -> (weak reference, layer)
         self.strays = set()   # ids of those that no known module has: their layer is "(root)" for now
+        self.sharded = []     # (weak reference, layer) of those whose bytes are a local part's
         self.found = False    # a module of such a one, since forgotten by whom it concerns
         self.lazy = []        # (weak reference, layer) of modules that wait for their first input
         self.loss_layer = self.of("(loss)")
@@ -212,7 +214,17 @@ class Layers:
             self.found = self.found or known is not None
             self.strays.discard(id(tensor))
             self.parameters[id(tensor)] = (weakref.ref(tensor), layer)
+            if local(tensor) is not tensor:
+                self.sharded.append((weakref.ref(tensor), layer))
         registry.own(tensor, wire.CATEGORY_PARAMETER, self.parameters[id(tensor)][1])  # the first, where it is shared
+
+    def categorize_sharded(self, registry):
+        """Gradients of sharded parameters: the capture knows their local parts, which have none."""
+        self.sharded = [each for each in self.sharded if each[0]() is not None]
+        for weak, layer in self.sharded:
+            parameter = weak()
+            if parameter is not None and parameter.grad is not None:
+                registry.categorize(parameter.grad, wire.CATEGORY_GRADIENT, layer)
 
     def learn_parameter(self, tensor, registry):
         """One that an optimizer has: it may have come into its module since that was looked at."""

@@ -7,6 +7,7 @@ import sys
 
 import torch
 from _highwater import encode, library, wire
+from _highwater.sharded import local
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
 from torch.nn.parameter import UninitializedTensorMixin
 
@@ -131,15 +132,19 @@ class NativeRegistry:
                               not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
         return optimizers
 
+    def note_all(self, tensors):
+        """As a scan that finds these."""
+        self.library.hwn_scan(lambda: tensors, self.library.classes, [], False, None, 0)
+
     def finals(self):
         ids = self.library.hwn_finals(self.values)
         return ctypes.string_at(ids, 8 * self.values[0])
 
     def categorize(self, tensor, category, layer):
-        self.library.hwn_categorize(tensor._cdata, category, -1 if layer is None else layer)
+        self.library.hwn_categorize(local(tensor)._cdata, category, -1 if layer is None else layer)
 
     def own(self, tensor, category, layer):
-        self.library.hwn_own(tensor._cdata, category, -1 if layer is None else layer)
+        self.library.hwn_own(local(tensor)._cdata, category, -1 if layer is None else layer)
 
     def fault(self):
         """What went wrong in there: None, "" where the recorder is gone."""

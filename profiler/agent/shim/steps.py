@@ -15,6 +15,7 @@ import weakref
 import torch
 from _highwater import encode, library, wire
 from _highwater.modules import HOOKS
+from _highwater.sharded import local
 from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
@@ -251,10 +252,18 @@ class Steps:
                 if isinstance(parameter, torch.Tensor):
                     layer = capture.layers.layer_of_parameter(parameter)
                 if isinstance(state, dict):
+                    self.note_sharded(state)
                     for value in list(state.values()):
                         if id(value) not in states and isinstance(value, torch.Tensor):
                             states.add(id(value))
                             capture.registry.own(value, wire.CATEGORY_OPTIMIZER_STATE, layer)
+
+    def note_sharded(self, state):
+        """What an op on sharded tensors makes it makes unseen."""
+        tensors = [each for each in list(state.values()) if isinstance(each, torch.Tensor)]
+        parts = [local(each) for each in tensors if local(each) is not each]
+        if parts:
+            self.capture.registry.note_all(parts)
 
 
 def parts_of(optimizers):

@@ -12,6 +12,7 @@ import weakref
 
 import torch
 from _highwater import encode, library, wire
+from _highwater.sharded import local
 from _highwater.stacks import NO_STACK
 from _highwater.wire import CATEGORY_TEMPORARY, CATEGORY_UNKNOWN
 from torch.nn.parameter import UninitializedTensorMixin
@@ -53,6 +54,7 @@ class Registry:
 
     def own(self, tensor, category, layer):
         """Whatever storage the tensor lies on is of this category, a parameter's gradient one."""
+        tensor = local(tensor)
         moved = self.owned.get(id(tensor), (None, category, layer))[2] != layer
         self.owned[id(tensor)] = weakref.ref(tensor), category, layer
         storage = self.lookup(tensor) if moved else None
@@ -94,7 +96,7 @@ class Registry:
             return
         for address in self.freed[:count]:
             weak = self.watched.get(address)
-            if weak is not None and _expired(weak):  # it may only have got another block
+            if weak is not None and (_expired(weak) or self.emptied(weak)):  # it may only have got another block
                 del self.watched[address]
                 self.gone(weak)
         if self.unwatched:
@@ -102,14 +104,21 @@ class Registry:
                 self.unwatched.discard(weak)
                 self.gone(weak)
 
+    def emptied(self, weak):
+        """Whether its bytes have gone without it: FSDP takes those of gathered parameters away, and gives them back."""
+        untyped = _Untyped._new_with_weak_ptr(weak)
+        return untyped is not None and untyped.nbytes() == 0 < self.live[weak].bytes
+
     def sweep(self):
         """The same, by looking at every storage."""
         for weak in [weak for weak in self.live if _expired(weak)]:
-            storage = self.live[weak]
-            if self.watched.get(storage.address) == weak:
-                del self.watched[storage.address]
-            self.unwatched.discard(weak)
-            self.gone(weak)
+            self.forget(self.live[weak])
+
+    def forget(self, storage):
+        if self.watched.get(storage.address) == storage.weak:
+            del self.watched[storage.address]
+        self.unwatched.discard(storage.weak)
+        self.gone(storage.weak)
 
     def gone(self, weak):
         storage = self.live.pop(weak)
@@ -140,6 +149,10 @@ class Registry:
             return None
 
     def add_storage(self, tensor, untyped, op, phase, layer, seq):
+        try:
+            address = untyped.data_ptr()
+        except RuntimeError as error:  # of a wrapper around other tensors
+            raise NotImplementedError from error
         storage = Storage()
         storage.id = self.storages
         self.storages += 1
@@ -154,7 +167,6 @@ class Registry:
         storage.first = None
         storage.stored = -1
         storage.category = CATEGORY_UNKNOWN
-        address = untyped.data_ptr()
         storage.counted = storage.bytes == 0 or library.hw_block(address) >= 0
         if not storage.counted:
             self.uncounted += storage.bytes
@@ -185,6 +197,9 @@ class Registry:
         """Registers what was made out of sight; (storage, tensor id) of anything."""
         untyped = _storage_of(tensor)
         storage = self.live.get(untyped._cdata)
+        if storage is not None and untyped.nbytes() != storage.bytes:  # no op gave it these
+            self.forget(storage)
+            storage = None
         if storage is None:
             storage = self.add_storage(tensor, untyped, -1, wire.PHASE_UNKNOWN, layer, self.next_seq())
         return storage, self.tensor_id(storage, tensor, -1)
@@ -204,6 +219,10 @@ class Registry:
                     self.note(tensor.grad)
         return optimizers
 
+    def note_all(self, tensors):
+        for tensor in tensors:
+            self.note(tensor)
+
     def note(self, tensor):
         try:
             known = self.lookup(tensor)
@@ -222,7 +241,7 @@ class Registry:
         return struct.pack("<%dq" % len(finals), *finals)
 
     def categorize(self, tensor, category, layer):
-        storage = self.lookup(tensor)
+        storage = self.lookup(local(tensor))
         if storage is not None and storage.category in (CATEGORY_UNKNOWN, CATEGORY_TEMPORARY):
             storage.category = category
             encode.send_category(category, -1 if layer is None else layer, [storage.id])

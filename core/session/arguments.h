@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <string>
 
-namespace hw::profiler {
+namespace hw::core {
 
 /// The same arguments with `base` added to the ids of all tensors. What is no JSON stays as it is.
 std::string withTensorsMoved(const std::string& arguments, std::int64_t base);
 
-}  // namespace hw::profiler
+}  // namespace hw::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/recorder/arguments.h"
+#include "core/session/arguments.h"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace hw::profiler {
+namespace hw::core {
 namespace {
 
 using nlohmann::json;
@@ -98,4 +98,4 @@ std::string withTensorsMoved(const std::string& arguments, std::int64_t base) {
     return json::sax_parse(arguments, &mover) ? mover.take() : arguments;
 }
 
-}  // namespace hw::profiler
+}  // namespace hw::core

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// `highwater plan --ranks all`: a plan for each rank, within one budget.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "app/cli.h"
+
+namespace hw::app {
+
+struct RanksToPlan {
+    std::string file, planner, folder;
+    std::optional<core::CostSet> costs;
+    planners::PlanRequest request;  // but for its budget
+    /// What the budget is, from the highest baseline peak of any rank.
+    std::function<core::Result<core::Bytes>(core::Bytes)> budget;
+};
+
+/// The last step of each rank; ranks with the same graph share a plan where it keeps the budget in
+/// both. Writes rankN.plan.json for each, into a folder that is made where there is none, or
+/// nothing where a rank has no plan. The exit code.
+int planRanks(const RanksToPlan& what, const Common& common);
+
+}  // namespace hw::app

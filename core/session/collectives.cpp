@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "core/session/collectives.h"
+
+#include <algorithm>
+#include <cctype>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/graph/unseen_ops.h"
+#include "core/session/access.h"
+#include "core/session/guarded.h"
+
+namespace hw::core {
+namespace {
+
+using nlohmann::json;
+
+// The first that is in an op's name says what it does.
+constexpr std::pair<const char*, const char*> kOperations[] = {
+    {"wait_tensor", "wait"},     {"reduce_scatter", "reduce-scatter"},
+    {"allreduce", "all-reduce"}, {"all_reduce", "all-reduce"},
+    {"allgather", "all-gather"}, {"all_gather", "all-gather"},
+    {"alltoall", "all-to-all"},  {"all_to_all", "all-to-all"},
+    {"broadcast", "broadcast"},  {"barrier", "barrier"},
+    {"reduce", "reduce"},        {"scatter", "scatter"},
+    {"gather", "gather"},        {"send", "send"},
+    {"recv", "receive"}};
+
+/// Bytes of an element: "float32", "bfloat16", "float8_e4m3fn", "bool".
+std::int64_t elementBytes(const std::string& dtype) {
+    const auto digit = std::find_if(dtype.begin(), dtype.end(),
+                                    [](unsigned char c) { return std::isdigit(c) != 0; });
+    if (digit == dtype.end()) return 1;
+    return std::max(1, std::atoi(dtype.c_str() + (digit - dtype.begin())) / 8);
+}
+
+class Reader {
+public:
+    explicit Reader(Database& database)
+        : tensor_(database, "SELECT dtype, sizes FROM tensors WHERE id = ?"),
+          outputs_(database, "SELECT tensor FROM op_outputs WHERE op = ?") {}
+
+    std::int64_t largestBuffer(std::int64_t op, const json& arguments) {
+        std::int64_t largest = 0, results = 0;
+        for (const json& argument : arguments) largest = std::max(largest, bytesIn(argument));
+        for (outputs_.bind(1, op); outputs_.step();) results += bytesOf(outputs_.integer(0));
+        outputs_.reset();
+        return std::max(largest, results);
+    }
+
+private:
+    std::int64_t bytesIn(const json& argument) {
+        std::int64_t bytes = 0;
+        if (argument.is_array())
+            for (const json& item : argument) bytes += bytesIn(item);
+        else if (argument.is_object() && argument.contains("t") && argument["t"].is_number())
+            bytes = bytesOf(argument["t"].get<std::int64_t>());
+        return bytes;
+    }
+
+    std::int64_t bytesOf(std::int64_t tensor) {
+        std::int64_t bytes = 0;
+        if (tensor_.bind(1, tensor).step()) {
+            bytes = elementBytes(tensor_.text(0));
+            const json sizes = json::parse(tensor_.text(1), nullptr, false);
+            for (const json& size : sizes) bytes *= size.is_number() ? size.get<std::int64_t>() : 0;
+        }
+        tensor_.reset();
+        return bytes;
+    }
+
+    Statement tensor_, outputs_;
+};
+
+/// Functional collectives name it in their last argument.
+std::string groupIn(const json& arguments) {
+    const bool named = arguments.is_array() && !arguments.empty() && arguments.back().is_string();
+    return named ? arguments.back().get<std::string>() : "";
+}
+
+}  // namespace
+
+std::string collectiveOperation(const std::string& op) {
+    const std::string name = op.substr(op.rfind(':') + 1);
+    for (const auto& [part, operation] : kOperations)
+        if (name.find(part) != std::string::npos) return operation;
+    return name;
+}
+
+Result<std::vector<CollectiveUse>> collectivesOf(const Session& session, const StepRow& step) {
+    return guarded(session.path(), "reading collectives", [&] {
+        Reader reader(databaseOf(session));
+        Statement from(databaseOf(session),
+                       "SELECT id, name, coalesce(args, '') FROM ops WHERE seq >= ? AND seq < ?"
+                       " AND name GLOB '*c10d*' ORDER BY seq");
+        std::vector<CollectiveUse> uses;
+        for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
+            if (!isCollective(from.text(1))) continue;
+            const std::string operation = collectiveOperation(from.text(1));
+            const json document = json::parse(from.text(2), nullptr, false);
+            const json arguments = document.is_object() ? document.value("a", json()) : json();
+            const bool waits = waitsForCollective(from.text(1));
+            const std::string group = waits ? "" : groupIn(arguments);
+            auto at = std::find_if(uses.begin(), uses.end(), [&](const CollectiveUse& use) {
+                return use.operation == operation && use.group == group;
+            });
+            if (at == uses.end()) at = uses.insert(at, {operation, group, 0, Bytes(0)});
+            ++at->count;
+            if (!waits) at->bytes += Bytes(reader.largestBuffer(from.integer(0), arguments));
+        }
+        return uses;
+    });
+}
+
+}  // namespace hw::core
