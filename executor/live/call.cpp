@@ -129,7 +129,7 @@ bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& pl
     View& view = argument.views.emplace_back();
     if (!tensor.defined()) return true;
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-    if (plainStorage(impl) == nullptr ||
+    if (plainStorage(impl) == nullptr || tensor.is_quantized() ||  // its scale is not in its bytes
         inputs_ == static_cast<std::int64_t>(planned.inputs.size()))
         return false;
     view.input = inputs_++;

@@ -440,7 +440,8 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
         if (!kept) {
             const std::string name = program().fullName(planned);
             diverge(describe(*op.known.schema, tensors));
-            restoreForGood(name + " works on tensors without memory of their own");
+            restoreForGood(name +
+                           " works on tensors that are more than their memory (quantized, sparse)");
             return false;
         }
     }

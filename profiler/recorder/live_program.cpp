@@ -23,9 +23,10 @@ constexpr Bytes kSmallConstant(256);
 /// c10::ScalarType of a type's name.
 int scalarType(const std::string& name) {
     static const std::map<std::string, int> types{
-        {"uint8", 0},       {"int8", 1},    {"int16", 2},    {"int32", 3},     {"int64", 4},
-        {"float16", 5},     {"float32", 6}, {"float64", 7},  {"complex32", 8}, {"complex64", 9},
-        {"complex128", 10}, {"bool", 11},   {"bfloat16", 15}};
+        {"uint8", 0},     {"int8", 1},      {"int16", 2},       {"int32", 3},
+        {"int64", 4},     {"float16", 5},   {"float32", 6},     {"float64", 7},
+        {"complex32", 8}, {"complex64", 9}, {"complex128", 10}, {"bool", 11},
+        {"qint8", 12},    {"quint8", 13},   {"qint32", 14},     {"bfloat16", 15}};
     const auto found = types.find(name);
     return found == types.end() ? -1 : found->second;
 }

@@ -211,6 +211,27 @@ EXTENDED = BEGIN + """
     """
 
 
+# The scale of a quantized tensor is not in its bytes.
+QUANTIZED = """
+    import torch
+    from torch import nn
+    torch.manual_seed(2)
+    model = nn.Sequential(*(nn.Linear(64, 64) for _ in range(6)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(6):
+        x = torch.randn(512, 64)
+        loss = 0.0
+        for layer in model:
+            x = layer(x)
+            near = torch.quantize_per_tensor(x.detach(), 0.05, 0, torch.qint8).dequantize()
+            loss = loss + (x * near).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+"""
+
+
 class Train(InFolder):
     python = "/usr/bin/python3"
     ratio = 0.75  # of the budget; where more of the peak is parameters and their states, less can go
@@ -350,6 +371,14 @@ class Train(InFolder):
 
     def test_lists_that_no_op_is_seen_to_read_stay(self):
         self.check(LISTS, fewest=4, planner="dtr:eqclass", ratio=0.85)
+
+    def test_what_reads_quantized_tensors_is_not_run_again(self):
+        script, plain, plan, _ = self.planned(QUANTIZED, ratio=0.8)
+        done, report = self.train(script, plan)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain)
+        self.assertGreater(report["steps_diverged"], 0)
+        self.assertIn("quantized", done.stderr)
 
     def test_a_cap_ends_the_program_and_a_plan_fits_under_it(self):
         script, plain, plan, predicted = self.planned(DEEP)
