@@ -216,7 +216,7 @@ TEST(UserPath, FromALiveTrainingToAReport) {
     const QByteArray report = contentOf(folder + QStringLiteral("story.html"));
     EXPECT_TRUE(report.contains("The chosen plan: highwater")) << person.read(plans);
     EXPECT_TRUE(report.contains("train.py")) << "the recorded command";
-    EXPECT_EQ(report.count("<svg"), 3) << "the timeline, and the peak of both";
+    EXPECT_EQ(report.count("<svg"), 4) << "the timeline, the peak of both, and the addresses";
     EXPECT_FALSE(report.contains("<script"));
     EXPECT_FALSE(QRegularExpression(QStringLiteral("(src|href)=\"http"))
                      .match(QString::fromUtf8(report))
