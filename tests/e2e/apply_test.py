@@ -30,11 +30,11 @@ class Running(InFolder):
     """A training that waits every fourth step, and what it prints alone."""
     python = "/usr/bin/python3"
     run_it = train_test.Train.run_it
+    steps = 4 + 8 * TIMES
 
     def setUp(self):
         super().setUp()
         self.go = os.path.join(self.folder, "go")
-        self.steps = 4 + 8 * TIMES
         self.source = self.script(PROGRAM)
         for step in range(3, self.steps, 4):
             self.let(step)
@@ -89,6 +89,8 @@ class Running(InFolder):
         return told
 
     def finished(self):
+        for step in range(3, self.steps, 4):
+            self.let(step)
         rest, errors = self.program.communicate(timeout=300)
         self.assertEqual(self.program.returncode, 0, errors)
         self.assertEqual("".join(self.lines) + rest, self.alone.stdout)
@@ -120,7 +122,6 @@ class Apply(Running):
             self.assertGreater(figures["recomputed_ops"], 0)
             self.assertLess(abs(figures["measured_peak_bytes"] - self.predicted), max(65536, self.predicted // 1000))
             self.until(8 * time_around + 11)
-        self.let(self.steps - 1)
         self.finished()
 
     def test_whoever_brought_it_is_killed(self):
@@ -133,7 +134,6 @@ class Apply(Running):
             starter.wait()
             self.let(8 * time_around + 7)
             self.until(8 * time_around + 11)
-        self.let(self.steps - 1)
         self.finished()
 
     def test_nothing_to_release(self):
