@@ -3,12 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "core/plan/codec.h"
+#include "profiler/wire/element_types.h"
 #include "profiler/wire/live_program.h"
 
 namespace hw::profiler {
@@ -20,15 +21,13 @@ using wire::LiveAction;
 constexpr OpIndex kEnd = std::numeric_limits<OpIndex>::max();
 constexpr Bytes kSmallConstant(256);
 
-/// c10::ScalarType of a type's name.
+/// c10::ScalarType of a type's name; -1: there is none of that name.
 int scalarType(const std::string& name) {
-    static const std::map<std::string, int> types{
-        {"uint8", 0},     {"int8", 1},      {"int16", 2},       {"int32", 3},
-        {"int64", 4},     {"float16", 5},   {"float32", 6},     {"float64", 7},
-        {"complex32", 8}, {"complex64", 9}, {"complex128", 10}, {"bool", 11},
-        {"qint8", 12},    {"quint8", 13},   {"qint32", 14},     {"bfloat16", 15}};
-    const auto found = types.find(name);
-    return found == types.end() ? -1 : found->second;
+    const auto* const found =
+        std::find(std::begin(wire::kElementTypes), std::end(wire::kElementTypes), name);
+    return found == std::end(wire::kElementTypes)
+               ? -1
+               : static_cast<int>(found - std::begin(wire::kElementTypes));
 }
 
 std::optional<std::uint64_t> formOf(const TensorRow& row) {

@@ -2,8 +2,10 @@
 #include "registry.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "cuda_allocations.h"
+#include "element_types.h"
 #include "live_program.h"
 
 namespace hw::profiler::native {
@@ -54,42 +56,9 @@ std::uint64_t viewOf(const at::Tensor& tensor) {
 }
 
 const char* dtypeName(at::ScalarType type) {
-    switch (type) {
-        case at::kByte:
-            return "uint8";
-        case at::kChar:
-            return "int8";
-        case at::kShort:
-            return "int16";
-        case at::kInt:
-            return "int32";
-        case at::kLong:
-            return "int64";
-        case at::kHalf:
-            return "float16";
-        case at::kFloat:
-            return "float32";
-        case at::kDouble:
-            return "float64";
-        case at::kComplexHalf:
-            return "complex32";
-        case at::kComplexFloat:
-            return "complex64";
-        case at::kComplexDouble:
-            return "complex128";
-        case at::kBool:
-            return "bool";
-        case at::kBFloat16:
-            return "bfloat16";
-        case at::kQInt8:
-            return "qint8";
-        case at::kQUInt8:
-            return "quint8";
-        case at::kQInt32:
-            return "qint32";
-        default:
-            return nullptr;
-    }
+    const auto number = static_cast<std::size_t>(type);
+    const bool known = type != at::ScalarType::Undefined && number < std::size(wire::kElementTypes);
+    return known ? wire::kElementTypes[number] : nullptr;
 }
 
 void Registry::clear() {
