@@ -7,6 +7,8 @@
 #include <QAbstractSpinBox>
 #include <QApplication>
 #include <QComboBox>
+#include <QContextMenuEvent>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMenu>
@@ -22,6 +24,7 @@
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/planner_menu.h"
+#include "viewer/panels/table_view.h"
 #include "viewer/plots/flame_view.h"
 #include "viewer/plots/plot.h"
 #include "viewer/plots/steps_plot.h"
@@ -245,6 +248,34 @@ TEST_F(Keyboard, TicksPlanners) {
     QTest::keyClick(&menu, Qt::Key_Space);
     EXPECT_EQ(ticked.size(), 2) << ticked.join(QLatin1Char(' ')).toStdString();
     EXPECT_FALSE(QApplication::activePopupWidget());
+}
+
+TEST_F(Keyboard, SortsATableFromItsMenu) {
+    openSample();
+    window_.findChild<QDockWidget*>(QStringLiteral("peak"))->raise();
+    QTest::qWait(60);
+    auto& table = *window_.panel<PeakPanel>().findChildren<TableView*>().front();
+    table.setFocus(Qt::TabFocusReason);
+    const auto choose = [&](const QString& column) {
+        QTimer::singleShot(0, &window_, [&] {
+            auto* menu = qobject_cast<QMenu*>(QApplication::activePopupWidget());
+            ASSERT_TRUE(menu);
+            for (const QAction* each : menu->actions())
+                for (QAction* sort : each->menu() ? each->menu()->actions() : QList<QAction*>())
+                    if (sort->text() == column) sort->trigger();
+            QTest::keyClick(menu, Qt::Key_Escape);
+        });
+        QContextMenuEvent asked(QContextMenuEvent::Keyboard, QPoint(9, 9), QPoint(9, 9));
+        QApplication::sendEvent(&table, &asked);
+        return table.header()->sortIndicatorOrder();
+    };
+    const int column = table.header()->logicalIndex(1);
+    const QString name = table.model()->headerData(column, Qt::Horizontal).toString();
+    EXPECT_EQ(choose(name), Qt::DescendingOrder);
+    EXPECT_EQ(table.header()->sortIndicatorSection(), column);
+    EXPECT_EQ(choose(name), Qt::AscendingOrder);
+    choose(QStringLiteral("As they come"));
+    EXPECT_EQ(table.header()->sortIndicatorSection(), -1);
 }
 
 TEST_F(Keyboard, GoesFromTensorToTensorInATreemap) {

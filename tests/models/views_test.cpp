@@ -194,6 +194,9 @@ TEST(LayerModel, AddsTheLayersThatOnlyTheOtherSessionHas) {
     EXPECT_EQ(model.firstOp(deep), core::kNone);
     model.setDocument(other, document);
     EXPECT_EQ(model.rowCount(model.indexOf(1)), 1) << "of its own";
+    const QModelIndex own = model.index(0, 0, model.indexOf(1));
+    EXPECT_FALSE(own.siblingAtColumn(LayerModel::Other).data(kRawRole).isValid());
+    EXPECT_EQ(own.siblingAtColumn(LayerModel::Difference).data(kRawRole).toLongLong(), -85);
 }
 
 TEST(PlanModel, SaysWhyAnOpIsRecomputed) {

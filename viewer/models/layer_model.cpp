@@ -147,10 +147,10 @@ QVariant LayerModel::raw(const LayerShare& share, Column column) const {
         case Ops:
             return static_cast<qlonglong>(share.ops);
         case Other:
-        case Difference:
-            if (const std::optional<Bytes> there = otherAtPeak(share))
-                return number(column == Other ? *there : *there - share.atPeak);
+            if (const std::optional<Bytes> there = otherAtPeak(share)) return number(*there);
             return {};
+        case Difference:
+            return number(otherAtPeak(share).value_or(Bytes(0)) - share.atPeak);
         default:
             return text(share, column);
     }
@@ -188,12 +188,13 @@ QString LayerModel::text(const LayerShare& share, Column column) const {
             return time(share.forward + share.backward + share.other);
         case Ops:
             return share.absent != kNone ? kAbsent : QString::number(share.ops);
-        case Other:
-        case Difference: {
+        case Other: {
             const std::optional<Bytes> there = otherAtPeak(share);
-            if (!there) return kAbsent;
-            if (column == Other) return size(*there);
-            const Bytes change = *there - share.atPeak;
+            return there ? size(*there) : kAbsent;
+        }
+        case Difference: {
+            const Bytes change = otherAtPeak(share).value_or(Bytes(0)) - share.atPeak;
+            if (change == Bytes(0) && !otherAtPeak(share)) return kAbsent;
             return (change > Bytes(0) ? QStringLiteral("+") : QString()) + size_.text(change);
         }
         case ColumnCount:

@@ -241,9 +241,30 @@ void TableView::keyPressEvent(QKeyEvent* event) {
     }
 }
 
+// A header is reached with the mouse alone.
+void TableView::addSorting(QMenu& menu) {
+    const int sorted = header()->sortIndicatorSection();
+    for (int visual = 0; visual < header()->count(); ++visual) {
+        const int column = header()->logicalIndex(visual);
+        if (isColumnHidden(column)) continue;
+        QAction* sort =
+            menu.addAction(shown_->headerData(column, Qt::Horizontal).toString(), this, [=, this] {
+                const bool again = header()->sortIndicatorSection() == column;
+                const bool descending = header()->sortIndicatorOrder() == Qt::DescendingOrder;
+                sortByColumn(column,
+                             again && descending ? Qt::AscendingOrder : Qt::DescendingOrder);
+            });
+        sort->setCheckable(true);
+        sort->setChecked(column == sorted);
+    }
+    menu.addSeparator();
+    menu.addAction(tr("As they come"), this, [this] { sortByColumn(-1, Qt::AscendingOrder); });
+}
+
 void TableView::contextMenuEvent(QContextMenuEvent* event) {
     QMenu menu(this);
-    const QString cell = indexAt(event->pos()).data().toString();
+    const bool byKey = event->reason() == QContextMenuEvent::Keyboard;
+    const QString cell = (byKey ? currentIndex() : indexAt(event->pos())).data().toString();
     if (!cell.isEmpty())
         connect(
             menu.addAction(
@@ -253,6 +274,8 @@ void TableView::contextMenuEvent(QContextMenuEvent* event) {
             [this] { QGuiApplication::clipboard()->setText(copied()); });
     connect(menu.addAction(tr("Export as CSV…\tCtrl+S")), &QAction::triggered, this,
             &TableView::askAndExport);
+    menu.addSeparator();
+    addSorting(*menu.addMenu(tr("Sort by")));
     if (rootIsDecorated()) {
         menu.addSeparator();
         connect(menu.addAction(tr("Open all")), &QAction::triggered, this, &QTreeView::expandAll);

@@ -56,6 +56,7 @@ protected:
 
 private:
     void askAndExport();
+    void addSorting(QMenu& menu);
     int widthOf(int column) const;
 
     QSortFilterProxyModel* shown_;
