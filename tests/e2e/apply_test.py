@@ -31,6 +31,7 @@ class Running(InFolder):
     python = "/usr/bin/python3"
     run_it = train_test.Train.run_it
     steps = 4 + 8 * TIMES
+    printed = {}  # alone
 
     def setUp(self):
         super().setUp()
@@ -38,8 +39,10 @@ class Running(InFolder):
         self.source = self.script(PROGRAM)
         for step in range(3, self.steps, 4):
             self.let(step)
-        self.alone = self.run_it(self.python, self.source, self.go, str(self.steps))
-        self.assertEqual(self.alone.returncode, 0, self.alone.stderr)
+        if (self.python, self.steps) not in self.printed:
+            alone = self.run_it(self.python, self.source, self.go, str(self.steps))
+            self.assertEqual(alone.returncode, 0, alone.stderr)
+            self.printed[self.python, self.steps] = alone.stdout
         self.prepare()
         for step in range(3, self.steps, 4):
             os.remove(self.go + str(step))
@@ -93,7 +96,7 @@ class Running(InFolder):
             self.let(step)
         rest, errors = self.program.communicate(timeout=300)
         self.assertEqual(self.program.returncode, 0, errors)
-        self.assertEqual("".join(self.lines) + rest, self.alone.stdout)
+        self.assertEqual("".join(self.lines) + rest, self.printed[self.python, self.steps])
 
 
 class Apply(Running):
@@ -103,7 +106,7 @@ class Apply(Running):
         recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--steps", "3", "--", self.python, self.source, self.go, "4")
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
         self.plan = os.path.join(self.folder, "p.plan.json")
-        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", "highwater", "--ratio", str(self.ratio), "-o", self.plan, "--time-limit", "3", "--json")
+        made = self.run_it(HIGHWATER, "plan", self.session, "--planner", "highwater", "--ratio", str(self.ratio), "-o", self.plan, "--time-limit", "1", "--json")
         self.assertEqual(made.returncode, 0, made.stderr)
         self.predicted = json.loads(made.stdout)["peak_bytes"]
 
@@ -146,6 +149,7 @@ class Apply(Running):
 class ApplyTorch2(Apply):
     python = TORCH2
     ratio = 0.85
+    test_nothing_to_release = None  # the framework has no part in it
 
 
 if __name__ == "__main__":
