@@ -22,7 +22,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 60'000;  // milliseconds; only a hang lasts so long
+constexpr int kPatience = 300'000;  // milliseconds; only a hang lasts so long
 
 class Person {
 public:
