@@ -10,7 +10,7 @@ import random
 import sys
 
 LAYERS = 48
-# What a block makes, in MiB, and the line that does.
+# What makes the tensors of a block: file, function, line, MiB.
 MADE = (("attention.py", "qkv", 41, 24), ("attention.py", "scores", 44, 32), ("attention.py", "softmax", 45, 32),
         ("attention.py", "context", 47, 8), ("attention.py", "project", 49, 8), ("mlp.py", "widen", 18, 32),
         ("mlp.py", "gelu", 19, 32), ("mlp.py", "narrow", 20, 8))
