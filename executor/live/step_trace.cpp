@@ -50,9 +50,8 @@ std::int64_t StepTrace::tensor(const c10::TensorImpl& tensor) {
         numbers_.try_emplace(std::make_tuple(storage, formOf(tensor), tensor.storage_offset()),
                              static_cast<std::int64_t>(numbers_.size()));
     if (!isNew) return at->second;
-    const char* const type = profiler::native::dtypeName(c10::typeMetaToScalarType(tensor.dtype()));
-    append(tensors_, "[" + std::to_string(storage) + ",\"" + (type ? type : "unknown") + "\"," +
-                         listOf(tensor.sizes()) + "," + listOf(tensor.strides()) + "," +
+    append(tensors_, "[" + std::to_string(storage) + ",\"" + profiler::native::dtypeName(tensor) +
+                         "\"," + listOf(tensor.sizes()) + "," + listOf(tensor.strides()) + "," +
                          std::to_string(tensor.storage_offset()) + "]");
     std::int64_t& first = first_[static_cast<std::size_t>(storage)];
     if (first < 0) first = at->second;

@@ -12,7 +12,7 @@ import time
 import unittest
 
 import train_test
-from sessions import InFolder
+from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
 from train_test import HIGHWATER
 
@@ -31,18 +31,13 @@ class Running(InFolder):
     python = "/usr/bin/python3"
     run_it = train_test.Train.run_it
     steps = 4 + 8 * TIMES
-    printed = {}  # alone
 
     def setUp(self):
         super().setUp()
         self.go = os.path.join(self.folder, "go")
         self.source = self.script(PROGRAM)
-        for step in range(3, self.steps, 4):
-            self.let(step)
-        if (self.python, self.steps) not in self.printed:
-            alone = self.run_it(self.python, self.source, self.go, str(self.steps))
-            self.assertEqual(alone.returncode, 0, alone.stderr)
-            self.printed[self.python, self.steps] = alone.stdout
+        self.let_all()
+        self.alone = once((self.python, self.steps), self.run_alone)
         self.prepare()
         for step in range(3, self.steps, 4):
             os.remove(self.go + str(step))
@@ -55,6 +50,15 @@ class Running(InFolder):
     def end(process):
         process.kill()
         process.communicate()
+
+    def run_alone(self):
+        alone = self.run_it(self.python, self.source, self.go, str(self.steps))
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        return alone.stdout
+
+    def let_all(self):
+        for step in range(3, self.steps, 4):
+            self.let(step)
 
     def let(self, step):
         with open(self.go + str(step), "w"):
@@ -92,11 +96,10 @@ class Running(InFolder):
         return told
 
     def finished(self):
-        for step in range(3, self.steps, 4):
-            self.let(step)
+        self.let_all()
         rest, errors = self.program.communicate(timeout=300)
         self.assertEqual(self.program.returncode, 0, errors)
-        self.assertEqual("".join(self.lines) + rest, self.printed[self.python, self.steps])
+        self.assertEqual("".join(self.lines) + rest, self.alone)
 
 
 class Apply(Running):

@@ -9,7 +9,7 @@ import unittest
 import unittest.mock
 
 import train_test
-from sessions import InFolder
+from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
 from train_test import BEGIN, HIGHWATER
 
@@ -89,7 +89,6 @@ FILLED = BEGIN + """
 class Training(InFolder):
     """Trains what `python` runs."""
     run_it = train_test.Train.run_it
-    peaks = {}  # of what has run alone already, after what it printed
 
     def train(self, script, *options, after=()):
         report = os.path.join(self.folder, "report.json")
@@ -100,11 +99,12 @@ class Training(InFolder):
     def alone(self, program):
         """The script, what it prints alone, and its peak; of the same program once for all tests."""
         script = self.script(program)
-        if (self.python, program) not in self.peaks:
+
+        def run():
             plain = self.run_it(self.python, script)
             self.assertEqual(plain.returncode, 0, plain.stderr)
-            self.peaks[self.python, program] = plain.stdout, self.train(script)[1]["measured_peak_bytes"]
-        return script, *self.peaks[self.python, program]
+            return plain.stdout, self.train(script)[1]["measured_peak_bytes"]
+        return script, *once((self.python, program), run)
 
 
 class Budget(Training):

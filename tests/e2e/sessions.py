@@ -22,6 +22,16 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+_made = {}
+
+
+def once(key, make):
+    """What `make` returned to the first test of this process that asked for it."""
+    if key not in _made:
+        _made[key] = make()
+    return _made[key]
+
+
 class InFolder(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -6,8 +6,9 @@ import os
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
-from sessions import InFolder
+from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
 
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
@@ -236,15 +237,9 @@ NARROW = QUANTIZED.replace("torch.quantize_per_tensor(x.detach(), 0.05, 0, torch
                            "x.detach().to(torch.float8_e4m3fn).float() + x.detach().abs().to(torch.uint16).float()")
 
 
-def contents(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
 class Train(InFolder):
     python = "/usr/bin/python3"
     ratio = 0.75  # of the budget; where more of the peak is parameters and their states, less can go
-    plans = {}    # what has been planned already
 
     def run_it(self, *command):
         return subprocess.run(command, capture_output=True, text=True, timeout=600,
@@ -254,13 +249,13 @@ class Train(InFolder):
         """The script, what it prints alone, its session and a plan; of the same program once for all tests."""
         script = self.script(program)
         plan = os.path.join(self.folder, "p.plan.json")
-        files, known = (self.session, plan), (self.python, program, ratio, planner)
-        if known not in self.plans:
-            self.plans[known] = *self.recorded_and_planned(script, plan, ratio, planner), [contents(file) for file in files]
-        plain, made, texts = self.plans[known]
-        for path, text in zip(files, texts):
-            with open(path, "wb") as file:
-                file.write(text)
+        files = Path(self.session), Path(plan)
+
+        def make():
+            return *self.recorded_and_planned(script, plan, ratio, planner), [file.read_bytes() for file in files]
+        plain, made, contents = once((self.python, program, ratio, planner), make)
+        for file, bytes_ in zip(files, contents, strict=True):
+            file.write_bytes(bytes_)
         return script, plain, plan, json.loads(made)
 
     def recorded_and_planned(self, script, plan, ratio, planner):
@@ -440,8 +435,8 @@ class TrainTorch2(Train):
     python = TORCH2
     ratio = 0.85
     # The framework has no part in these.
-    test_a_plan_that_no_running_program_can_be_given_is_refused = test_another_programs_plan_leaves_it_alone = None
-    test_steps_are_told_as_they_end = test_the_programs_own_status = None
+    test_a_plan_that_no_running_program_can_be_given_is_refused = test_the_programs_own_status = None
+    test_steps_are_told_as_they_end = None
 
     def test_types_of_elements_that_came_later(self):
         self.check(NARROW, fewest=5)

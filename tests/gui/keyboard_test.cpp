@@ -157,6 +157,12 @@ protected:
         ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace_.busy(); }, kPatience));
         QTest::qWait(100);  // the layout settles
     }
+    PeakPanel& openPeak() {
+        openSample();
+        window_.findChild<QDockWidget*>(QStringLiteral("peak"))->raise();
+        QTest::qWait(60);
+        return window_.panel<PeakPanel>();
+    }
     /// Opens a dialog by what `keys` does, walks through it, and leaves it with Escape.
     template <class Keys>
     void walkDialog(const std::string& name, Keys keys) {
@@ -251,10 +257,7 @@ TEST_F(Keyboard, TicksPlanners) {
 }
 
 TEST_F(Keyboard, SortsATableFromItsMenu) {
-    openSample();
-    window_.findChild<QDockWidget*>(QStringLiteral("peak"))->raise();
-    QTest::qWait(60);
-    auto& table = *window_.panel<PeakPanel>().findChildren<TableView*>().front();
+    auto& table = *openPeak().findChildren<TableView*>().front();
     table.setFocus(Qt::TabFocusReason);
     const auto choose = [&](const QString& column) {
         QTimer::singleShot(0, &window_, [&] {
@@ -279,10 +282,7 @@ TEST_F(Keyboard, SortsATableFromItsMenu) {
 }
 
 TEST_F(Keyboard, GoesFromTensorToTensorInATreemap) {
-    openSample();
-    window_.findChild<QDockWidget*>(QStringLiteral("peak"))->raise();
-    QTest::qWait(60);
-    TreemapView& map = *window_.panel<PeakPanel>().findChildren<TreemapView*>().front();
+    TreemapView& map = *openPeak().findChildren<TreemapView*>().front();
     map.setFocus(Qt::TabFocusReason);
     std::set<core::StorageIndex> seen;
     for (const Qt::Key key : {Qt::Key_Right, Qt::Key_Right, Qt::Key_Down, Qt::Key_Down}) {

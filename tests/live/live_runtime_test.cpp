@@ -437,7 +437,7 @@ TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
     EXPECT_GT(figures.restored, 0);
 }
 
-// HIGHWATER_LIVE_CASES: how many programs (10,000 take about a minute).
+// HIGHWATER_LIVE_CASES: how many programs (10,000 take some minutes).
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     const auto [first, cases] = wantedCases();
     Figures figures;

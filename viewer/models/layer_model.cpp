@@ -193,8 +193,9 @@ QString LayerModel::text(const LayerShare& share, Column column) const {
             return there ? size(*there) : kAbsent;
         }
         case Difference: {
-            const Bytes change = otherAtPeak(share).value_or(Bytes(0)) - share.atPeak;
-            if (change == Bytes(0) && !otherAtPeak(share)) return kAbsent;
+            const std::optional<Bytes> there = otherAtPeak(share);
+            const Bytes change = there.value_or(Bytes(0)) - share.atPeak;
+            if (!there && change == Bytes(0)) return kAbsent;
             return (change > Bytes(0) ? QStringLiteral("+") : QString()) + size_.text(change);
         }
         case ColumnCount:

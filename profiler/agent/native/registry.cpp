@@ -61,6 +61,11 @@ const char* dtypeName(at::ScalarType type) {
     return known ? wire::kElementTypes[number] : nullptr;
 }
 
+const char* dtypeName(const c10::TensorImpl& tensor) {
+    const char* const name = dtypeName(c10::typeMetaToScalarType(tensor.dtype()));
+    return name != nullptr ? name : "unknown";
+}
+
 void Registry::clear() {
     live_.clear();
     unwatched_.clear();
@@ -208,13 +213,12 @@ std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std:
     view.form = form;
     view.holders.push_back(weakTo(impl));
     const at::IntArrayRef sizes = tensor.sizes(), strides = tensor.strides();
-    const char* dtype = dtypeName(tensor.scalar_type());
     stream_.begin(FrameType::Tensor)
         .put(view.id)
         .put(storage.id)
         .put(op)
         .put(tensor.storage_offset())
-        .text(dtype != nullptr ? dtype : "unknown")
+        .text(dtypeName(*tensor.unsafeGetTensorImpl()))
         .reserve((sizes.size() + strides.size()) * sizeof(std::int64_t))
         .put(static_cast<std::uint16_t>(sizes.size()));
     for (const std::int64_t size : sizes) stream_.put(size);

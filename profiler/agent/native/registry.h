@@ -160,5 +160,7 @@ inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
 
 /// "float32" and the like; null for a type that Python has no name for.
 const char* dtypeName(at::ScalarType type);
+/// The same of a tensor's elements; "unknown" where there is none.
+const char* dtypeName(const c10::TensorImpl& tensor);
 
 }  // namespace hw::profiler::native
