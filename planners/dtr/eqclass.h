@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "planners/dtr/heuristics.h"
+#include "planners/dtr/score_blocks.h"
 
 namespace hw::planners {
 
@@ -12,13 +14,19 @@ namespace hw::planners {
 /// takes the storage's compute out of its class, which is not split: a cheap overestimate.
 class EqClassHeuristic final : public EvictionHeuristic {
 public:
-    EqClassHeuristic(DtrState& state, bool simulated);
+    /// @param everywhere choose() is called, and must be quick in large pools
+    EqClassHeuristic(DtrState& state, bool simulated, bool everywhere);
 
-    void resize(std::size_t storages) override { classOf_.resize(storages, -1); }
+    void resize(std::size_t storages) override;
+    void entered(core::StorageIndex s) override;
+    void left(core::StorageIndex s) override;
     void announced(core::StorageIndex s) override;
+    void linked(core::StorageIndex input, core::StorageIndex output) override;
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;
     void banished(core::StorageIndex s) override;
+    /// In large pools not every storage is looked at: accesses are fewer than the simulator's.
+    core::StorageIndex choose(const EvictionPool& pool) override;
 
 private:
     struct Node {
@@ -28,13 +36,18 @@ private:
     };
 
     double score(core::StorageIndex s) override;
+    std::int64_t computeOf(core::StorageIndex s);
+    template <typename Visit>
+    void forEachNeighbour(core::StorageIndex s, Visit visit) const;
     double leastScore(core::StorageIndex s) override;
     int add(std::int64_t compute);
     int root(int node);
     void merge(int from, int into);
     void leave(core::StorageIndex s);
+    void loseNeighbour(core::StorageIndex s);
 
     bool simulated_;
+    std::optional<ScoreBlocks> blocks_;
     std::vector<Node> nodes_;
     std::vector<int> classOf_;  // per storage; -1 while it is resident
     std::int64_t stamp_ = 0;

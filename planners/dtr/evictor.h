@@ -106,10 +106,12 @@ private:
     void enter(core::StorageIndex s) {
         pool_.add(s);
         bytes_ += state_->storages[s].size;
+        heuristic_->entered(s);
     }
     void leave(core::StorageIndex s) {
         pool_.remove(s);
         bytes_ -= state_->storages[s].size;
+        heuristic_->left(s);
     }
     void vacate(core::StorageIndex s) {
         state_->storages[s].material = false;

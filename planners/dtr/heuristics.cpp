@@ -103,7 +103,7 @@ std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& st
         case DtrHeuristic::Neighbourhood:
             return std::make_unique<RegionHeuristic>(state, kind, options.cacheRegions);
         case DtrHeuristic::EqClass:
-            return std::make_unique<EqClassHeuristic>(state, options.simulated);
+            return std::make_unique<EqClassHeuristic>(state, options.simulated, !options.some);
         case DtrHeuristic::Local:
             return std::make_unique<Local>(state);
         case DtrHeuristic::Lru:

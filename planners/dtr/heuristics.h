@@ -21,6 +21,9 @@ public:
 
     /// There are more storages, as in the state.
     virtual void resize(std::size_t /*storages*/) {}
+    /// `s` can be evicted from now on; no longer.
+    virtual void entered(core::StorageIndex /*s*/) {}
+    virtual void left(core::StorageIndex /*s*/) {}
     /// The program's next op makes or writes `s`, or views it: its compute has grown.
     virtual void announced(core::StorageIndex /*s*/) {}
     /// state.link(input, output) has just been called for that op.

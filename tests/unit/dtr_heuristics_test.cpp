@@ -214,5 +214,74 @@ TEST(ManyInAPool, SomeAreLookedAt) {
     EXPECT_EQ(one->chooseAmongSome(tiny, bytes), kTiny);  // there is no other
 }
 
+// A large pool, most of which is passed over, against all of it, through whatever can happen to a
+// program's storages.
+TEST(ManyInAPool, WhatIsPassedOverWouldNotHaveBeenChosen) {
+    constexpr StorageIndex kStorages = 6000;
+    constexpr std::size_t kFull = 2000;
+    for (const bool simulated : {false, true}) {
+        std::mt19937 random(simulated ? 5 : 6);
+        DtrState state(kStorages);
+        EvictionPool pool(kStorages);
+        const auto passing = makeHeuristic(DtrHeuristic::EqClass, state, {simulated});
+        HeuristicOptions everyOne{simulated};
+        everyOne.some = true;  // choose() keeps no blocks, then
+        const auto plain = makeHeuristic(DtrHeuristic::EqClass, state, everyOne);
+        const auto tell = [&](auto what) { what(*passing), what(*plain); };
+        std::vector<StorageIndex> evicted;
+        const auto add = [&](StorageIndex s) {
+            state.storages[s].material = state.storages[s].everMaterial = true;
+            state.storages[s].lastAccess = state.clock;
+            pool.add(s);
+            tell([&](EvictionHeuristic& each) { each.entered(s), each.materialized({s}); });
+        };
+        const auto remove = [&](StorageIndex s) {
+            state.storages[s].material = false;
+            pool.remove(s);
+            tell([&](EvictionHeuristic& each) { each.left(s); });
+        };
+        std::int64_t choices = 0, looked = 0, lookedOfAll = 0, scale = 1;
+        for (StorageIndex s = 0; s < kStorages; ++s) {
+            // Few different figures, so that scores are equal now and then; some chains are dear.
+            if (s % 40 == 0) scale = std::int64_t{1} << random() % 12;
+            state.storages[s].size = 1000 * (1 + random() % 4);
+            state.storages[s].compute = scale * (1 + random() % 3);
+            tell([&](EvictionHeuristic& each) { each.announced(s); });
+            for (StorageIndex k = 1; k <= std::min(s % 40, 2); ++k) {  // chains of 40
+                const StorageIndex input = s - k;
+                state.link(input, s);
+                tell([&](EvictionHeuristic& each) { each.linked(input, s); });
+            }
+            state.clock += random() % 3;
+            add(s);
+            for (int k = 0; k < 3; ++k) state.storages[random() % (s + 1)].lastAccess = state.clock;
+            while (pool.size() > kFull) {
+                state.evals = state.accesses = 0;
+                const StorageIndex chosen = passing->choose(pool);
+                const std::int64_t counted = std::exchange(state.evals, 0);
+                looked += std::exchange(state.accesses, 0);
+                ASSERT_EQ(chosen, plain->choose(pool)) << s << (simulated ? " simulated" : "");
+                EXPECT_EQ(counted, state.evals);
+                lookedOfAll += state.accesses;
+                ++choices;
+                remove(chosen);
+                if (random() % 50 == 0) {
+                    state.storages[chosen].gone = true;
+                    tell([&](EvictionHeuristic& each) { each.banished(chosen); });
+                    continue;
+                }
+                tell([&](EvictionHeuristic& each) { each.evicted(chosen); });
+                evicted.push_back(chosen);
+                if (random() % 2 != 0) continue;
+                const std::size_t back = random() % evicted.size();
+                add(std::exchange(evicted[back], evicted.back()));
+                evicted.pop_back();
+            }
+        }
+        EXPECT_GT(choices, 2000);
+        EXPECT_LT(looked, lookedOfAll);
+    }
+}
+
 }  // namespace
 }  // namespace hw::planners
