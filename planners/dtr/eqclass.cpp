@@ -8,33 +8,19 @@ namespace hw::planners {
 
 using namespace hw::core;
 
-namespace {
-
-constexpr std::size_t kLarge = 1024;  // a pool in which most storages are passed over
-
-}  // namespace
-
 template <typename Visit>
 void EqClassHeuristic::forEachNeighbour(StorageIndex s, Visit visit) const {
     for (const LinkTable* links : {&state_.parents, &state_.children}) links->forEach(s, visit);
 }
 
 EqClassHeuristic::EqClassHeuristic(DtrState& state, bool simulated, bool everywhere)
-    : EvictionHeuristic(state), simulated_(simulated), classOf_(state.storages.size(), -1) {
-    if (everywhere) blocks_.emplace(state);
-}
+    : BlockwiseHeuristic(state, everywhere),
+      simulated_(simulated),
+      classOf_(state.storages.size(), -1) {}
 
 void EqClassHeuristic::resize(std::size_t storages) {
+    BlockwiseHeuristic::resize(storages);
     classOf_.resize(storages, -1);
-    if (blocks_) blocks_->resize(storages);
-}
-
-void EqClassHeuristic::entered(StorageIndex s) {
-    if (blocks_) blocks_->enter(s);
-}
-
-void EqClassHeuristic::left(StorageIndex s) {
-    if (blocks_) blocks_->leave(s);
 }
 
 void EqClassHeuristic::announced(StorageIndex s) {
@@ -44,9 +30,9 @@ void EqClassHeuristic::announced(StorageIndex s) {
 }
 
 void EqClassHeuristic::linked(StorageIndex input, StorageIndex output) {
-    if (!blocks_) return;
-    blocks_->mayHaveFallen(input);  // classes can be negative
-    blocks_->mayHaveFallen(output);
+    if (blocks() == nullptr) return;
+    blocks()->mayHaveFallen(input);  // classes can be negative
+    blocks()->mayHaveFallen(output);
 }
 
 void EqClassHeuristic::materialized(const std::vector<StorageIndex>& made) {
@@ -67,19 +53,7 @@ void EqClassHeuristic::banished(StorageIndex s) {
     leave(s);
 }
 
-StorageIndex EqClassHeuristic::choose(const EvictionPool& pool) {
-    if (!blocks_ || pool.size() < kLarge) return EvictionHeuristic::choose(pool);
-    const auto [storage, score] = blocks_->lowest([this](StorageIndex s) { return computeOf(s); });
-    if (score <= 0) return EvictionHeuristic::choose(pool);  // which of them depends on the order
-    state_.evals += static_cast<std::int64_t>(pool.size());
-    return storage;
-}
-
-double EqClassHeuristic::score(StorageIndex s) {
-    return scoreOf(s, computeOf(s));
-}
-
-/// What it would take to have `s` again (ns): its own and that of the classes next to it.
+/// Its own, and that of the classes next to it.
 std::int64_t EqClassHeuristic::computeOf(StorageIndex s) {
     std::int64_t compute = state_.storages[s].compute;
     ++stamp_;
@@ -113,9 +87,9 @@ int EqClassHeuristic::root(int node) {
 void EqClassHeuristic::merge(int from, int into) {
     const int a = root(from), b = root(into);
     if (a == b) return;
-    if (blocks_)
+    if (blocks() != nullptr)
         for (const int node : {a, b})  // what was next to one of them is next to both
-            blocks_->mayAllHaveFallen(std::max<std::int64_t>(0, -nodes_[node].compute));
+            blocks()->mayAllHaveFallen(std::max<std::int64_t>(0, -nodes_[node].compute));
     nodes_[a].parent = b;
     nodes_[b].compute += nodes_[a].compute;
 }
@@ -125,9 +99,9 @@ void EqClassHeuristic::leave(StorageIndex s) {
     const std::int64_t before = nodes_[root(classOf_[s])].compute;
     Node& node = nodes_[root(classOf_[s])];  // two look-ups
     node.compute = before - state_.storages[s].compute;
-    if (blocks_) {
-        blocks_->mayAllHaveFallen(state_.storages[s].compute);
-        if (node.compute < 0) blocks_->mayBeLessThanOwn();
+    if (blocks() != nullptr) {
+        blocks()->mayAllHaveFallen(state_.storages[s].compute);
+        if (node.compute < 0) blocks()->mayBeLessThanOwn();
     }
     loseNeighbour(s);
     classOf_[s] = -1;
@@ -135,8 +109,8 @@ void EqClassHeuristic::leave(StorageIndex s) {
 
 // Storages next to `s` may be next to nothing else of its class.
 void EqClassHeuristic::loseNeighbour(StorageIndex s) {
-    if (!blocks_ || classOf_[s] < 0) return;
-    forEachNeighbour(s, [&](StorageIndex neighbour) { blocks_->mayHaveFallen(neighbour); });
+    if (blocks() == nullptr || classOf_[s] < 0) return;
+    forEachNeighbour(s, [&](StorageIndex neighbour) { blocks()->mayHaveFallen(neighbour); });
 }
 
 }  // namespace hw::planners

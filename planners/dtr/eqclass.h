@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <optional>
 #include <vector>
 
-#include "planners/dtr/heuristics.h"
-#include "planners/dtr/score_blocks.h"
+#include "planners/dtr/blockwise.h"
 
 namespace hw::planners {
 
 /// h_DTR^eq (section 4.1): the evicted neighbourhood approximated by undirected classes of evicted
 /// storages, held in a union-find. An eviction joins the classes next to it. A rematerialization
 /// takes the storage's compute out of its class, which is not split: a cheap overestimate.
-class EqClassHeuristic final : public EvictionHeuristic {
+class EqClassHeuristic final : public BlockwiseHeuristic {
 public:
-    /// @param everywhere choose() is called, and must be quick in large pools
+    /// @param everywhere as of BlockwiseHeuristic
     EqClassHeuristic(DtrState& state, bool simulated, bool everywhere);
 
     void resize(std::size_t storages) override;
-    void entered(core::StorageIndex s) override;
-    void left(core::StorageIndex s) override;
     void announced(core::StorageIndex s) override;
     void linked(core::StorageIndex input, core::StorageIndex output) override;
     void materialized(const std::vector<core::StorageIndex>& made) override;
     void evicted(core::StorageIndex s) override;
     void banished(core::StorageIndex s) override;
-    /// In large pools not every storage is looked at: accesses are fewer than the simulator's.
-    core::StorageIndex choose(const EvictionPool& pool) override;
 
 private:
     struct Node {
@@ -35,8 +29,7 @@ private:
         std::int64_t stamp;    // of the last score that counted the class
     };
 
-    double score(core::StorageIndex s) override;
-    std::int64_t computeOf(core::StorageIndex s);
+    std::int64_t computeOf(core::StorageIndex s) override;
     template <typename Visit>
     void forEachNeighbour(core::StorageIndex s, Visit visit) const;
     double leastScore(core::StorageIndex s) override;
@@ -47,7 +40,6 @@ private:
     void loseNeighbour(core::StorageIndex s);
 
     bool simulated_;
-    std::optional<ScoreBlocks> blocks_;
     std::vector<Node> nodes_;
     std::vector<int> classOf_;  // per storage; -1 while it is resident
     std::int64_t stamp_ = 0;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <random>
 
+#include "planners/dtr/blockwise.h"
 #include "planners/dtr/eqclass.h"
 #include "planners/dtr/regions.h"
 #include "planners/dtr/score.h"
@@ -15,9 +16,9 @@ namespace {
 
 using namespace hw::core;
 
-class Local final : public EvictionHeuristic {
-    using EvictionHeuristic::EvictionHeuristic;
-    double score(StorageIndex s) override { return scoreOf(s, state_.storages[s].compute); }
+class Local final : public BlockwiseHeuristic {
+    using BlockwiseHeuristic::BlockwiseHeuristic;
+    std::int64_t computeOf(StorageIndex s) override { return state_.storages[s].compute; }
 };
 
 // 1 / staleness orders storages as their last access does.
@@ -105,7 +106,7 @@ std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& st
         case DtrHeuristic::EqClass:
             return std::make_unique<EqClassHeuristic>(state, options.simulated, !options.some);
         case DtrHeuristic::Local:
-            return std::make_unique<Local>(state);
+            return std::make_unique<Local>(state, !options.some);
         case DtrHeuristic::Lru:
             return std::make_unique<Lru>(state);
         case DtrHeuristic::Largest:

@@ -55,6 +55,8 @@ private:
         bool listed = false;          // in active_
     };
 
+    static constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here are off
+
     static std::uint64_t bit(core::StorageIndex s) { return std::uint64_t{1} << (s & 63); }
     double boundOf(const Block& block) const;
     template <typename ComputeOf>
@@ -81,7 +83,6 @@ inline void ScoreBlocks::enter(core::StorageIndex s) {
 }
 
 inline double ScoreBlocks::boundOf(const Block& block) const {
-    constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here are off
     double least = block.all - (fallen_ - block.fallenBefore) / block.size;
     if (atLeastOwn_ && least < block.own) least = block.own;
     const std::int64_t staleness = state_.clock - block.lastAccess;
@@ -103,16 +104,20 @@ void ScoreBlocks::look(std::int32_t index, ComputeOf& computeOf, Choice& best) {
         const DtrStorage& storage = state_.storages[s];
         const std::int64_t compute = computeOf(s);
         const std::int64_t staleness = state_.clock - storage.lastAccess;
+        if (storage.lastAccess < block.lastAccess) block.lastAccess = storage.lastAccess;
+        if (storage.size > 0) {
+            const auto size = static_cast<double>(storage.size);
+            const double quotient = static_cast<double>(compute) / size;
+            block.own = std::min(block.own, static_cast<double>(storage.compute) / size);
+            block.all = std::min(block.all, quotient);
+            block.size = std::min(block.size, size);
+            // An exact division takes longer than all the rest.
+            if (quotient * kRounding > best.score * static_cast<double>(staleness)) continue;
+        }
         const double score = dtrScore(compute, storage.size, staleness);
         if (score < best.score || best.storage == core::kNone ||
             (score == best.score && order_[s] > order_[best.storage]))
             best = {s, score};
-        if (storage.lastAccess < block.lastAccess) block.lastAccess = storage.lastAccess;
-        if (storage.size <= 0) continue;  // its score is infinite
-        const auto size = static_cast<double>(storage.size);
-        block.own = std::min(block.own, static_cast<double>(storage.compute) / size);
-        block.all = std::min(block.all, static_cast<double>(compute) / size);
-        block.size = std::min(block.size, size);
     }
 }
 
