@@ -53,7 +53,7 @@ def ticks(low, high, logarithmic):
 
 
 def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoined=(), from_zero=True):
-    """Draws {name: [(x, y), ...]} as an SVG file; `logarithmic`: the y axis; `unjoined`: names of
+    """Draws {name: [(x, y), ...]} as an SVG file; `logarithmic`: the y axis, "both": the x axis too; `unjoined`: names of
     series without a line between their points; `from_zero`: the y axis holds 0 if not logarithmic."""
     width, height, left, top, right, bottom = 760, 440, 70, 40, 200, 50
     points = [point for line in series.values() for point in line]
@@ -63,9 +63,12 @@ def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoine
         y_low = min(y_low, 0.0)
     scale = math.log10 if logarithmic else float
     span = (scale(y_high) - scale(y_low)) or 1.0
+    both = logarithmic == "both"
+    x_scale = math.log10 if both else float
+    x_span = (x_scale(x_high) - x_scale(x_low)) or 1
 
     def at(x, y):
-        across = (x - x_low) / ((x_high - x_low) or 1)
+        across = (x_scale(x) - x_scale(x_low)) / x_span
         up = (scale(y) - scale(y_low)) / span
         return (left + across * (width - left - right),
                 height - bottom - up * (height - top - bottom))
@@ -79,7 +82,7 @@ def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoine
         out.append(f'<line x1="{left}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" '
                    'stroke="#ddd"/>'
                    f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
-    for value in ticks(x_low, x_high, False):
+    for value in ticks(x_low, x_high, both):
         x, _ = at(value, y_low)
         out.append(f'<line x1="{x:.1f}" y1="{top}" x2="{x:.1f}" y2="{height - bottom}" '
                    f'stroke="#eee"/><text x="{x:.1f}" y="{height - bottom + 17}" '

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Planning time over the size of the graph, on generated networks. Prints CSV; see
 // bench/solve-time.
-//   bench_solve_time {size|exact} SECONDS RATIO {chain|residual|lstm} SIZE...
+//   bench_solve_time {size|exact|growth:PLANNER} SECONDS RATIO {chain|residual|lstm} SIZE...
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -9,6 +11,7 @@
 #include <string_view>
 
 #include "bench/chain_network.h"
+#include "core/memory/plan_layout.h"
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
@@ -129,6 +132,35 @@ bool measureExact(const std::string& name, int size, const TrainingGraph& graph,
     return finished;
 }
 
+// A planner and its overhead, "judge" (the baseline's schedule) or "layout" (its blocks, and the
+// arena beyond the peak), on ever larger graphs.
+void measureGrowth(const std::string& planner, const std::string& name, int size,
+                   const TrainingGraph& graph, const Settings& settings) {
+    double seconds = 0, percent = -1;
+    PlanStatus status = PlanStatus::Ok;
+    if (planner == "judge" || planner == "layout") {
+        const Schedule schedule = baselineSchedule(graph);
+        const Watch watch;
+        const Bytes peak = evaluate(graph, schedule).peak;
+        if (planner == "layout")
+            percent = 100 * (ratio(layOut(graph, schedule, {}).arena, peak) - 1);
+        seconds = watch.seconds();
+    } else {
+        const Watch watch;
+        const Outcome outcome =
+            plan(planner.c_str(), graph, budgetOf(graph, settings.ratio), settings.seconds);
+        seconds = watch.seconds();
+        status = outcome.status;
+        if (outcome.plan) percent = 100 * (outcome.overhead - 1);
+    }
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    std::printf("%s,%d,%zu,%s,%s,%.4f,%.4f,%ld\n", name.c_str(), size, graph.ops.size(),
+                planner.c_str(), std::string(planStatusName(status)).c_str(), seconds, percent,
+                usage.ru_maxrss / 1024);
+    std::fflush(stdout);
+}
+
 TrainingGraph generate(std::string_view name, int size) {
     if (name == "chain") return bench::chainNetwork(size);
     if (name == "residual") {
@@ -147,21 +179,26 @@ int main(int argc, char** argv) {
     if (argc < 6 || !haveSolver()) {
         std::fprintf(
             stderr,
-            "usage: %s size|exact SECONDS RATIO chain|residual|lstm SIZE...; needs a build "
-            "with HiGHS\n",
+            "usage: %s size|exact|growth:PLANNER SECONDS RATIO chain|residual|lstm SIZE...; "
+            "needs a build with HiGHS\n",
             argv[0]);
         return 2;
     }
-    const bool exact = std::string_view(argv[1]) == "exact";
+    const std::string mode = argv[1];
+    const bool exact = mode == "exact";
+    const std::string grown = mode.rfind("growth:", 0) == 0 ? mode.substr(7) : "";
     const Settings settings{std::atof(argv[2]), std::atof(argv[3])};
-    std::puts(exact ? "network,size,ops,columns,status,exact_s,optimum,highwater_s,highwater"
-                    : "network,size,ops,items,model_s,first_plan_s,first_plan,bound_s,bound,status,"
-                      "overhead,gap,total_s");
+    std::puts(!grown.empty() ? "network,size,ops,planner,status,seconds,overhead,peak_mib"
+              : exact ? "network,size,ops,columns,status,exact_s,optimum,highwater_s,highwater"
+                      : "network,size,ops,items,model_s,first_plan_s,first_plan,bound_s,bound,"
+                        "status,overhead,gap,total_s");
     for (int i = 5; i < argc; ++i) {
         const int size = std::atoi(argv[i]);
         if (size < 1) return 2;
         const TrainingGraph graph = generate(argv[4], size);
-        if (!exact)
+        if (!grown.empty())
+            measureGrowth(grown, argv[4], size, graph, settings);
+        else if (!exact)
             measureSize(argv[4], size, graph, settings);
         else if (!measureExact(argv[4], size, graph, settings))
             break;

@@ -2,6 +2,7 @@
 #include "core/memory/layout.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
 
@@ -45,6 +46,8 @@ public:
         GreedyPacker packer(problem_);
         keep(packWell(problem_, packer, goal_, kImproveShare));
         if (best_ <= goal_ || workLimit_ <= 0) return;
+        if (GreedyPacker::cost(std::ssize(problem_.items)) > workLimit_)
+            return;  // tens of thousands
         if (problem_.items.size() <= kMostItemsToSearch) fine_.emplace(problem_);
         aimAt(goal_, workLimit_ / kFirstShare);
         for (const double crowd : kCrowds)

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <random>
+
+#include "core/memory/pack_in_time.h"
 
 namespace hw::core {
 namespace {
 
 constexpr std::int64_t kCrowded = 33;  // sections closer to the highest load than one part in 33
+constexpr std::int64_t kAllOrders = 24;
+constexpr std::int64_t kOrdersWork = 1'000'000'000;  // all orders of 36,000 items, one of 179,000
 constexpr std::int64_t kLongStays[] = {40, 200};  // in crowded sections, as a part of all sections
 
 // Saturating: sizes are free to be large.
@@ -155,10 +160,14 @@ std::vector<PackingOrder> packingOrders(const PackingProblem& problem) {
 GreedyPacking packInOrders(const PackingProblem& problem, GreedyPacker& packer,
                            std::int64_t target) {
     GreedyPacking best;
+    std::int64_t left = kOrdersWork / GreedyPacker::cost(std::ssize(problem.items));
+    if (left < kAllOrders && !packer.hasFixed()) best = packInTime(problem);
+    if (best.arena <= target || left == 0) return best;
     std::vector<std::int64_t> offsets;
     for (PackingOrder& order : packingOrders(problem)) {
         std::erase_if(order, [&](std::int32_t i) { return packer.isFixed(i); });
         for (const GapChoice choice : {GapChoice::Lowest, GapChoice::Tightest}) {
+            if (left-- == 0) return best;
             const std::int64_t arena = packer.pack(order, choice, best.arena, offsets);
             if (arena >= best.arena) continue;
             best = {arena, offsets, order, choice};

@@ -27,6 +27,7 @@ public:
 
     /// Puts an item where it shall stay, before any order is packed around it.
     void fix(std::int32_t item, std::int64_t offset);
+    bool hasFixed() const { return !fixedItems_.empty(); }
     bool isFixed(std::int32_t item) const { return isFixed_[static_cast<std::size_t>(item)]; }
 
     /// Places `order` around what is fixed. Fills `offsets` (units, of all placed) and returns the
@@ -64,7 +65,8 @@ struct GreedyPacking {
 };
 
 /// Packs what `packer` has not fixed in every order of packingOrders(), into the lowest and into
-/// the tightest gaps. Stops at an arena of at most `target` bytes.
+/// the tightest gaps; of a large problem in the order of time and in as many of the others as take
+/// some tens of seconds. Stops at an arena of at most `target` bytes.
 GreedyPacking packInOrders(const PackingProblem& problem, GreedyPacker& packer,
                            std::int64_t target);
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 #include <numeric>
+#include <queue>
 
 namespace hw::core {
 namespace {
@@ -40,6 +41,36 @@ std::int32_t countUpTo(const std::vector<std::int64_t>& sorted, std::int64_t val
                                      sorted.begin());
 }
 
+// Units that live in each section.
+std::vector<std::int64_t> loadOf(const std::vector<PackingItem>& items, std::int32_t sections) {
+    std::vector<std::int64_t> load(static_cast<std::size_t>(sections) + 1, 0);
+    for (const PackingItem& item : items)
+        load[item.first] += item.size, load[item.last] -= item.size;
+    std::partial_sum(load.begin(), load.end(), load.begin());
+    load.pop_back();
+    return load;
+}
+
+// Of each section, the most that a block of it is padded by (bytes; sizes are in bytes, too): the
+// block on top of a section need not be padded, and at best the most padded one lies there.
+std::vector<std::int64_t> highestPadding(const std::vector<PackingItem>& items,
+                                         std::int32_t sections) {
+    std::vector<std::int32_t> begins(items.size());
+    std::iota(begins.begin(), begins.end(), 0);
+    std::sort(begins.begin(), begins.end(),
+              [&](std::int32_t a, std::int32_t b) { return items[a].first < items[b].first; });
+    std::vector<std::int64_t> highest(static_cast<std::size_t>(sections), 0);
+    std::priority_queue<std::pair<std::int64_t, std::int32_t>> alive;  // padding, last section
+    auto next = begins.begin();
+    for (std::int32_t t = 0; t < sections; ++t) {
+        for (; next != begins.end() && items[*next].first <= t; ++next)
+            alive.emplace(items[*next].size - items[*next].bytes, items[*next].last);
+        while (!alive.empty() && alive.top().second <= t) alive.pop();
+        if (!alive.empty()) highest[t] = alive.top().first;
+    }
+    return highest;
+}
+
 }  // namespace
 
 PackingProblem::PackingProblem(const std::vector<Block>& blocks, std::int64_t alignment) {
@@ -59,18 +90,10 @@ PackingProblem::PackingProblem(const std::vector<Block>& blocks, std::int64_t al
         items.push_back(item);
     }
     unit = std::max<std::int64_t>(divisor, 1);
-    load.assign(static_cast<std::size_t>(sections), 0);
     reserved.assign(static_cast<std::size_t>(sections), 0);
-    // The block on top of a section need not be padded: at best the most padded one lies there.
-    std::vector<std::int64_t> padding(load.size(), 0);
-    for (PackingItem& item : items) {
-        const std::int64_t pad = item.size - item.bytes;
-        item.size /= unit;
-        for (std::int32_t t = item.first; t < item.last; ++t) {
-            load[t] += item.size;
-            padding[t] = std::max(padding[t], pad);
-        }
-    }
+    const std::vector<std::int64_t> padding = highestPadding(items, sections);
+    for (PackingItem& item : items) item.size /= unit;
+    load = loadOf(items, sections);
     for (std::size_t t = 0; t < load.size(); ++t)
         lowerBound = std::max(lowerBound, load[t] * unit - padding[t]);
 }
@@ -86,15 +109,14 @@ PackingProblem PackingProblem::coarse(const std::vector<std::int32_t>& major) co
     made.lowerBound = lowerBound;
     made.sections = static_cast<std::int32_t>(ends.size());
     std::vector<std::int64_t> minor = load;  // in sections of the whole problem
-    made.load.assign(ends.size(), 0);
     for (const std::int32_t i : major) {
         PackingItem item = items[i];
         for (std::int32_t t = item.first; t < item.last; ++t) minor[t] -= item.size;
         item.first = countUpTo(ends, item.first);
         item.last = countUpTo(ends, items[i].last);
-        for (std::int32_t t = item.first; t < item.last; ++t) made.load[t] += item.size;
         made.items.push_back(item);
     }
+    made.load = loadOf(made.items, made.sections);
     // A coarse section reserves what the fullest of the sections up to it, since the last, needs.
     made.reserved.assign(ends.size(), 0);
     for (std::int32_t t = 0; t < sections; ++t) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/import/allocation_csv.h"
+#include "core/memory/pack_in_time.h"
 #include "core/memory/pack_search.h"
 #include "tests/unit/test_data.h"
 
@@ -201,6 +202,36 @@ TEST(Layout, ManyBlocksStayNearTheBound) {
     const Packing packing = packBlocks(blocks, optionsWith(64, 1'000'000));
     EXPECT_LT(ratio(packing.arena, packing.lowerBound), 1.1);
     EXPECT_GE(packing.arena, highestLoad(blocks));
+}
+
+TEST(Layout, InTheOrderOfTimeNothingOverlaps) {
+    for (unsigned seed = 0; seed < 20; ++seed) {
+        const std::vector<Block> blocks = randomBlocks(seed, 1500, 2000, 300, 100000);
+        const PackingProblem problem(blocks, 64);
+        const GreedyPacking made = packInTime(problem);
+        Packing packing;
+        packing.arena = Bytes(made.arena);
+        packing.lowerBound = Bytes(problem.lowerBound);
+        packing.offsets.assign(blocks.size(), Bytes(0));
+        for (std::size_t i = 0; i < problem.items.size(); ++i)
+            packing.offsets[problem.items[i].block] = Bytes(made.offsets[i] * problem.unit);
+        expectValid(blocks, packing, 64);
+        EXPECT_LT(ratio(packing.arena, packing.lowerBound), 1.5);
+    }
+}
+
+// Of a step of hundreds of thousands of ops: what a layer saves stays until its backward pass.
+TEST(Layout, ALargeStepIsPackedAsItsAllocatorWould) {
+    std::vector<Block> blocks;
+    constexpr std::int64_t kLayers = 100'000;
+    std::mt19937 random(4);
+    for (std::int64_t i = 0; i < kLayers; ++i) {
+        blocks.push_back({i, 2 * kLayers - i, Bytes(4096 * (1 + random() % 3))});
+        blocks.push_back({i, i + 2, Bytes(4096 * (1 + random() % 8))});
+    }
+    const Packing packing = packBlocks(blocks, Bytes(64));
+    EXPECT_LT(ratio(packing.arena, packing.lowerBound), 1.01);
+    EXPECT_EQ(packing.lowerBound, highestLoad(blocks));
 }
 
 TEST(Layout, ACancelledSearchStillPacks) {
