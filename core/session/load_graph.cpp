@@ -12,7 +12,9 @@ namespace {
 class GraphLoader {
 public:
     GraphLoader(Database& database, const StepRow& step, CostSet costs)
-        : database_(database), step_(step) {
+        : database_(database),
+          step_(step),
+          storageOfTensor_(database, "SELECT storage FROM tensors WHERE id = ?") {
         graph_.costs = costs;
         graph_.sessionStep = step.id;
     }
@@ -167,11 +169,11 @@ private:
         const auto [at, isNew] =
             tensorOf_.try_emplace(id, static_cast<TensorIndex>(graph_.tensors.size()));
         if (isNew) {
-            Statement from(database_, "SELECT storage FROM tensors WHERE id = ?");
-            if (!from.bind(1, id).step())
+            if (!storageOfTensor_.bind(1, id).step())
                 throw DatabaseError{0,
                                     "tensor " + std::to_string(id) + " is used, but not described"};
-            graph_.tensors.push_back({storage(from.integer(0)), kNone, id});
+            graph_.tensors.push_back({storage(storageOfTensor_.integer(0)), kNone, id});
+            storageOfTensor_.reset();
         }
         return at->second;
     }
@@ -191,6 +193,7 @@ private:
 
     Database& database_;
     const StepRow& step_;
+    Statement storageOfTensor_;
     TrainingGraph graph_;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, StorageIndex> storageOf_;
