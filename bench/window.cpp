@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How fast the window is: on a session of many memory events, and when its budget is moved.
-// usage: bench_window write FILE EVENTS | events FILE | slider | flame
+// usage: bench_window write FILE EVENTS | events FILE | slider [FILE] | flame
 #include <unistd.h>
 
 #include <QApplication>
@@ -153,18 +153,30 @@ void printAnswers(const char* what, const Answers& all) {
                     all.without, 100 * all.highest);
 }
 
-int slider() {
+core::Result<viewer::DocumentPointer> unrolledLstm() {
     bench::LstmNetwork network;
     network.steps = 56;
     network.layers = 3;
-    core::TrainingGraph graph = bench::generate(network);
-    const auto ops = graph.ops.size();
-    core::Result<viewer::DocumentPointer> document =
-        viewer::documentOf(std::move(graph), QStringLiteral("lstm"));
-    if (!document) {
-        std::fprintf(stderr, "bench_window: %s\n", document.error().what.c_str());
-        return 1;
+    return viewer::documentOf(bench::generate(network), QStringLiteral("lstm"));
+}
+
+/// The longest that the window did not answer while it waited for that.
+template <typename Condition>
+double busyUntil(Condition met) {
+    QElapsedTimer timer;
+    timer.start();
+    double longest = 0, before = 0;
+    while (!met() && before < kPatience) {
+        QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 5);
+        const double now = static_cast<double>(timer.nsecsElapsed()) / 1e6;
+        longest = std::max(longest, now - before);
+        before = now;
     }
+    return longest;
+}
+
+/// On that file, or on a made-up network.
+int slider(const char* file) {
     std::mt19937 random(1);
     viewer::MainWindow window;
     window.resize(kWidth, kHeight);
@@ -173,13 +185,25 @@ int slider() {
     viewer::Workspace& shared = window.workspace();
     QElapsedTimer timer;
     timer.start();
-    shared.show(*document);
+    if (file != nullptr) {
+        window.open(QString::fromLocal8Bit(file));
+        const double busy = busyUntil([&] { return shared.document() != nullptr; });
+        std::printf("opened after %lld ms, busy for at most %.0f ms\n", timer.elapsed(), busy);
+        timer.restart();
+    } else if (const core::Result<viewer::DocumentPointer> made = unrolledLstm()) {
+        shared.show(*made);
+    }
+    if (!shared.document()) {
+        std::fprintf(stderr, "bench_window: nothing was opened\n");
+        return 1;
+    }
     shared.setBudget(shared.budget());
     shared.requestFrontier();
-    while (!shared.activePlan() && timer.elapsed() < kPatience) QCoreApplication::processEvents();
-    std::printf("LSTM of %zu ops, floor %.1f %%; the first plan ever after %.0f ms\n", ops,
-                100 * ratio(shared.document()->floor, shared.document()->peak()),
-                static_cast<double>(timer.nsecsElapsed()) / 1e6);
+    const double busy = busyUntil([&] { return shared.activePlan() != nullptr; });
+    std::printf(
+        "%zu ops, floor %.1f %%; the first plan ever after %lld ms, busy for at most %.0f ms\n",
+        shared.document()->graph.ops.size(),
+        100 * ratio(shared.document()->floor, shared.document()->peak()), timer.elapsed(), busy);
     std::printf("%-28s %8s %8s %8s\n", "milliseconds", "median", "99 %", "slowest");
     printAnswers("right after opening", answers(window, kMoves, random));
     printAnswers("while plans are computed", answers(window, kMoves, random));
@@ -198,8 +222,9 @@ int main(int argc, char** argv) {
         return done ? 0 : 1;
     }
     const bool alone = what == "slider" || what == "flame";
-    if (!(what == "events" && argc == 3) && !(alone && argc == 2)) {
-        std::fprintf(stderr, "usage: %s write FILE EVENTS | events FILE | slider | flame\n",
+    const bool withFile = what == "slider" || what == "events";
+    if (!(withFile && argc == 3) && !(alone && argc == 2)) {
+        std::fprintf(stderr, "usage: %s write FILE EVENTS | events FILE | slider [FILE] | flame\n",
                      argv[0]);
         return 2;
     }
@@ -207,5 +232,5 @@ int main(int argc, char** argv) {
     QApplication::setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
     viewer::setTheme(false);
     qApp->setStyleSheet(viewer::theme().styleSheet());
-    return what == "events" ? events(argv[2]) : what == "slider" ? slider() : bench::flame();
+    return what == "events" ? events(argv[2]) : what == "slider" ? slider(argv[2]) : bench::flame();
 }

@@ -7,6 +7,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/graphs/networks.h"
 #include "tests/models/test_graphs.h"
 
 namespace hw::viewer {
@@ -197,6 +198,33 @@ TEST(Workspace, SelectionStaysWithinTheStep) {
     workspace.selectOp(static_cast<core::OpIndex>(document.graph.ops.size()));
     EXPECT_EQ(workspace.selectedOp(), 0);
     EXPECT_EQ(moved.count(), 2);
+}
+
+TEST(Workspace, WhatALargePlanDoesIsFoundInTheBackground) {
+    for (const int steps : {20, 240}) {
+        bench::LstmNetwork network;
+        network.steps = steps;
+        const auto document = documentOf(bench::generate(network), QStringLiteral("lstm"));
+        ASSERT_TRUE(document);
+        const auto plan = computePlan(**document, "chen-sqrt", (*document)->peak(), 1, {});
+        ASSERT_TRUE(plan);
+        Workspace workspace;
+        QSignalSpy found(&workspace, &Workspace::activeChangesFound);
+        workspace.show(*document);
+        workspace.choose(*plan);
+        ASSERT_EQ(workspace.activePlan(), *plan);
+        const bool large = (*document)->graph.ops.size() > 20'000;
+        EXPECT_EQ(large, steps == 240);
+        EXPECT_EQ(workspace.activeChanges() == nullptr, large);
+        EXPECT_EQ(workspace.inspectedPlan().plan == nullptr, large);
+        if (large) ASSERT_TRUE(QTest::qWaitFor([&] { return !found.isEmpty(); }, kPatience));
+        ASSERT_TRUE(workspace.activeChanges());
+        EXPECT_EQ(workspace.activeChanges()->size(), planChanges(**document, **plan).size());
+        EXPECT_EQ(workspace.inspectedPlan().plan, *plan);
+        EXPECT_EQ(found.size(), large ? 1 : 0);
+        workspace.show(*document);  // without a plan
+        EXPECT_FALSE(workspace.activeChanges());
+    }
 }
 
 TEST(Workspace, CancelForgetsWhatWasAsked) {

@@ -21,12 +21,6 @@ struct FactGroup {
     std::vector<Fact> facts;
 };
 
-/// A plan, and what it does in another way than the recorded step.
-struct InspectedPlan {
-    PlanPointer plan;  // null: none is drawn
-    std::vector<PlanChange> changes;
-};
-
 /// Its first group says what it is. `range`: a stretch of time that is measured, before all else.
 /// What is not known is left out. Of long lists the first entries stand, and how many there are.
 std::vector<FactGroup> inspect(const Document& document, const Selection& selection,

@@ -13,7 +13,7 @@ namespace {
 using core::kNone;
 
 const PlanChange* changeOf(const FactWriter& facts, core::OpIndex op) {
-    const auto& changes = facts.plan().changes;
+    const auto& changes = *facts.plan().changes;
     const auto found = std::find_if(changes.begin(), changes.end(),
                                     [&](const PlanChange& each) { return each.op == op; });
     return found == changes.end() ? nullptr : &*found;
@@ -68,7 +68,7 @@ void tellTensors(FactWriter& facts, const core::Op& op) {
 // Those of a layer and its parts, the ones that save most at the peak first.
 std::vector<const PlanChange*> changesOf(const FactWriter& facts, core::LayerIndex layer) {
     std::vector<const PlanChange*> found;
-    for (const PlanChange& change : facts.plan().changes)
+    for (const PlanChange& change : *facts.plan().changes)
         if (withinLayer(facts.graph(), facts.graph().ops[change.op].layer, layer))
             found.push_back(&change);
     std::stable_sort(found.begin(), found.end(), [](const PlanChange* a, const PlanChange* b) {

@@ -156,7 +156,7 @@ void tellPlan(FactWriter& facts, core::StorageIndex index) {
     if (!facts.planGroup()) return;
     const PlanEntry& plan = *facts.plan().plan;
     bool changed = false;
-    for (const PlanChange& change : facts.plan().changes) {
+    for (const PlanChange& change : *facts.plan().changes) {
         std::vector<Eviction> mine = change.evictions;
         std::erase_if(mine, [&](const Eviction& each) { return each.storage != index; });
         if (mine.empty()) continue;

@@ -29,7 +29,8 @@ PlanModel::Figures PlanModel::figuresOf(const PlanChange& change) {
     return figures;
 }
 
-void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan) {
+void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan,
+                        const PlanChanges& changes) {
     beginResetModel();
     document_ = std::move(document);
     plan_ = plan;
@@ -38,13 +39,13 @@ void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan) {
     if (document_ && plan && plan->ok()) {
         std::map<QString, std::size_t> known;
         const core::TrainingGraph& graph = document_->graph;
-        for (PlanChange& change : planChanges(*document_, *plan)) {
+        for (const PlanChange& change : changes ? *changes : planChanges(*document_, *plan)) {
             const core::Op& op = graph.ops[change.op];
             QString name = layerText(graph, op.layer);
             if (name.isEmpty())
                 name = graph.layers.empty() ? shortOpName(op.name) : tr("(no layer)");
             const auto [at, isNew] = known.try_emplace(name, groups_.size());
-            if (isNew) groups_.push_back({name, op.layer, {}, {}});
+            if (isNew) groups_.push_back({name, op.layer, {}});
             Group& group = groups_[at->second];
             const Figures figures = figuresOf(change);
             measured_ = measured_ || figures.measured;
@@ -54,7 +55,12 @@ void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan) {
             add(group.figures.measured, figures.measured);
             group.figures.saved += figures.saved;
             group.figures.atPeak += figures.atPeak;
-            group.changes.push_back(std::move(change));
+            if (std::pair(figures.atPeak, figures.saved) >
+                std::pair(group.mostAtPeak, group.mostSaved)) {
+                group.most = group.changes.size();
+                group.mostAtPeak = figures.atPeak, group.mostSaved = figures.saved;
+            }
+            group.changes.push_back(change);
         }
     }
     std::stable_sort(groups_.begin(), groups_.end(), [](const Group& a, const Group& b) {
@@ -193,12 +199,8 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
     }
     const Group& group = groups_[static_cast<std::size_t>(index.row())];
     const std::size_t count = group.changes.size();
-    const auto most = std::max_element(
-        group.changes.begin(), group.changes.end(), [](const PlanChange& a, const PlanChange& b) {
-            return std::pair(a.savedAtPeak(), a.saved()) < std::pair(b.savedAtPeak(), b.saved());
-        });
-    const QString reason = column == Why ? reasonText(*document_, *plan_, *most)
-                                         : QString();  // of the op that saves most
+    const QString reason =
+        column == Why ? reasonText(*document_, *plan_, group.changes[group.most]) : QString();
     return cell(column, group.name, group.figures,
                 count == 1 ? reason : tr("%1 ops; %2").arg(count).arg(reason), raw);
 }

@@ -17,7 +17,9 @@ public:
 
     explicit PlanModel(QObject* parent = nullptr);
     /// A null plan, or the baseline, has no rows.
-    void setPlan(DocumentPointer document, const PlanPointer& plan);
+    /// @param changes what planChanges() says of the plan; null: it is asked
+    void setPlan(DocumentPointer document, const PlanPointer& plan,
+                 const PlanChanges& changes = nullptr);
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& child) const override;
@@ -43,7 +45,9 @@ private:
         QString name;
         core::LayerIndex layer = core::kNone;
         std::vector<PlanChange> changes;
-        Figures figures;
+        Figures figures = {};
+        std::size_t most = 0;                         // the change that saves most
+        core::Bytes mostAtPeak = {}, mostSaved = {};  // by it
     };
     static Figures figuresOf(const PlanChange& change);
     QVariant cell(Column column, const QString& name, const Figures& figures, const QString& why,

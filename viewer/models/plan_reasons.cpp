@@ -136,6 +136,8 @@ private:
 };
 
 Bytes sumOnce(const std::vector<Eviction>& evictions, bool atPeak) {
+    if (evictions.size() == 1)  // most changes
+        return atPeak && !evictions.front().overPeak ? Bytes(0) : evictions.front().saved;
     std::set<core::StorageIndex> counted;
     Bytes sum;
     for (const Eviction& eviction : evictions)

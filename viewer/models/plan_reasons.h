@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QString>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -38,8 +39,16 @@ struct PlanChange {
     core::Bytes savedAtPeak() const;  // of those that are absent at the recorded peak
 };
 
-/// In captured order of the ops. `plan` must outlive them.
+using PlanChanges = std::shared_ptr<const std::vector<PlanChange>>;
+
+/// In captured order of the ops. `plan` must outlive them. Replays the whole plan.
 std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan);
+
+/// A plan, and what it does in another way than the recorded step.
+struct InspectedPlan {
+    PlanPointer plan;  // null: none is drawn, or what it does is not known yet
+    PlanChanges changes = std::make_shared<const std::vector<PlanChange>>();
+};
 
 /// "relu of layer1.0 is not kept from op 12 to its use at op 96 (relu_backward · layer1.0): 16.8 MB
 /// less at the peak".

@@ -204,6 +204,8 @@ void Workspace::adopt(Loaded loaded) {
     const core::Bytes possible = document_->floor + core::Bytes(room.count() / 4);
     budget_ = chosen_ ? chosen_->budget : std::max(budgetAt(kDefaultRatio), possible);
     active_ = nullptr;
+    activeChanges_ = nullptr;
+    readers_.cancelAll();
     emit documentChanged();
     emit budgetChanged();
     updateActive();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "viewer/models/document.h"
+#include "viewer/models/plan_reasons.h"
 #include "viewer/models/selection.h"
 #include "viewer/models/task_queue.h"
 
@@ -108,6 +109,12 @@ public:
     /// The plan over the recorded curve: the chosen one, otherwise the cheapest known that fits the
     /// budget, whatever budget it was made for; never the baseline itself. May be null.
     const PlanPointer& activePlan() const { return active_; }
+    /// What it does in another way than the recorded step; null without one. Of a large step this
+    /// is found in the background, and null until activeChangesFound().
+    const PlanChanges& activeChanges();
+    InspectedPlan inspectedPlan();  // the active one
+    /// The same as activeChanges(), before it returns; for pictures.
+    const PlanChanges& activeChangesNow();
 
     /// Everything known about a planner, by descending budget.
     std::vector<PlanPointer> frontier(const QString& planner) const;
@@ -162,6 +169,7 @@ signals:
     void recordsChanged();
     void otherChanged();
     void activePlanChanged();
+    void activeChangesFound();
     void liveChanged();
     void selectionChanged();
     void rangeChanged();
@@ -190,6 +198,7 @@ private:
     core::Status computeNow(const QString& planner, core::Bytes budget, double seconds);
     core::Bytes budgetAt(double ratio) const;
     void updateActive();
+    void activate(const PlanPointer& plan);
     void loadOther();
     void select(const Selection& selection);
     void showFitting(core::Bytes budget);
@@ -210,6 +219,7 @@ private:
     bool following_ = false, followLoading_ = false, followAgain_ = false;
     PlanPointer chosen_;
     PlanPointer active_;
+    PlanChanges activeChanges_;
     std::shared_ptr<const StepCurve> live_;
     Selection selection_;
     std::optional<TimeRange> range_;
@@ -220,7 +230,7 @@ private:
     // a search, and no search is in the way of opening.
     TaskQueue queue_, searches_{TaskQueue::Priority::Background},
         quick_{TaskQueue::Priority::Background}, coarse_{TaskQueue::Priority::Background},
-        attempts_, others_;
+        attempts_, others_, readers_;
 };
 
 }  // namespace hw::viewer

@@ -38,8 +38,7 @@ void Workspace::previewBudget(double ratio) {
 void Workspace::showFitting(core::Bytes budget) {
     const PlanPointer best = fitting(budget);
     if (!best || best == active_) return;
-    active_ = best;
-    emit activePlanChanged();
+    activate(best);
 }
 
 Answer Workspace::answer(core::Bytes budget) const {

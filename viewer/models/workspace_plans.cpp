@@ -17,6 +17,8 @@ bool isQuick(const QString& planner) {
     return info != nullptr && info->quick;
 }
 
+constexpr std::size_t kReadAtOnce = 20'000;  // ops of a step whose plan is replayed in no time
+
 }  // namespace
 
 void Workspace::selectPlanners(const QStringList& names) {
@@ -157,8 +159,41 @@ void Workspace::updateActive() {
         return item.first.second == budget_.count() && !item.second;
     });
     if (best == active_ || (waiting && !best)) return;
-    active_ = best;
+    activate(best);
+}
+
+void Workspace::activate(const PlanPointer& plan) {
+    active_ = plan;
+    activeChanges_ = nullptr;
+    readers_.cancelAll();
     emit activePlanChanged();
+    if (active_ != plan || !isPlanned(plan) || document_->graph.ops.size() <= kReadAtOnce) return;
+    readers_.submit([this, document = document_, plan](const TaskQueue::Cancelled&) {
+        auto changes =
+            std::make_shared<const std::vector<PlanChange>>(planChanges(*document, *plan));
+        return [this, plan, changes = std::move(changes)] {
+            if (plan != active_) return;
+            activeChanges_ = changes;
+            emit activeChangesFound();
+        };
+    });
+}
+
+const PlanChanges& Workspace::activeChanges() {
+    const bool large = document_ && document_->graph.ops.size() > kReadAtOnce;
+    return large ? activeChanges_ : activeChangesNow();
+}
+
+InspectedPlan Workspace::inspectedPlan() {
+    const PlanChanges& changes = activeChanges();
+    return changes ? InspectedPlan{active_, changes} : InspectedPlan{};
+}
+
+const PlanChanges& Workspace::activeChangesNow() {
+    if (!activeChanges_ && document_ && isPlanned(active_))
+        activeChanges_ =
+            std::make_shared<const std::vector<PlanChange>>(planChanges(*document_, *active_));
+    return activeChanges_;
 }
 
 std::vector<PlanPointer> Workspace::frontier(const QString& planner) const {

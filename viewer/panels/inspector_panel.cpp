@@ -101,6 +101,7 @@ InspectorPanel::InspectorPanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(&workspace, &Workspace::selectionChanged, this, &InspectorPanel::reload);
     connect(&workspace, &Workspace::rangeChanged, this, &InspectorPanel::reload);
     connect(&workspace, &Workspace::activePlanChanged, this, &InspectorPanel::reload);
+    connect(&workspace, &Workspace::activeChangesFound, this, &InspectorPanel::reload);
     connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& shown) {
         if (shown.column() == InspectorModel::Value) follow(table_->sourceOf(shown));
     });
@@ -129,11 +130,8 @@ void InspectorPanel::showFacts() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
     if (!document) return model_->setGroups({});
-    const PlanPointer& plan = workspace().activePlan();
-    if (plan_.plan != plan || inspected_ != document)  // a replay of the whole plan
-        plan_ = {plan, isPlanned(plan) ? planChanges(*document, *plan) : std::vector<PlanChange>{}};
-    inspected_ = document;
-    model_->setGroups(inspect(*document, workspace().selection(), plan_, workspace().range()));
+    model_->setGroups(inspect(*document, workspace().selection(), workspace().inspectedPlan(),
+                              workspace().range()));
     for (int row = 0; row < model_->rowCount(); ++row) {
         const QModelIndex group = model_->index(row, 0),
                           shown = table_->shown().mapFromSource(group);
@@ -164,6 +162,7 @@ core::Status InspectorPanel::compute() {
 }
 
 core::Status InspectorPanel::prepareShot(const std::vector<std::string>&) {
+    workspace().activeChangesNow();
     showFacts();
     return {};
 }

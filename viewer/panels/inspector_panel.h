@@ -33,8 +33,6 @@ private:
 
     InspectorModel* model_;
     TableView* table_;
-    InspectedPlan plan_;  // the one that was drawn last, and what it does
-    DocumentPointer inspected_;
     QSet<QString> closed_;  // titles of groups that somebody has closed
     bool stale_ = true;
 };

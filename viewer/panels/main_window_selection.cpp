@@ -58,12 +58,9 @@ void MainWindow::zoomToSelection() {
 }
 
 void MainWindow::copyFacts() {
-    const PlanPointer& plan = workspace_.activePlan();
-    const Document& document = *workspace_.document();
-    const InspectedPlan inspected{
-        plan, isPlanned(plan) ? planChanges(document, *plan) : std::vector<PlanChange>{}};
     QGuiApplication::clipboard()->setText(
-        factsAsText(inspect(document, workspace_.selection(), inspected, workspace_.range())));
+        factsAsText(inspect(*workspace_.document(), workspace_.selection(),
+                            workspace_.inspectedPlan(), workspace_.range())));
 }
 
 }  // namespace hw::viewer

@@ -59,6 +59,7 @@ PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, kKind) {
     setFocusProxy(table_);
     connect(&workspace, &Workspace::documentChanged, this, &PlanPanel::reload);
     connect(&workspace, &Workspace::activePlanChanged, this, &PlanPanel::reload);
+    connect(&workspace, &Workspace::activeChangesFound, this, &PlanPanel::reload);
     connect(&workspace, &Workspace::selectionChanged, this, &PlanPanel::updateSelection);
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         const PlanChange* change = model_->change(index);
@@ -83,7 +84,9 @@ void PlanPanel::showPlan() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
     const PlanPointer& plan = workspace().activePlan();
-    model_->setPlan(document, plan);
+    const PlanChanges& changes = workspace().activeChanges();
+    const bool reading = isPlanned(plan) && !changes;
+    model_->setPlan(document, reading ? nullptr : plan, changes);
     const bool any = model_->rowCount() > 0;
     table_->setVisible(any);
     empty_->setVisible(!any);
@@ -95,6 +98,7 @@ void PlanPanel::showPlan() {
                                  "Compare, or give a plan file with --plan."));
         return;
     }
+    if (reading) return empty_->setText(tr("What the plan does is being found."));
     empty_->setText(
         tr("This plan computes every op once and frees as the recorded step does: there "
            "is nothing to explain."));
@@ -131,6 +135,7 @@ core::Status PlanPanel::compute() {
 }
 
 core::Status PlanPanel::prepareShot(const std::vector<std::string>&) {
+    workspace().activeChangesNow();
     showPlan();
     return {};
 }
