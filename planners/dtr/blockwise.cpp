@@ -1,42 +1,65 @@
 // SPDX-License-Identifier: MIT
 #include "planners/dtr/blockwise.h"
 
+#include <algorithm>
+
+#include "planners/dtr/score.h"
+
 namespace hw::planners {
 
 using namespace hw::core;
 
 namespace {
 
-constexpr std::size_t kLarge = 1024;  // a pool in which most storages are passed over
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here are off
 
 }  // namespace
 
-BlockwiseHeuristic::BlockwiseHeuristic(DtrState& state, bool everywhere)
-    : EvictionHeuristic(state) {
-    if (everywhere) blocks_.emplace(state);
+StorageIndex RisingHeuristic::choose(const EvictionPool& pool) {
+    return chooseBy(
+        pool, [](const LeastScore& block) { return block.score; },
+        [this](StorageIndex s, LeastScore& block, double /*lowest*/) {
+            ++state_.accesses;
+            const double own = score(s);
+            block.score = std::min(block.score, own);
+            return own;
+        });
 }
 
-void BlockwiseHeuristic::resize(std::size_t storages) {
-    if (blocks_) blocks_->resize(storages);
+StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
+    return chooseBy(
+        pool, [this](const ComputeBounds& block) { return boundOf(block); },
+        [this](StorageIndex s, ComputeBounds& block, double lowest) {
+            ++state_.accesses;
+            return take(s, block, lowest);
+        });
 }
 
-void BlockwiseHeuristic::entered(StorageIndex s) {
-    if (blocks_) blocks_->enter(s);
+double ComputeHeuristic::boundOf(const ComputeBounds& block) const {
+    double least = block.all - (fallen_ - block.fallenBefore) / block.size;
+    if (atLeastOwn_ && least < block.own) least = block.own;
+    const std::int64_t staleness = state_.clock - block.lastAccess;
+    if (staleness <= 0) return kInfinity;
+    return least > 0 ? least / static_cast<double>(staleness) * kRounding : -kInfinity;
 }
 
-void BlockwiseHeuristic::left(StorageIndex s) {
-    if (blocks_) blocks_->leave(s);
-}
-
-StorageIndex BlockwiseHeuristic::choose(const EvictionPool& pool) {
-    if (!blocks_ || pool.size() < kLarge) return EvictionHeuristic::choose(pool);
-    const auto [storage, score] = blocks_->lowest([this](StorageIndex s) {
-        ++state_.accesses;
-        return computeOf(s);
-    });
-    if (score <= 0) return EvictionHeuristic::choose(pool);  // which of them depends on the order
-    state_.evals += static_cast<std::int64_t>(pool.size());
-    return storage;
+double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowest) {
+    const DtrStorage& storage = state_.storages[s];
+    const std::int64_t compute = computeOf(s);
+    const std::int64_t staleness = state_.clock - storage.lastAccess;
+    block.fallenBefore = fallen_;
+    block.lastAccess = std::min(block.lastAccess, storage.lastAccess);
+    if (storage.size > 0) {  // otherwise its score is infinite
+        const auto size = static_cast<double>(storage.size);
+        const double quotient = static_cast<double>(compute) / size;
+        block.own = std::min(block.own, static_cast<double>(storage.compute) / size);
+        block.all = std::min(block.all, quotient);
+        block.size = std::min(block.size, size);
+        // An exact division takes longer than all the rest.
+        if (quotient * kRounding > lowest * static_cast<double>(staleness)) return kInfinity;
+    }
+    return dtrScore(compute, storage.size, staleness);
 }
 
 }  // namespace hw::planners

@@ -14,12 +14,12 @@ void EqClassHeuristic::forEachNeighbour(StorageIndex s, Visit visit) const {
 }
 
 EqClassHeuristic::EqClassHeuristic(DtrState& state, bool simulated, bool everywhere)
-    : BlockwiseHeuristic(state, everywhere),
+    : ComputeHeuristic(state, everywhere),
       simulated_(simulated),
       classOf_(state.storages.size(), -1) {}
 
 void EqClassHeuristic::resize(std::size_t storages) {
-    BlockwiseHeuristic::resize(storages);
+    ComputeHeuristic::resize(storages);
     classOf_.resize(storages, -1);
 }
 
@@ -30,9 +30,8 @@ void EqClassHeuristic::announced(StorageIndex s) {
 }
 
 void EqClassHeuristic::linked(StorageIndex input, StorageIndex output) {
-    if (blocks() == nullptr) return;
-    blocks()->mayHaveFallen(input);  // classes can be negative
-    blocks()->mayHaveFallen(output);
+    mayHaveFallen(input);  // classes can be negative
+    mayHaveFallen(output);
 }
 
 void EqClassHeuristic::materialized(const std::vector<StorageIndex>& made) {
@@ -87,9 +86,8 @@ int EqClassHeuristic::root(int node) {
 void EqClassHeuristic::merge(int from, int into) {
     const int a = root(from), b = root(into);
     if (a == b) return;
-    if (blocks() != nullptr)
-        for (const int node : {a, b})  // what was next to one of them is next to both
-            blocks()->mayAllHaveFallen(std::max<std::int64_t>(0, -nodes_[node].compute));
+    for (const int node : {a, b})  // what was next to one of them is next to both
+        mayAllHaveFallen(std::max<std::int64_t>(0, -nodes_[node].compute));
     nodes_[a].parent = b;
     nodes_[b].compute += nodes_[a].compute;
 }
@@ -99,18 +97,16 @@ void EqClassHeuristic::leave(StorageIndex s) {
     const std::int64_t before = nodes_[root(classOf_[s])].compute;
     Node& node = nodes_[root(classOf_[s])];  // two look-ups
     node.compute = before - state_.storages[s].compute;
-    if (blocks() != nullptr) {
-        blocks()->mayAllHaveFallen(state_.storages[s].compute);
-        if (node.compute < 0) blocks()->mayBeLessThanOwn();
-    }
+    mayAllHaveFallen(state_.storages[s].compute);
+    if (node.compute < 0) mayBeLessThanOwn();
     loseNeighbour(s);
     classOf_[s] = -1;
 }
 
 // Storages next to `s` may be next to nothing else of its class.
 void EqClassHeuristic::loseNeighbour(StorageIndex s) {
-    if (blocks() == nullptr || classOf_[s] < 0) return;
-    forEachNeighbour(s, [&](StorageIndex neighbour) { blocks()->mayHaveFallen(neighbour); });
+    if (!blocks_ || classOf_[s] < 0) return;
+    forEachNeighbour(s, [&](StorageIndex neighbour) { mayHaveFallen(neighbour); });
 }
 
 }  // namespace hw::planners

@@ -10,7 +10,7 @@ namespace hw::planners {
 /// h_DTR^eq (section 4.1): the evicted neighbourhood approximated by undirected classes of evicted
 /// storages, held in a union-find. An eviction joins the classes next to it. A rematerialization
 /// takes the storage's compute out of its class, which is not split: a cheap overestimate.
-class EqClassHeuristic final : public BlockwiseHeuristic {
+class EqClassHeuristic final : public ComputeHeuristic {
 public:
     /// @param everywhere as of BlockwiseHeuristic
     EqClassHeuristic(DtrState& state, bool simulated, bool everywhere);

@@ -16,21 +16,21 @@ namespace {
 
 using namespace hw::core;
 
-class Local final : public BlockwiseHeuristic {
-    using BlockwiseHeuristic::BlockwiseHeuristic;
+class Local final : public ComputeHeuristic {
+    using ComputeHeuristic::ComputeHeuristic;
     std::int64_t computeOf(StorageIndex s) override { return state_.storages[s].compute; }
 };
 
 // 1 / staleness orders storages as their last access does.
-class Lru final : public EvictionHeuristic {
-    using EvictionHeuristic::EvictionHeuristic;
+class Lru final : public RisingHeuristic {
+    using RisingHeuristic::RisingHeuristic;
     double score(StorageIndex s) override {
         return static_cast<double>(state_.storages[s].lastAccess);
     }
 };
 
-class Largest final : public EvictionHeuristic {
-    using EvictionHeuristic::EvictionHeuristic;
+class Largest final : public RisingHeuristic {
+    using RisingHeuristic::RisingHeuristic;
     double score(StorageIndex s) override {
         return 1.0 / static_cast<double>(state_.storages[s].size);  // infinite for an empty one
     }
@@ -108,9 +108,9 @@ std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& st
         case DtrHeuristic::Local:
             return std::make_unique<Local>(state, !options.some);
         case DtrHeuristic::Lru:
-            return std::make_unique<Lru>(state);
+            return std::make_unique<Lru>(state, !options.some);
         case DtrHeuristic::Largest:
-            return std::make_unique<Largest>(state);
+            return std::make_unique<Largest>(state, !options.some);
         case DtrHeuristic::Random:
             return std::make_unique<Random>(state, options.seed);
     }
