@@ -138,6 +138,25 @@ TEST(Colours, OfCategoriesDifferForEveryEye) {
     setTheme(false);
 }
 
+// Printed without colours: bands that lie on one another, whichever of them a program has.
+TEST(Colours, OfBandsDifferInGrey) {
+    constexpr double kLeast = 9;  // of the lightness in CIELAB
+    using core::Category;
+    const auto lightness = [](Category category) {
+        return labOf(theme().category(category), kAll)[0];
+    };
+    for (const auto& [below, above] : {std::pair(Category::Parameter, Category::OptimizerState),
+                                       {Category::Parameter, Category::Gradient},
+                                       {Category::Parameter, Category::Activation},
+                                       {Category::OptimizerState, Category::Gradient},
+                                       {Category::OptimizerState, Category::Activation},
+                                       {Category::Gradient, Category::Activation},
+                                       {Category::Activation, Category::Temporary},
+                                       {Category::Temporary, Category::Workspace}})
+        EXPECT_GE(std::abs(lightness(above) - lightness(below)), kLeast)
+            << categoryText(below).toStdString() << " below " << categoryText(above).toStdString();
+}
+
 TEST(Colours, OfMoreAndLessDifferForEveryEye) {
     constexpr double kLeast = 25;
     for (const bool light : {false, true}) {
