@@ -337,6 +337,19 @@ protected:
     QPushButton& button(const char* name) {
         return *window_.findChild<QPushButton*>(QLatin1String(name));
     }
+    /// Trains a program within a budget for as long as its script is there.
+    void launch() {
+        QByteArray program(testing::kTraining);
+        program.replace("import time", "import os, time");
+        program.replace("    print(step, flush=True)\n",
+                        "    if not os.path.exists(__file__): break\n");
+        QFile script(folder_.filePath(QStringLiteral("mine.py")));
+        ASSERT_TRUE(script.open(QIODevice::WriteOnly));
+        script.write(program);
+        script.close();
+        window_.liveRun().launch(LiveTerms{core::Bytes(2'700'000), QStringLiteral("highwater")},
+                                 {QStringLiteral("/usr/bin/python3"), script.fileName()});
+    }
     /// Walks through what is there now, which has to include the button of that name.
     void walkWith(const char* name) {
         ASSERT_TRUE(QTest::qWaitFor([&] { return controlsOf(window_).count(&button(name)) == 1; },
@@ -355,6 +368,7 @@ protected:
     }
     static inline QString missing_;
     static inline std::unique_ptr<testing::Training> training_;  // one for all
+    QTemporaryDir folder_;
 };
 
 TEST_F(KeyboardMeanwhile, ARecordingIsStopped) {
@@ -375,9 +389,7 @@ TEST_F(KeyboardMeanwhile, ARecordingIsStopped) {
 
 TEST_F(KeyboardMeanwhile, ARunWithinABudgetIsZoomedStoppedAndClosed) {
     LiveRun& run = window_.liveRun();
-    run.launch(
-        LiveTerms{core::Bytes(2'700'000), QStringLiteral("highwater")},
-        {QStringLiteral("/usr/bin/python3"), training_->folder() + QStringLiteral("/train.py")});
+    ASSERT_NO_FATAL_FAILURE(launch());
     ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return run.progress().steps() >= 12 && window_.livePanel().isVisible(); },
@@ -402,9 +414,7 @@ TEST_F(KeyboardMeanwhile, ARunWithinABudgetIsZoomedStoppedAndClosed) {
 TEST_F(KeyboardMeanwhile, ARunBesideASessionIsATabThatTheKeysComeTo) {
     openSample();
     LiveRun& run = window_.liveRun();
-    run.launch(
-        LiveTerms{core::Bytes(2'700'000), QStringLiteral("highwater")},
-        {QStringLiteral("/usr/bin/python3"), training_->folder() + QStringLiteral("/train.py")});
+    ASSERT_NO_FATAL_FAILURE(launch());
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return run.progress().steps() >= 2 && window_.livePanel().isVisible(); }, kPatience));
     ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));

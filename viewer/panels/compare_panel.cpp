@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kSwatch = 40, kRow = 32;
 constexpr int kAbove = 10, kBetween = 8;
-constexpr int kRowsFirst = 3;  // of the table, before there are figures above it
+constexpr int kRowsFirst = 2;  // of the table, before there are figures above it
 
 // The row of the plan on the timeline is tinted, selected or not; every planner has the line of its
 // curve beside its name.
@@ -137,8 +137,8 @@ void ComparePanel::placeFigures() {
         if (fits) room -= needed + kBetween;
         part->setVisible(fits);
     };
-    place(outcome_, !outcome_->text().isEmpty(), outcome_->heightForWidth(width()));
     place(figures_, true, figures_->heightWithin(width()));
+    place(outcome_, !outcome_->text().isEmpty(), outcome_->heightForWidth(width()));
 }
 
 QSize ComparePanel::minimumSizeHint() const {
