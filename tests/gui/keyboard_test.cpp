@@ -13,6 +13,7 @@
 #include <QLineEdit>
 #include <QMenu>
 #include <QPointer>
+#include <QPushButton>
 #include <QScrollBar>
 #include <QSlider>
 #include <QTabBar>
@@ -20,11 +21,14 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/gui/training.h"
 #include "viewer/panels/finder.h"
 #include "viewer/panels/main_window.h"
+#include "viewer/panels/map_panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/planner_menu.h"
 #include "viewer/panels/table_view.h"
+#include "viewer/panels/timeline_panel.h"
 #include "viewer/plots/flame_view.h"
 #include "viewer/plots/plot.h"
 #include "viewer/plots/steps_plot.h"
@@ -293,6 +297,131 @@ TEST_F(Keyboard, GoesFromTensorToTensorInATreemap) {
     EXPECT_GE(seen.size(), 3U);
     QTest::keyClick(&map, Qt::Key_Left);
     EXPECT_NE(workspace_.selection().storage, core::kNone);
+}
+
+TEST_F(Keyboard, ZoomsThePlotThatHasTheKeys) {
+    openSample();
+    window_.findChild<QDockWidget*>(QStringLiteral("map"))->raise();
+    QTest::qWait(60);
+    const QCPRange timeline = window_.panel<TimelinePanel>().plot().xAxis->range();
+    MapPlot& map = window_.panel<MapPanel>().plot();
+    const QCPRange whole = map.xAxis->range();
+    map.setFocus(Qt::TabFocusReason);
+    QTest::keyClick(&map, Qt::Key_W);
+    const QCPRange closer = map.xAxis->range();
+    EXPECT_LT(closer.size(), whole.size() * 0.9);
+    QTest::keyClick(&map, Qt::Key_A);
+    EXPECT_LT(map.xAxis->range().lower, closer.lower);
+    EXPECT_NEAR(map.xAxis->range().size(), closer.size(), whole.size() * 1e-6);
+    QTest::keyClick(&map, Qt::Key_0);
+    EXPECT_NEAR(map.xAxis->range().size(), whole.size(), whole.size() * 1e-6);
+    EXPECT_EQ(window_.panel<TimelinePanel>().plot().xAxis->range(), timeline) << "it has none";
+    QTest::keyClick(&window_.panel<TimelinePanel>().plot(), Qt::Key_W);
+    EXPECT_LT(window_.panel<TimelinePanel>().plot().xAxis->range().size(), timeline.size());
+}
+
+// What appears while another process trains: the bars, and the view of a run within a budget.
+class KeyboardMeanwhile : public Keyboard {
+protected:
+    static void SetUpTestSuite() {
+        missing_ = testing::missingForTraining();
+        if (missing_.isEmpty()) training_ = std::make_unique<testing::Training>();
+        if (training_ && !training_->start()) training_.reset();
+    }
+    static void TearDownTestSuite() { training_.reset(); }
+    void SetUp() override {
+        if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
+        ASSERT_TRUE(training_) << "the training does not start";
+        Keyboard::SetUp();
+    }
+    QPushButton& button(const char* name) {
+        return *window_.findChild<QPushButton*>(QLatin1String(name));
+    }
+    /// Trains a program within a budget for as long as its script is there.
+    void launch() {
+        QByteArray program(testing::kTraining);
+        program.replace("import time", "import os, time");
+        program.replace("    print(step, flush=True)\n",
+                        "    if not os.path.exists(__file__): break\n");
+        QFile script(folder_.filePath(QStringLiteral("mine.py")));
+        ASSERT_TRUE(script.open(QIODevice::WriteOnly));
+        script.write(program);
+        script.close();
+        window_.liveRun().launch(LiveTerms{core::Bytes(2'700'000), QStringLiteral("highwater")},
+                                 {QStringLiteral("/usr/bin/python3"), script.fileName()});
+    }
+    /// Walks through what is there now, which has to include the button of that name.
+    void walkWith(const char* name) {
+        ASSERT_TRUE(QTest::qWaitFor([&] { return controlsOf(window_).count(&button(name)) == 1; },
+                                    kPatience))
+            << name << " is not seen";
+        seen_.erase(&button(name));  // by another text it is another button
+        walkThrough(window_, name, seen_);
+    }
+    /// Comes to the button with Tab alone, and presses it.
+    void pressByKeys(const char* name) {
+        window_.centralWidget()->setFocus();
+        for (int i = 0; i < kMostStops && window_.focusWidget() != &button(name); ++i)
+            QTest::keyClick(window_.focusWidget() ? window_.focusWidget() : &window_, Qt::Key_Tab);
+        ASSERT_EQ(window_.focusWidget(), &button(name)) << text(window_.focusWidget());
+        QTest::keyClick(&button(name), Qt::Key_Space);
+    }
+    static inline QString missing_;
+    static inline std::unique_ptr<testing::Training> training_;  // one for all
+    QTemporaryDir folder_;
+};
+
+TEST_F(KeyboardMeanwhile, ARecordingIsStopped) {
+    Recorder& recorder = window_.recorder();
+    recorder.attach(training_->pid(), QStringLiteral("train.py"),
+                    training_->folder() + QStringLiteral("/keys.hws"), 0);
+    ASSERT_NO_FATAL_FAILURE(walkWith("recordingButton"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return recorder.steps() >= 2; }, kPatience));
+    ASSERT_NO_FATAL_FAILURE(walkWith("recordingButton"));
+    ASSERT_NO_FATAL_FAILURE(pressByKeys("recordingButton"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !recorder.busy(); }, kPatience));
+    EXPECT_TRUE(training_->goesOn());
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
+    EXPECT_EQ(controlsOf(window_).count(&button("recordingButton")), 0U);
+    walkThrough(window_, "after the recording", seen_);
+}
+
+TEST_F(KeyboardMeanwhile, ARunWithinABudgetIsZoomedStoppedAndClosed) {
+    LiveRun& run = window_.liveRun();
+    ASSERT_NO_FATAL_FAILURE(launch());
+    ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return run.progress().steps() >= 12 && window_.livePanel().isVisible(); },
+        kPatience));
+    auto& plot = *window_.livePanel().findChild<Plot*>(QStringLiteral("liveSteps"));
+    EXPECT_EQ(controlsOf(window_).count(&plot), 1U);
+    ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));
+    plot.setFocus(Qt::TabFocusReason);
+    const double seen = plot.xAxis->range().size();
+    QTest::keyClick(&plot, Qt::Key_W);
+    EXPECT_LT(plot.xAxis->range().size(), seen * 0.9);
+
+    ASSERT_NO_FATAL_FAILURE(pressByKeys("liveButton"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !run.busy(); }, kPatience));
+    EXPECT_EQ(button("liveButton").text(), QStringLiteral("Close"));
+    ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));
+    ASSERT_NO_FATAL_FAILURE(pressByKeys("liveButton"));
+    EXPECT_FALSE(window_.livePanel().isVisible());
+    walkThrough(window_, "after the run", seen_);
+}
+
+TEST_F(KeyboardMeanwhile, ARunBesideASessionIsATabThatTheKeysComeTo) {
+    openSample();
+    LiveRun& run = window_.liveRun();
+    ASSERT_NO_FATAL_FAILURE(launch());
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return run.progress().steps() >= 2 && window_.livePanel().isVisible(); }, kPatience));
+    ASSERT_NO_FATAL_FAILURE(walkWith("liveButton"));
+    ASSERT_NO_FATAL_FAILURE(pressByKeys("liveButton"));
+    ASSERT_TRUE(QTest::qWaitFor([&] { return !run.busy(); }, kPatience));
+    ASSERT_NO_FATAL_FAILURE(pressByKeys("liveButton"));
+    EXPECT_FALSE(window_.livePanel().isVisible());
 }
 
 // The strip of three steps, the second of which is open.

@@ -3,16 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <QDockWidget>
+#include <QHeaderView>
+#include <QLabel>
 #include <QScreen>
 #include <QSettings>
 #include <QStatusBar>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QToolBar>
+#include <QToolButton>
 #include <map>
 
+#include "viewer/panels/compare_panel.h"
+#include "viewer/panels/layers_panel.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/whatif_panel.h"
+#include "viewer/plots/colours.h"
+#include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
@@ -110,6 +118,41 @@ TEST_P(Layout, TheTimelineLeadsAndNothingIsOutsideTheWindow) {
         EXPECT_TRUE(window->rect().contains(place)) << name.toStdString() << text(places);
     for (const QWidget* each : window->findChildren<QToolBar*>())
         EXPECT_TRUE(each->isHidden() || window->rect().contains(each->geometry()));
+}
+
+// However small the window is: rows of tables, no figure or column that is cut off.
+TEST_P(Layout, TablesHaveRowsAndFiguresAreWhole) {
+    const auto window = start();
+    window->workspace().setBudgetRatio(0.7);
+    QTest::qWait(50);
+    const TableView& compared = window->panel<ComparePanel>().table();
+    const QRect second = compared.visualRect(compared.model()->index(1, 0));
+    EXPECT_TRUE(compared.viewport()->rect().contains(second.adjusted(1, 1, -1, -1)))
+        << second.bottom() << " of " << compared.viewport()->height();
+    for (const TableView* table :
+         std::initializer_list<const TableView*>{&compared, &window->panel<LayersPanel>().table()})
+        EXPECT_LE(table->header()->length(), table->viewport()->width()) << needs(*window);
+    for (const QLabel* each : window->findChildren<QLabel*>(QStringLiteral("figure")))
+        EXPECT_TRUE(each->visibleRegion().isEmpty() || each->width() >= each->sizeHint().width())
+            << each->text().toStdString();
+}
+
+TEST_P(Layout, TheMenuOfWhatTheToolBarHasNoRoomForIsSeen) {
+    for (const bool light : {true, false}) {
+        const auto window = start();
+        window->setLight(light);
+        QTest::qWait(20);
+        auto* more = window->findChild<QToolBar*>(QStringLiteral("titleStrip"))
+                         ->findChild<QToolButton*>(QStringLiteral("qt_toolbar_ext_button"));
+        EXPECT_EQ(more->isVisible(), window->width() < 1280);
+        if (!more->isVisible()) continue;
+        const QImage drawn = more->grab().toImage();
+        int ink = 0;
+        for (int y = 0; y < drawn.height(); ++y)
+            for (int x = 0; x < drawn.width(); ++x)
+                ink += contrast(drawn.pixelColor(x, y), theme().raised) > 4;
+        EXPECT_GT(ink, 10) << (light ? "light" : "dark");
+    }
 }
 
 TEST_P(Layout, OneKeyMaximisesAViewAndBringsAllBack) {

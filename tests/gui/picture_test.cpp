@@ -5,6 +5,7 @@
 
 #include <QComboBox>
 #include <QDialog>
+#include <QHeaderView>
 #include <QImage>
 #include <QSlider>
 #include <QTemporaryDir>
@@ -14,12 +15,14 @@
 #include <cmath>
 
 #include "tests/models/test_graphs.h"
+#include "viewer/panels/compare_panel.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/picture_dialog.h"
 #include "viewer/panels/timeline_panel.h"
 #include "viewer/panels/view_picture.h"
 #include "viewer/panels/whatif_panel.h"
 #include "viewer/plots/colours.h"
+#include "viewer/plots/frontier_plot.h"
 #include "viewer/plots/legend.h"
 #include "viewer/plots/theme.h"
 
@@ -54,6 +57,38 @@ TEST(Legend, HasEveryEntryAtEveryWidth) {
     }
     EXPECT_EQ(legend->heightWithin(4000), 20);
     EXPECT_GE(legend->heightWithin(120), 9 * 20);
+}
+
+TEST(Figures, AreWholeAtEveryWidth) {
+    QWidget frame;
+    auto* column = new QVBoxLayout(&frame);
+    column->setContentsMargins(0, 0, 0, 0);
+    auto* strip = new FigureStrip({QStringLiteral("peak"), QStringLiteral("step time"),
+                                   QStringLiteral("recomputed"), QStringLiteral("from optimal")});
+    column->addWidget(strip);
+    column->addStretch(1);
+    frame.setStyleSheet(theme().styleSheet());
+    frame.setAttribute(Qt::WA_DontShowOnScreen);
+    strip->setFigures({QStringLiteral("24.54 → 16.94 MB"), QStringLiteral("661.9 → 697.4 ms"),
+                       QStringLiteral("48 of 666 ops"), QStringLiteral("≤ 0.71 %")});
+    for (const int width : {1200, 700, 480, 380, 260, 180}) {
+        frame.resize(width, 400);
+        frame.show();
+        EXPECT_TRUE(QTest::qWaitFor(
+            [&] {
+                return strip->width() == width && strip->height() == strip->heightWithin(width);
+            },
+            120'000))
+            << width;
+        QTest::qWait(20);  // its parts have their places
+        for (const QLabel* each : strip->findChildren<QLabel*>()) {
+            const QRect place(each->mapTo(strip, QPoint()), each->size());
+            EXPECT_TRUE(strip->rect().contains(place)) << each->text().toStdString() << width;
+            EXPECT_GE(each->width(), each->sizeHint().width())
+                << each->text().toStdString() << " at " << width;
+        }
+    }
+    EXPECT_GT(strip->height(), strip->heightWithin(1200)) << "more rows";
 }
 
 // Machado, Oliveira and Fernandes (2009), severity 1; rows of matrices over linear RGB.
@@ -101,6 +136,25 @@ TEST(Colours, OfCategoriesDifferForEveryEye) {
                 }
     }
     setTheme(false);
+}
+
+// Printed without colours: bands that lie on one another, whichever of them a program has.
+TEST(Colours, OfBandsDifferInGrey) {
+    constexpr double kLeast = 9;  // of the lightness in CIELAB
+    using core::Category;
+    const auto lightness = [](Category category) {
+        return labOf(theme().category(category), kAll)[0];
+    };
+    for (const auto& [below, above] : {std::pair(Category::Parameter, Category::OptimizerState),
+                                       {Category::Parameter, Category::Gradient},
+                                       {Category::Parameter, Category::Activation},
+                                       {Category::OptimizerState, Category::Gradient},
+                                       {Category::OptimizerState, Category::Activation},
+                                       {Category::Gradient, Category::Activation},
+                                       {Category::Activation, Category::Temporary},
+                                       {Category::Temporary, Category::Workspace}})
+        EXPECT_GE(std::abs(lightness(above) - lightness(below)), kLeast)
+            << categoryText(below).toStdString() << " below " << categoryText(above).toStdString();
 }
 
 TEST(Colours, OfMoreAndLessDifferForEveryEye) {
@@ -168,6 +222,59 @@ TEST_F(Picture, OfAColumnIsAsWideAsOne) {
     }
     EXPECT_EQ(theme().light, before) << "the window keeps its own";
     EXPECT_EQ(picturePreset("poster").error().code, core::ErrorCode::Usage);
+}
+
+// A column of a paper cannot be scrolled: what a plan needs and costs is in it.
+TEST_F(Picture, OfAColumnComparesPeaksAndTimes) {
+    QWidget frame;
+    auto* column = new QVBoxLayout(&frame);
+    column->setContentsMargins(0, 0, 0, 0);
+    auto* panel = new ComparePanel(workspace_);
+    column->addWidget(panel->header());
+    column->addWidget(panel);
+    panel->hideControls();
+    frame.setAttribute(Qt::WA_DontShowOnScreen);
+    frame.resize(picturePreset("column")->width, 600);
+    frame.show();
+    QTest::qWait(20);
+    const TableView& table = panel->table();
+    for (const int each :
+         {CompareModel::Planner, CompareModel::PredictedPeak, CompareModel::Overhead}) {
+        EXPECT_FALSE(table.isColumnHidden(each)) << each;
+        EXPECT_LE(table.columnViewportPosition(each) + table.columnWidth(each),
+                  table.viewport()->width())
+            << each;
+    }
+    EXPECT_LE(table.header()->length(), table.viewport()->width());
+}
+
+// Names stand beside their curves and not on one another, in a column of a paper and in a low view.
+TEST_F(Picture, OfWhatIfHasNoTextOverAnother) {
+    workspace_.selectPlanners({QStringLiteral("none"), QStringLiteral("chen-greedy"),
+                               QStringLiteral("dtr:eqclass"), QStringLiteral("echo")});
+    ASSERT_TRUE(workspace_.planNow());
+    ASSERT_TRUE(workspace_.frontierNow());
+    FrontierPlot plot(workspace_);
+    plot.setAttribute(Qt::WA_DontShowOnScreen);
+    for (const QSize& size : {QSize(900, 500), QSize(380, 300), QSize(395, 110), QSize(354, 100)})
+        for (const double budget : {0.5, 0.6, 0.7, 0.9, 1.0}) {
+            workspace_.placeBudget(budget);
+            plot.resize(size);
+            plot.show();
+            plot.reload();
+            plot.replot();
+            const std::vector<QRectF>& labels = plot.labels();
+            EXPECT_GE(labels.size(), 5U);
+            for (std::size_t a = 0; a < labels.size(); ++a) {
+                EXPECT_TRUE(QRectF(plot.rect()).contains(labels[a])) << a;
+                for (std::size_t b = 0; b < a; ++b) {
+                    const QRectF both = labels[a] & labels[b];
+                    EXPECT_LE(both.width() * both.height(), 30)
+                        << a << " and " << b << " at " << size.width() << " x " << size.height()
+                        << ", budget " << budget;
+                }
+            }
+        }
 }
 
 TEST_F(Picture, HasNothingToPressOrToTypeInto) {

@@ -5,6 +5,7 @@
 #include <QPainter>
 #include <QStyledItemDelegate>
 #include <QVBoxLayout>
+#include <algorithm>
 #include <utility>
 
 #include "viewer/plots/planner_style.h"
@@ -14,6 +15,8 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kSwatch = 40, kRow = 32;
+constexpr int kAbove = 10, kBetween = 8;
+constexpr int kRowsFirst = 2;  // of the table, before there are figures above it
 
 // The row of the plan on the timeline is tinted, selected or not; every planner has the line of its
 // curve beside its name.
@@ -70,12 +73,15 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));
     table_->setLeading(CompareModel::Planner, kSwatch + 8);
-    table_->setDispensable({CompareModel::PlanningTime, CompareModel::Gap});
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     auto* column = new QVBoxLayout(this);
+    budget_ = new QLabel;
+    budget_->setObjectName(QStringLiteral("muted"));
+    budget_->hide();
+    addToHeader(budget_);
     addToHeader(table_->filterBox());
-    column->setContentsMargins(0, 10, 0, 0);
-    column->setSpacing(8);
+    column->setContentsMargins(0, kAbove, 0, 0);
+    column->setSpacing(kBetween);
     figures_ = new FigureStrip({tr("peak"), tr("step time"), tr("recomputed"), tr("from optimal")});
     empty_ = makeNote();
     empty_->setText(noStep());
@@ -83,7 +89,6 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     outcome_->setObjectName(QStringLiteral("runOutcome"));
     outcome_->setContentsMargins(14, 0, 14, 0);
     outcome_->setWordWrap(true);
-    outcome_->setMinimumHeight(1);  // a low window leaves the table its rows
     column->addWidget(figures_);
     column->addWidget(outcome_);
     column->addWidget(table_, 1);
@@ -101,31 +106,79 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     updateFigures();
 }
 
-// Nothing was measured until a plan has run.
+// Nothing was measured until a plan has run. Where not all columns fit, the planner, the peak and
+// the extra time stay, and the budget if there is more than one.
 void ComparePanel::chooseColumns() {
-    bool measured = false;
-    for (int row = 0; row < model_->rowCount(); ++row)
+    bool measured = false, budgets = false;
+    for (int row = 0; row < model_->rowCount(); ++row) {
         measured = measured || (model_->planAt(row) && model_->planAt(row)->measuredPeak);
+        budgets = budgets || model_->index(row, 0).data(CompareModel::kOtherBudgetRole).toBool();
+    }
+    QList<int> dispensable{CompareModel::PlanningTime, CompareModel::Gap};
+    if (measured)
+        dispensable << CompareModel::Results << CompareModel::MeasuredPeak
+                    << CompareModel::MeasuredOverhead;
+    if (!budgets) dispensable << CompareModel::Budget;
     for (const auto column :
          {CompareModel::MeasuredPeak, CompareModel::MeasuredOverhead, CompareModel::Results})
         table_->setColumnHidden(column, !measured);
+    table_->setColumnHidden(CompareModel::Budget, false);
+    table_->setDispensable(dispensable);
     table_->fitColumns();
+}
+
+// A low view is for the table: its rows say the same and more.
+void ComparePanel::placeFigures() {
+    const int rows = table_->header()->sizeHint().height() +
+                     std::min(kRowsFirst, table_->shown().rowCount()) * kRow;
+    int room = height() - kAbove - rows;
+    const auto place = [&](QWidget* part, bool wanted, int needed) {
+        const bool fits = wanted && !table_->isHidden() && needed + kBetween <= room;
+        if (fits) room -= needed + kBetween;
+        part->setVisible(fits);
+    };
+    place(figures_, true, figures_->heightWithin(width()));
+    place(outcome_, !outcome_->text().isEmpty(), outcome_->heightForWidth(width()));
+}
+
+QSize ComparePanel::minimumSizeHint() const {
+    return {200, 90};
+}
+
+void ComparePanel::resizeEvent(QResizeEvent* event) {
+    Panel::resizeEvent(event);
+    placeFigures();
+    // Once the table has its place.
+    QMetaObject::invokeMethod(this, &ComparePanel::showDrawn, Qt::QueuedConnection);
+}
+
+// The row of the plan that is drawn.
+void ComparePanel::showDrawn() {
+    if (const int row = model_->activeRow(); row >= 0)
+        table_->scrollTo(table_->shown().mapFromSource(model_->index(row, 0)));
+}
+
+// The slider and the field that show the budget are in another view.
+void ComparePanel::hideControls() {
+    Panel::hideControls();
+    const DocumentPointer& document = workspace().document();
+    if (!document || !document->plannable) return;
+    budget_->setText(tr("budget %1 · %2")
+                         .arg(document->size.text(workspace().budget()),
+                              percentText(workspace().budgetRatio())));
+    budget_->show();
 }
 
 void ComparePanel::updateFigures() {
     chooseColumns();
     const DocumentPointer& document = workspace().document();
     const bool plannable = !document || document->plannable;
-    figures_->setVisible(plannable);
     table_->setVisible(plannable);
     empty_->setVisible(!plannable);
     figures_->setFigures(figures());
-    const QString outcome = outcomeText();
-    outcome_->setText(outcome);
-    outcome_->setVisible(!outcome.isEmpty());
-    const int row = model_->activeRow();
-    if (row >= 0 && row != std::exchange(seenRow_, row))
-        table_->scrollTo(table_->shown().mapFromSource(model_->index(row, 0)));
+    outcome_->setText(outcomeText());
+    placeFigures();
+    if (const int row = model_->activeRow(); row != std::exchange(seenRow_, row)) showDrawn();
 }
 
 void ComparePanel::setRunner(const QString& text, bool runs) {
@@ -192,10 +245,12 @@ void ComparePanel::applyTheme() {
 }
 
 int ComparePanel::naturalHeight() const {
-    constexpr int kFigures = 90, kMargin = 24;
+    constexpr int kMargin = 24;
     if (!empty_->isHidden()) return 240;
-    return kFigures + table_->header()->sizeHint().height() + table_->shown().rowCount() * kRow +
-           kMargin;
+    const int outcome =
+        outcome_->text().isEmpty() ? 0 : outcome_->heightForWidth(width()) + kBetween;
+    return kAbove + figures_->heightWithin(width()) + kBetween + outcome +
+           table_->header()->sizeHint().height() + table_->shown().rowCount() * kRow + kMargin;
 }
 
 core::Status ComparePanel::compute() {

@@ -25,10 +25,17 @@ public:
     void setRunner(const QString& text, bool runs);
     int naturalHeight() const override;  // figures and rows, nothing empty below
     void applyTheme() override;
+    void hideControls() override;
+    QSize minimumSizeHint() const override;
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void updateFigures();
     void chooseColumns();
+    void placeFigures();
+    void showDrawn();
     QStringList figures() const;
     QString outcomeText() const;
     QString runnerText() const;
@@ -36,6 +43,7 @@ private:
     CompareModel* model_;
     TableView* table_;
     FigureStrip* figures_;
+    QLabel* budget_;   // in a picture
     QLabel* outcome_;  // of a run, or of asking whether there can be one
     QString runner_;
     bool runs_ = true;

@@ -1,37 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/figure_strip.h"
 
-#include <QHBoxLayout>
 #include <algorithm>
+#include <utility>
 
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
+
 constexpr int kSmallest = 12;  // pixels, as cells of tables have
-constexpr int kMargin = 14, kBetween = 22;
+constexpr int kMargin = 14, kBetween = 22, kBetweenRows = 6;
+
+int lineHeight(int pixels) {
+    return QFontMetrics(uiFont(pixels, true)).height() + 2;
+}
+
 }  // namespace
 
 FigureStrip::FigureStrip(const QStringList& names) {
-    auto* row = new QHBoxLayout(this);
-    row->setContentsMargins(kMargin, 0, kMargin, 0);
-    row->setSpacing(kBetween);
+    grid_ = new QGridLayout(this);
+    grid_->setContentsMargins(kMargin, 0, kMargin, 0);
+    grid_->setHorizontalSpacing(kBetween);
+    grid_->setVerticalSpacing(kBetweenRows);
     for (const QString& name : names) {
-        auto* cell = new QVBoxLayout;
-        cell->setSpacing(0);
+        auto* cell = new QWidget;
+        auto* column = new QVBoxLayout(cell);
+        column->setContentsMargins(0, 0, 0, 0);
+        column->setSpacing(0);
         auto* label = new QLabel(name);
         label->setObjectName(QStringLiteral("figureLabel"));
         auto* figure = new QLabel;
         figure->setObjectName(QStringLiteral("figure"));
-        figure->setMinimumWidth(40);
-        figure->setMinimumHeight(QFontMetrics(uiFont(kFigurePixels, true)).height() + 2);
-        cell->addWidget(label);
-        cell->addWidget(figure);
-        row->addLayout(cell);
+        column->addWidget(label);
+        column->addWidget(figure);
+        cells_.push_back(cell);
         names_.push_back(label);
         figures_.push_back(figure);
     }
-    row->addStretch(1);
+    setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    fit();
 }
 
 void FigureStrip::setFigures(const QStringList& figures) {
@@ -40,19 +48,66 @@ void FigureStrip::setFigures(const QStringList& figures) {
     fit();
 }
 
+// Columns are as wide as the widest of their cells.
+int FigureStrip::widthOf(const Form& form) const {
+    const QFontMetrics metrics(uiFont(form.pixels, true));
+    std::vector<int> widths(static_cast<std::size_t>(form.columns), 0);
+    for (std::size_t i = 0; i < figures_.size(); ++i) {
+        int& width = widths[i % widths.size()];
+        width = std::max({width, names_[i]->sizeHint().width(),
+                          metrics.horizontalAdvance(figures_[i]->text()) + 2});
+    }
+    int sum = 2 * kMargin - kBetween;
+    for (const int width : widths) sum += kBetween + width;
+    return sum;
+}
+
+// As few rows as can be, and within them as large as can be.
+FigureStrip::Form FigureStrip::formWithin(int width) const {
+    const int count = static_cast<int>(figures_.size());
+    for (int rows = 1; rows <= count; ++rows) {
+        const int columns = (count + rows - 1) / rows;
+        for (int pixels = kFigurePixels; pixels >= kSmallest; --pixels)
+            if (widthOf({columns, pixels}) <= width) return {columns, pixels};
+    }
+    return {1, kSmallest};
+}
+
+// A row keeps its height whatever the figures are, so that what is below it does not jump.
+int FigureStrip::heightWithin(int width) const {
+    const Form form = formWithin(width);
+    const int count = static_cast<int>(figures_.size());
+    const int rows = (count + form.columns - 1) / form.columns;
+    const int row =
+        names_.front()->sizeHint().height() + lineHeight(rows == 1 ? kFigurePixels : form.pixels);
+    return rows * row + (rows - 1) * kBetweenRows;
+}
+
 void FigureStrip::fit() {
-    int size = kFigurePixels;
-    const auto needed = [&] {
-        const QFontMetrics metrics(uiFont(size, true));
-        int width = 2 * kMargin - kBetween;
-        for (std::size_t i = 0; i < figures_.size(); ++i)
-            width += kBetween + std::max(names_[i]->sizeHint().width(),
-                                         metrics.horizontalAdvance(figures_[i]->text()) + 2);
-        return width;
-    };
-    while (size > kSmallest && needed() > width()) --size;
+    const Form form = formWithin(width());
+    if (form.columns != std::exchange(columns_, form.columns)) {
+        for (std::size_t i = 0; i < cells_.size(); ++i) {
+            const int at = static_cast<int>(i);
+            grid_->setColumnStretch(at, 0);
+            grid_->addWidget(cells_[i], at / columns_, at % columns_);
+        }
+        grid_->setColumnStretch(columns_, 1);
+    }
+    const int pixels = uiFont(form.pixels).pixelSize();
     for (QLabel* figure : figures_)
-        figure->setStyleSheet(QStringLiteral("font-size: %1px").arg(size));
+        figure->setStyleSheet(QStringLiteral("font-size: %1px").arg(pixels));
+    if (const int height = heightWithin(width()); height != std::exchange(asked_, height))
+        QMetaObject::invokeMethod(  // a layout that is at work would not hear it
+            this, [this] { updateGeometry(); }, Qt::QueuedConnection);
+}
+
+QSize FigureStrip::sizeHint() const {
+    const Form whole{static_cast<int>(figures_.size()), kFigurePixels};
+    return {widthOf(whole), heightWithin(width())};
+}
+
+QSize FigureStrip::minimumSizeHint() const {
+    return {widthOf({1, kSmallest}), heightWithin(width())};
 }
 
 void FigureStrip::resizeEvent(QResizeEvent* event) {

@@ -13,6 +13,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kNarrow = 620;  // pixels below which only the first figures are shown
+constexpr int kSlim = 240, kIndent = 14, kSlimIndent = 8;
 constexpr int kBar = 72, kRowsOpen = 34;
 
 // A bar beside the figure: the layer's share of the peak.
@@ -49,7 +50,7 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new LayerModel(this);
     table_ = new TableView(model_);
     table_->setRootIsDecorated(true);
-    table_->setIndentation(14);
+    table_->setIndentation(kIndent);
     table_->setItemDelegateForColumn(LayerModel::Share, new ShareDelegate(table_));
     table_->setLeading(LayerModel::Share, kBar);
     table_->setTextElideMode(Qt::ElideMiddle);
@@ -106,6 +107,7 @@ void LayersPanel::openWhatFits(int rows) {
 
 void LayersPanel::chooseColumns() {
     const bool wide = width() >= kNarrow;
+    table_->setIndentation(width() < kSlim ? kSlimIndent : kIndent);  // the names need the room
     const LayerTree& tree = model_->tree();
     const bool types = std::any_of(tree.shares.begin(), tree.shares.end(), [&](const auto& share) {
         return share.layer != core::kNone &&

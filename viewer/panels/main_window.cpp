@@ -6,8 +6,11 @@
 #include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPainter>
 #include <QScreen>
 #include <QStatusBar>
+#include <QToolBar>
+#include <QToolButton>
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -18,6 +21,23 @@
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
+namespace {
+
+// For what a tool bar has no room for.
+QIcon chevrons(const QColor& colour) {
+    constexpr int kSize = 16, kScale = 2;
+    QPixmap drawn(kSize * kScale, kSize * kScale);
+    drawn.setDevicePixelRatio(kScale);
+    drawn.fill(Qt::transparent);
+    QPainter painter(&drawn);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QPen(colour, 1.6));
+    for (const double left : {3.5, 8.5})
+        painter.drawPolyline(QPolygonF{QPointF(left, 4), QPointF(left + 4, 8), QPointF(left, 12)});
+    return drawn;
+}
+
+}  // namespace
 
 MainWindow::MainWindow(QWidget* parent) : QMainWindow(parent) {
     setWindowTitle(QStringLiteral("Highwater"));
@@ -274,6 +294,9 @@ void MainWindow::setLight(bool light) {
     qApp->setStyleSheet(theme().styleSheet());
     for (const QDockWidget* each : docks_) panelOf(each).applyTheme();
     livePanel_->applyTheme();
+    // Qt draws it dark, whatever is behind it.
+    tools_->findChild<QToolButton*>(QStringLiteral("qt_toolbar_ext_button"))
+        ->setIcon(chevrons(theme().text));
 }
 
 void MainWindow::setTextScale(double scale) {

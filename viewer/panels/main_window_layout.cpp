@@ -35,7 +35,7 @@ void MainWindow::arrange() {
     QDockWidget* upper = firstDock(PanelArea::Upper);
     QDockWidget* strip = firstDock(PanelArea::Strip);
     QDockWidget* lower = firstDock(PanelArea::LowerLeft);
-    const int side = std::clamp(width() / 5, std::min(300, width() / 4), 400);
+    const int side = std::clamp(width() / 5, std::min(300, width() * 22 / 100), 400);
     const int rest = width() - side;
     const int all = height() - tools_->height() - statusBar()->height();
     resizeDocks({firstDock(PanelArea::Side), upper}, {side, rest}, Qt::Horizontal);

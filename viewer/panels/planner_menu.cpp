@@ -54,7 +54,8 @@ void PlannerMenu::update() {
         const QSignalBlocker quiet(box);
         box->setChecked(workspace_.selectedPlanners().contains(box->objectName()));
     }
-    setText(tr("%1 of %2 planners").arg(workspace_.selectedPlanners().size()).arg(boxes_.size()));
+    const qsizetype count = workspace_.selectedPlanners().size();
+    setText(count == 1 ? tr("1 planner") : tr("%1 planners").arg(count));
 }
 
 }  // namespace hw::viewer

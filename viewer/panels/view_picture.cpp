@@ -109,7 +109,9 @@ core::Result<QSize> savePictureOfView(Workspace& workspace, const PanelKind& kin
     if (core::Status ready = panel->prepareShot(picture.plans); !ready) return ready.error();
     panel->applyTheme();
     panel->hideControls();
-    // Tables are as high as their rows, whatever the preset.
+    // Tables are as high as their rows, whatever the preset; of its width they have to hear first.
+    frame.resize(preset.width, frame.height());
+    column->activate();
     const int natural = panel->header()->sizeHint().height() + panel->naturalHeight();
     const bool elastic = panel->naturalHeight() == Panel::kAnyHeight;
     const int height =

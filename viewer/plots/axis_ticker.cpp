@@ -53,4 +53,9 @@ QVector<QString> UnitTicker::createLabelVector(const QVector<double>& ticks, con
     return labels;
 }
 
+double WholeTicker::getTickStep(const QCPRange& range) {
+    const double step = UnitTicker::getTickStep(range);
+    return step < 1 ? 1 : step == 2.5 ? 2 : step;
+}
+
 }  // namespace hw::viewer

@@ -30,4 +30,13 @@ private:
     bool signed_;
 };
 
+/// Of what is counted: no half steps or items.
+class WholeTicker : public UnitTicker {
+public:
+    using UnitTicker::UnitTicker;
+
+protected:
+    double getTickStep(const QCPRange& range) override;
+};
+
 }  // namespace hw::viewer

@@ -66,7 +66,10 @@ void BatchPlot::draw() {
             top = std::max(top, point.y());
         }
     }
-    xAxis->setTicker(QSharedPointer<UnitTicker>::create(xUnit_, 6));
+    if (xUnit_.isEmpty())  // batches
+        xAxis->setTicker(QSharedPointer<WholeTicker>::create(QString(), 6));
+    else
+        xAxis->setTicker(QSharedPointer<UnitTicker>::create(xUnit_, 6));
     xAxis->setRange(0, std::max(1e-9, right * kSide));
     yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
     for (const Curve& curve : curves_) mark(curve);

@@ -4,23 +4,33 @@
 #include <QMouseEvent>
 #include <QToolTip>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "planners/registry.h"
 #include "viewer/plots/axis_ticker.h"
+#include "viewer/plots/low_plot.h"
 #include "viewer/plots/planner_style.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
-constexpr int kLeft = 76, kRight = 52, kTop = 14,
-              kBottom = 46;            // fixed: the slider lines up with them
+constexpr int kLeft = 76, kRight = 52;  // fixed: the slider lines up with them
+constexpr QMargins kAround(kLeft, 14, kRight, 46), kAroundLow(kLeft, 6, kRight, 22);
 constexpr double kReach = 10;          // pixels around a point that can be clicked
 constexpr double kLowestPercent = 10;  // height of the axis when nothing costs more
+constexpr double kAlong = 4;           // pixels beside a text along an edge
+constexpr double kTouch = 20;          // pixels that two texts may have in common
 
-QString floorText(const Document& document) {
-    return FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor));
+// What fits along an edge of so many pixels; nothing where it would be no word.
+QString floorText(const Document& document, double room) {
+    const QFontMetricsF metrics(uiFont(kAxisPixels));
+    for (const QString& text :
+         {FrontierPlot::tr("infeasible below %1").arg(document.size.text(document.floor)),
+          FrontierPlot::tr("infeasible")})
+        if (metrics.horizontalAdvance(text) + kAlong <= room) return text;
+    return {};
 }
 
 // Along the edge of what is impossible, read from below: within what is shaded where there is room,
@@ -28,8 +38,7 @@ QString floorText(const Document& document) {
 QRectF floorLabelBox(const QString& text, double edge, double budget, const QRectF& area) {
     const QFontMetricsF metrics(uiFont(kAxisPixels));
     const double breadth = metrics.height() + 2;
-    const QSizeF size(breadth,
-                      std::min(metrics.horizontalAdvance(text) + 4, area.height() - 2 * kTop));
+    const QSizeF size(breadth, metrics.horizontalAdvance(text) + kAlong);
     const QRectF shaded(QPointF(edge - breadth - 2, area.center().y() - size.height() / 2), size);
     if (shaded.left() >= area.left()) return shaded;
     const QRectF beside = shaded.translated(breadth + 4, 0);
@@ -41,7 +50,7 @@ QRectF floorLabelBox(const QString& text, double edge, double budget, const QRec
 FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
     : Plot(parent), workspace_(workspace) {
     axisRect()->setAutoMargins(QCP::msNone);
-    axisRect()->setMargins(QMargins(kLeft, kTop, kRight, kBottom));
+    axisRect()->setMargins(kAround);
     xAxis->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("%"), 6));
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(QStringLiteral("%"), 5, true));
     setFittingLabel(xAxis, {tr("budget, share of the recorded peak"), tr("budget, share of peak"),
@@ -52,6 +61,11 @@ FrontierPlot::FrontierPlot(Workspace& workspace, QWidget* parent)
     setMouseTracking(true);
     setMinimumSize(200, 80);
     reload();
+}
+
+void FrontierPlot::resizeEvent(QResizeEvent* event) {
+    axisRect()->setMargins(isLow(*this) ? kAroundLow : kAround);
+    Plot::resizeEvent(event);
 }
 
 int FrontierPlot::axisLeft() const {
@@ -148,13 +162,6 @@ PlanPointer FrontierPlot::planAt(const QPointF& pixel) const {
     return nearest;
 }
 
-bool FrontierPlot::planWithin(const QRectF& box) const {
-    return std::any_of(curves_.begin(), curves_.end(), [&](const Curve& curve) {
-        return std::any_of(curve.points.begin(), curve.points.end(),
-                           [&](const PlanPointer& plan) { return box.contains(pixelOf(*plan)); });
-    });
-}
-
 void FrontierPlot::mousePressEvent(QMouseEvent* event) {
     Plot::mousePressEvent(event);
     if (!workspace_.document() || event->button() != Qt::LeftButton) return;
@@ -191,7 +198,8 @@ void FrontierMarks::draw(QCPPainter* painter) {
     if (background_) return drawInfeasible(painter);
     drawBudget(painter);
     drawFloorLabel(painter);
-    drawActive(painter, drawLabels(painter));
+    frontier_.labels_ = drawLabels(painter);
+    drawActive(painter, frontier_.labels_);
 }
 
 void FrontierMarks::drawInfeasible(QCPPainter* painter) {
@@ -221,7 +229,8 @@ void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     const double edge = frontier_.xAxis->coordToPixel(ratio(document.floor, document.peak()) * 100);
     if (edge <= area.left() || edge >= area.right()) return;
     painter->setFont(uiFont(kAxisPixels));
-    const QString text = floorText(document);
+    const QString text = floorText(document, area.height());
+    if (text.isEmpty()) return;
     const QRectF box = floorLabelAt(text);
     if (box.left() > edge) painter->fillRect(box, theme().panel);
     painter->setPen(theme().alert);
@@ -229,9 +238,7 @@ void FrontierMarks::drawFloorLabel(QCPPainter* painter) {
     painter->translate(box.bottomLeft());
     painter->rotate(-90);
     const QRectF turned(0, 0, box.height(), box.width());
-    painter->drawText(
-        turned, Qt::AlignCenter,
-        QFontMetricsF(painter->font()).elidedText(text, Qt::ElideRight, box.height()));
+    painter->drawText(turned, Qt::AlignCenter, text);
     painter->restore();
 }
 
@@ -244,7 +251,7 @@ void FrontierMarks::drawBudget(QCPPainter* painter) {
     }
 }
 
-void FrontierMarks::drawActive(QCPPainter* painter, const std::vector<QRectF>& taken) {
+void FrontierMarks::drawActive(QCPPainter* painter, std::vector<QRectF>& taken) {
     const QRectF area = frontier_.axisRect()->rect();
     const PlanPointer& active = frontier_.workspace_.activePlan();
     if (!active || !active->ok()) return;
@@ -254,48 +261,79 @@ void FrontierMarks::drawActive(QCPPainter* painter, const std::vector<QRectF>& t
     painter->setBrush(theme().panel);
     painter->drawEllipse(at, 5.5, 5.5);
     painter->setFont(uiFont(kAxisPixels, true));
+    const QFontMetricsF metrics(painter->font());
     const QString text = overheadText(active->overhead);
-    const double width = QFontMetricsF(painter->font()).horizontalAdvance(text) + 2;
-    const double right = at.x() + 10, left = at.x() - 10 - width, above = at.y() - 22,
-                 below = at.y() + 6;
-    QRectF box;
-    for (const QPointF& corner : {QPointF(right, above), QPointF(right, below),
-                                  QPointF(left, above), QPointF(left, below)}) {
-        box = QRectF(corner, QSizeF(width, 16));
-        if (area.contains(box) &&
-            std::none_of(taken.begin(), taken.end(),
-                         [&](const QRectF& other) { return other.intersects(box); }) &&
-            !frontier_.planWithin(box))
-            break;
+    const QSizeF size(metrics.horizontalAdvance(text) + 6, metrics.height());
+    const double left = -10 - size.width(), above = -8 - size.height();
+    QRectF best;
+    double least = std::numeric_limits<double>::infinity();
+    for (const QPointF& shift :
+         {QPointF(10, above), QPointF(10, 8), QPointF(left, above), QPointF(left, 8),
+          QPointF(10, -size.height() / 2), QPointF(left, -size.height() / 2),
+          QPointF(10, 2 * above), QPointF(left, 2 * above)}) {
+        const QRectF box(at + shift, size);
+        if (const double sum = hiddenBy(box, taken); sum < least) least = sum, best = box;
     }
-    painter->setPen(theme().text);
-    painter->drawText(box, Qt::AlignLeft | Qt::AlignVCenter, text);
+    // Compare has the figure, too: names come first where the room is short.
+    const bool free = std::all_of(taken.begin(), taken.end(), [&](const QRectF& other) {
+        const QRectF both = other.intersected(best);
+        return both.width() * both.height() < kTouch;
+    });
+    if (!free) return;
+    drawName(painter, best, text, theme().text);
+    taken.push_back(best);
+}
+
+// How much a text there would hide, and very much where it would be cut off.
+double FrontierMarks::hiddenBy(const QRectF& box, const std::vector<QRectF>& taken) const {
+    constexpr double kOutside = 1e6, kOfOther = 12, kPoint = 90, kLine = 30;
+    double sum = QRectF(frontier_.axisRect()->rect()).contains(box) ? 0 : kOutside;
+    for (const QRectF& other : taken) {
+        const QRectF both = other.intersected(box);
+        sum += kOfOther * both.width() * both.height();
+    }
+    const auto crosses = [&](const QLineF& line) {
+        const std::array<QLineF, 2> diagonals{QLineF(box.topLeft(), box.bottomRight()),
+                                              QLineF(box.bottomLeft(), box.topRight())};
+        return std::any_of(diagonals.begin(), diagonals.end(), [&](const QLineF& each) {
+            return line.intersects(each, nullptr) == QLineF::BoundedIntersection;
+        });
+    };
+    for (const FrontierPlot::Curve& curve : frontier_.curves_)
+        for (std::size_t i = 0; i < curve.points.size(); ++i) {
+            const QPointF at = frontier_.pixelOf(*curve.points[i]);
+            if (box.adjusted(-4, -4, 4, 4).contains(at)) sum += kPoint;
+            if (i > 0 && crosses(QLineF(frontier_.pixelOf(*curve.points[i - 1]), at))) sum += kLine;
+        }
+    const double budget = frontier_.xAxis->coordToPixel(frontier_.workspace_.budgetRatio() * 100);
+    return sum + (budget > box.left() && budget < box.right() ? kLine : 0);
+}
+
+// On paper of its own: no curve runs through a name.
+void FrontierMarks::drawName(QCPPainter* painter, const QRectF& box, const QString& text,
+                             const QColor& ink) const {
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(theme().panel);
+    painter->drawRoundedRect(box, 2, 2);
+    painter->setPen(ink);
+    painter->drawText(box, Qt::AlignCenter, text);
 }
 
 // Beside one of its planner's points, the cheapest budget first, where no other label is and no
-// point of another curve; where everything is taken, where the least is covered.
+// curve; where everything is taken, where the least is covered.
 std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     const QRectF area = frontier_.axisRect()->rect();
     painter->setFont(uiFont(kAxisPixels, true));
     const QFontMetricsF metrics(painter->font());
-    std::vector<QRectF> taken{floorLabelAt(floorText(*frontier_.workspace_.document()))};
+    std::vector<QRectF> taken;
+    if (const QString floor = floorText(*frontier_.workspace_.document(), area.height());
+        !floor.isEmpty())
+        taken.push_back(floorLabelAt(floor));
     if (const PlanPointer& active = frontier_.workspace_.activePlan(); active && active->ok())
         taken.emplace_back(frontier_.pixelOf(*active) - QPointF(8, 8), QSizeF(16, 16));
-    std::vector<QPointF> points;
-    for (const FrontierPlot::Curve& curve : frontier_.curves_)
-        for (const PlanPointer& plan : curve.points) points.push_back(frontier_.pixelOf(*plan));
     // From the top curve down: ours gets the place that it wants.
     for (auto curve = frontier_.curves_.rbegin(); curve != frontier_.curves_.rend(); ++curve) {
         const QSizeF size(metrics.horizontalAdvance(curve->planner) + 6, metrics.height());
-        const auto covered = [&](const QRectF& box) {
-            double sum = area.contains(box) ? 0 : 1e6;
-            for (const QRectF& other : taken) {
-                const QRectF both = other.intersected(box);
-                sum += 4 * both.width() * both.height();
-            }
-            for (const QPointF& point : points) sum += box.contains(point) ? 60 : 0;
-            return sum;
-        };
         QRectF best;
         double least = std::numeric_limits<double>::infinity();
         const QPointF end = frontier_.pixelOf(*curve->points.back());
@@ -307,17 +345,15 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
             for (const QPointF& shift :
                  {QPointF(-size.width() / 2, -size.height() - 6), QPointF(8, -size.height() - 2),
                   QPointF(8, 2), QPointF(-size.width() - 8, 2), QPointF(-size.width() / 2, 6),
-                  QPointF(-size.width() - 8, -size.height() - 2)}) {
+                  QPointF(-size.width() - 8, -size.height() - 2),
+                  QPointF(-size.width() / 2, -2 * size.height() - 6),
+                  QPointF(8, -2 * size.height() - 2)}) {
                 const QRectF box(at + shift, size);
-                if (const double sum = covered(box); sum < least) least = sum, best = box;
+                if (const double sum = hiddenBy(box, taken); sum < least) least = sum, best = box;
             }
         }
         taken.push_back(best);
-        painter->setPen(Qt::NoPen);
-        painter->setBrush(theme().panel);
-        painter->drawRoundedRect(best, 2, 2);  // no curve runs through a name
-        painter->setPen(plannerStyle(curve->planner).colour());
-        painter->drawText(best, Qt::AlignCenter, curve->planner);
+        drawName(painter, best, curve->planner, plannerStyle(curve->planner).colour());
     }
     drawBoundLabel(painter, taken);
     return taken;

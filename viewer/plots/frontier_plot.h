@@ -29,7 +29,10 @@ private:
     void drawFloorLabel(QCPPainter* painter);
     std::vector<QRectF> drawLabels(QCPPainter* painter);
     void drawBoundLabel(QCPPainter* painter, std::vector<QRectF>& taken);
-    void drawActive(QCPPainter* painter, const std::vector<QRectF>& taken);
+    void drawActive(QCPPainter* painter, std::vector<QRectF>& taken);
+    double hiddenBy(const QRectF& box, const std::vector<QRectF>& taken) const;
+    void drawName(QCPPainter* painter, const QRectF& box, const QString& text,
+                  const QColor& ink) const;
     FrontierPlot& frontier_;
     bool background_;
 };
@@ -52,13 +55,15 @@ public:
     bool boundDrawn() const { return bound_.size() > 1; }
     /// The plan whose point is within reach of the pixel; null where there is none.
     PlanPointer planAt(const QPointF& pixel) const;
-    bool planWithin(const QRectF& box) const;
+    /// Where texts are, as they were drawn last: of the floor, of planners, of the drawn plan.
+    const std::vector<QRectF>& labels() const { return labels_; }
 
 signals:
     void planClicked(const hw::viewer::PlanPointer& plan);
     void budgetClicked(double ratio);
 
 protected:
+    void resizeEvent(QResizeEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
 
@@ -73,6 +78,7 @@ private:
 
     Workspace& workspace_;
     std::vector<Curve> curves_;
+    std::vector<QRectF> labels_;
     std::map<double, double> bound_;  // proven: percent of extra time over percent of the peak
 };
 

@@ -20,18 +20,6 @@ constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
 constexpr int kTop = 12, kBetween = 14, kBelow = 40;
 constexpr int kTimesHeight = 120, kHeightForTimes = 360;  // pixels
 
-// Steps are whole.
-class StepTicker : public UnitTicker {
-public:
-    StepTicker() : UnitTicker({}, 8) {}
-
-protected:
-    double getTickStep(const QCPRange& range) override {
-        const double step = UnitTicker::getTickStep(range);
-        return step < 1 ? 1 : step == 2.5 ? 2 : step;
-    }
-};
-
 QMargins margins(int top, int bottom) {
     return {kLeftMargin, top, kRightMargin, bottom};
 }
@@ -57,7 +45,7 @@ LiveStepsPlot::LiveStepsPlot(QWidget* parent) : Plot(parent) {
         rect->setRangeDrag(Qt::Horizontal);
         rect->setRangeZoom(Qt::Horizontal);
         QCPAxis* steps = rect->axis(QCPAxis::atBottom);
-        steps->setTicker(QSharedPointer<StepTicker>::create());
+        steps->setTicker(QSharedPointer<WholeTicker>::create(QString(), 8));
         connect(steps, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), this,
                 &LiveStepsPlot::keepWithin);
     }

@@ -3,13 +3,19 @@
 #include <array>
 
 #include "viewer/models/live_set.h"
+#include "viewer/plots/colours.h"
 #include "viewer/plots/map_plot.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
 namespace {
 constexpr double kNamed = 46;  // pixels from which on a block can have a name
+
+QColor fillOf(const QColor& colour) {
+    return blend(theme().panel, colour, 0.9);
 }
+
+}  // namespace
 
 MapLayer::MapLayer(MapPlot* plot, Part part)
     : QCPLayerable(plot, part == Part::Blocks ? QStringLiteral("main") : QStringLiteral("legend")),
@@ -75,7 +81,7 @@ void MapLayer::drawBlocks(QCPPainter* painter) {
     QVector<QRect> pixels;
     for (std::size_t slot = 0; slot < batches.size(); ++slot) {
         if (batches[slot].isEmpty()) continue;
-        painter->setBrush(blend(theme().panel, plot_.colourOf(slot), 0.9));
+        painter->setBrush(fillOf(plot_.colourOf(slot)));
         if (vectors) {
             painter->drawRects(batches[slot]);
             continue;
@@ -93,7 +99,6 @@ void MapLayer::drawBlocks(QCPPainter* painter) {
 
 void MapLayer::drawNames(QCPPainter* painter) {
     painter->setFont(uiFont(kAxisPixels));
-    painter->setPen(QColor("#10151b"));
     const QFontMetricsF metrics(painter->font());
     const core::TrainingGraph& graph = plot_.document_->graph;
     for (const auto& [block, whole] : named_) {
@@ -111,8 +116,9 @@ void MapLayer::drawNames(QCPPainter* painter) {
             !layer.isEmpty() && metrics.horizontalAdvance(longer) <= box.width())
             text = longer;
         if (metrics.horizontalAdvance(text) > box.width()) text = name;
-        if (metrics.horizontalAdvance(text) <= box.width())
-            painter->drawText(box, Qt::AlignVCenter | Qt::AlignLeft, text);
+        if (metrics.horizontalAdvance(text) > box.width()) continue;
+        painter->setPen(inkOn(fillOf(plot_.colourOf(plot_.slotOf(*block)))));
+        painter->drawText(box, Qt::AlignVCenter | Qt::AlignLeft, text);
     }
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/plots/plot.h"
 
+#include <QKeyEvent>
+#include <optional>
+
 #include "viewer/plots/axis_ticker.h"
 #include "viewer/plots/low_plot.h"
 #include "viewer/plots/paint_buffers.h"
@@ -8,8 +11,36 @@
 
 namespace hw::viewer {
 namespace {
+
 bool vectorPainting = false;
+
+struct KeyZoom {
+    double share = 1, move = 0;  // of what is seen
+};
+
+std::optional<KeyZoom> zoomOf(const QKeyEvent& key) {
+    constexpr double kCloser = 1.5, kMove = 0.25, kAll = 1e9;  // no plot shows more than there is
+    if ((key.modifiers() & ~(Qt::ShiftModifier | Qt::KeypadModifier)) != 0) return std::nullopt;
+    switch (key.key()) {
+        case Qt::Key_W:
+        case Qt::Key_Plus:
+        case Qt::Key_Equal:
+            return KeyZoom{1 / kCloser};
+        case Qt::Key_S:
+        case Qt::Key_Minus:
+            return KeyZoom{kCloser};
+        case Qt::Key_A:
+            return KeyZoom{1, -kMove};
+        case Qt::Key_D:
+            return KeyZoom{1, kMove};
+        case Qt::Key_0:
+            return KeyZoom{kAll};
+        default:
+            return std::nullopt;
+    }
 }
+
+}  // namespace
 
 Plot::Plot(QWidget* parent) : QCustomPlot(parent) {
     setNotAntialiasedElements(QCP::aeNone);
@@ -56,6 +87,26 @@ void Plot::fitLabel(QCPAxis* axis) const {
 void Plot::resizeEvent(QResizeEvent* event) {
     QCustomPlot::resizeEvent(event);
     for (auto axis = labels_.keyBegin(); axis != labels_.keyEnd(); ++axis) fitLabel(*axis);
+}
+
+// The window has a use of its own for these keys.
+bool Plot::event(QEvent* event) {
+    if (event->type() == QEvent::ShortcutOverride && zoomsByKeys() &&
+        zoomOf(*static_cast<QKeyEvent*>(event))) {
+        event->accept();
+        return true;
+    }
+    return QCustomPlot::event(event);
+}
+
+void Plot::keyPressEvent(QKeyEvent* event) {
+    const std::optional<KeyZoom> zoom = zoomOf(*event);
+    if (!zoom || !zoomsByKeys()) return QCustomPlot::keyPressEvent(event);
+    const QCPRange seen = xAxis->range();
+    const double half = seen.size() * zoom->share / 2;
+    const double middle = seen.center() + seen.size() * zoom->move;
+    xAxis->setRange(middle - half, middle + half);
+    replot(rpQueuedReplot);
 }
 
 void Plot::setVectorPainting(bool on) {

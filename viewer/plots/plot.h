@@ -20,6 +20,10 @@ public:
 protected:
     /// Whether the layer "overlay" has anything to draw.
     virtual bool overlayShown() const { return true; }
+    /// Whether the keys that zoom and move the timeline do so here while this has the keys.
+    virtual bool zoomsByKeys() const { return interactions().testFlag(QCP::iRangeZoom); }
+    bool event(QEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
     void paintEvent(QPaintEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
     /// The first of these that is no longer than the axis, at every size.

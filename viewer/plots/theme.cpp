@@ -83,19 +83,20 @@ QColor Theme::liveLine() const {
     return light ? QColor("#e6007e") : QColor("#ff4fb0");
 }
 
-// Any two differ for those who see no red or no green, too; tests/gui/picture_test.cpp measures it.
+// Any two differ for those who see no red or no green, too, and those that lie on one another in
+// grey; tests/gui/picture_test.cpp measures it.
 QColor Theme::category(core::Category category) const {
     switch (category) {
         case core::Category::Parameter:
-            return QColor("#4c9be8");
+            return QColor("#2e5d8b");
         case core::Category::Input:
             return QColor("#8fd3f4");
         case core::Category::Gradient:
-            return QColor("#e0703a");
+            return QColor("#b35a2e");
         case core::Category::OptimizerState:
-            return QColor("#d38ac0");
+            return QColor("#d796c6");
         case core::Category::Activation:
-            return QColor("#2fb58a");
+            return QColor("#2aa37c");
         case core::Category::Temporary:
             return QColor("#e8c547");
         case core::Category::Workspace:

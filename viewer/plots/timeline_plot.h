@@ -90,6 +90,7 @@ signals:
 
 protected:
     bool overlayShown() const override { return readout_ && readout_->content(); }
+    bool zoomsByKeys() const override { return false; }  // the window's own keys do
     void mouseMoveEvent(QMouseEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseReleaseEvent(QMouseEvent* event) override;
