@@ -44,16 +44,14 @@ OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vecto
     return limit;
 }
 
-// Calls visit(storage, input) for every storage that a rebuild of `storage` reads.
+// Calls visit(input) for every storage that a rebuild of `s` reads.
 template <class Visit>
-void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Visit visit) {
-    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
-        if (graph.storages[s].isConstant()) continue;
-        for (const OpIndex index : info.chain[s])
-            for (const Use& use : graph.ops[index].inputs)
-                if (const StorageIndex input = graph.storageOf(use.tensor); input != s)
-                    visit(s, input);
-    }
+void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, StorageIndex s,
+                       Visit visit) {
+    if (graph.storages[s].isConstant()) return;
+    for (const OpIndex index : info.chain[s])
+        for (const Use& use : graph.ops[index].inputs)
+            if (const StorageIndex input = graph.storageOf(use.tensor); input != s) visit(input);
 }
 
 // The last op that keeps its place before the recorded program lets go of what cannot be made
@@ -95,22 +93,27 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
-        forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
-            if (!stays[input] && limit[input] < limit[s]) limit[s] = limit[input], changed = true;
-        });
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
+            forEachDependency(graph, info, s, [&](StorageIndex input) {
+                if (stays[input] || limit[input] >= limit[s]) return;
+                limit[s] = limit[input], changed = true;
+            });
     }
     info.rematerializable.assign(count, false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
         info.rematerializable[s] = !stays[s] && (info.lastUse[s] < limit[s] ||
                                                  (info.lastUse[s] == never && limit[s] == never));
 
+    // From what is rebuilt to what it reads, which mostly is older: all of a chain at once.
     info.neededUntil = info.lastUse;
     for (bool changed = true; changed;) {
         changed = false;
-        forEachDependency(graph, info, [&](StorageIndex s, StorageIndex input) {
-            if (info.rematerializable[s] && info.neededUntil[s] > info.neededUntil[input])
+        for (auto s = static_cast<StorageIndex>(count); s-- > 0;)
+            forEachDependency(graph, info, s, [&](StorageIndex input) {
+                if (!info.rematerializable[s] || info.neededUntil[s] <= info.neededUntil[input])
+                    return;
                 info.neededUntil[input] = info.neededUntil[s], changed = true;
-        });
+            });
     }
     info.heldUntil = heldByProgram(graph);
     for (std::size_t s = 0; s < count; ++s)

@@ -12,9 +12,14 @@ namespace hw::core {
 // and nothing is rebuilt twice.
 struct ScheduleBuilder::Batch {
     std::set<OpIndex> ops;
+    std::vector<OpIndex> open;  // of the ops, those whose inputs were not required yet
     std::unordered_map<StorageIndex, std::int32_t>
         versions;                             // storages to rebuild, up to which version
     std::unordered_set<TensorIndex> tensors;  // that must be defined
+
+    void run(OpIndex op) {
+        if (ops.insert(op).second) open.push_back(op);
+    }
 };
 
 ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& info)
@@ -101,6 +106,11 @@ void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
         return;
     Batch batch;
     for (const Use& use : uses) require(batch, use);
+    while (!batch.open.empty()) {  // not by recursion: a chain may be as long as the step
+        const OpIndex op = batch.open.back();
+        batch.open.pop_back();
+        for (const Use& use : graph_.ops[op].inputs) require(batch, use);
+    }
     for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
     for (const OpIndex op : batch.ops) pin(op);
     for (const OpIndex op : batch.ops) {
@@ -127,18 +137,13 @@ void ScheduleBuilder::require(Batch& batch, const Use& use) const {
             for (const Use& input : graph_.ops[op].inputs)
                 if (op != storage.creator && graph_.storageOf(input.tensor) == s)
                     reads = input.version;
-            if (reads < use.version) requireOp(batch, op);
+            if (reads < use.version) batch.run(op);
         }
     }
     const OpIndex maker = graph_.tensors[use.tensor].creator;
     if (batch.tensors.insert(use.tensor).second && maker != kNone && maker < next_ &&
         !(resident_[s] && defined_[use.tensor]))
-        requireOp(batch, maker);
-}
-
-void ScheduleBuilder::requireOp(Batch& batch, OpIndex op) const {
-    if (!batch.ops.insert(op).second) return;
-    for (const Use& use : graph_.ops[op].inputs) require(batch, use);
+        batch.run(maker);
 }
 
 // Re-runs an op. Of its outputs those are kept that the batch needs or that have a use ahead.

@@ -50,7 +50,6 @@ private:
     struct Batch;  // the ops of one rebuild
 
     void require(Batch& batch, const Use& use) const;
-    void requireOp(Batch& batch, OpIndex op) const;
     void recompute(OpIndex op, const Batch& batch);
     bool satisfied(const Use& use) const;
     bool worthKeeping(StorageIndex storage) const;
