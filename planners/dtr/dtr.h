@@ -40,8 +40,9 @@ namespace hw::planners {
 /// are drawn, as many as the square root of all, as in the paper's prototype (section 5) and in
 /// programs that train under a budget: the same ones for the same step.
 ///
-/// Figures: clock (ns, starts at 1), evals (scores computed), accesses (storages looked at for
-/// them and for the metadata), peak (bytes, of the runtime).
+/// Figures: clock (ns, starts at 1), evals (scores that a search of the whole pool computes),
+/// accesses (storages looked at for them and for the metadata; fewer than the simulator's where a
+/// pool of thousands is searched by blocks), peak (bytes, of the runtime).
 class Dtr : public Planner {
 public:
     using Heuristic = DtrHeuristic;
