@@ -11,7 +11,6 @@ using namespace hw::core;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here are off
 
 }  // namespace
@@ -40,8 +39,8 @@ double ComputeHeuristic::boundOf(const ComputeBounds& block) const {
     double least = block.all - (fallen_ - block.fallenBefore) / block.size;
     if (atLeastOwn_ && least < block.own) least = block.own;
     const std::int64_t staleness = state_.clock - block.lastAccess;
-    if (staleness <= 0) return kInfinity;
-    return least > 0 ? least / static_cast<double>(staleness) * kRounding : -kInfinity;
+    if (staleness <= 0) return ComputeBounds::kHigh;
+    return least > 0 ? least / static_cast<double>(staleness) * kRounding : -ComputeBounds::kHigh;
 }
 
 double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowest) {
@@ -57,7 +56,8 @@ double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowes
         block.all = std::min(block.all, quotient);
         block.size = std::min(block.size, size);
         // An exact division takes longer than all the rest.
-        if (quotient * kRounding > lowest * static_cast<double>(staleness)) return kInfinity;
+        if (quotient * kRounding > lowest * static_cast<double>(staleness))
+            return ComputeBounds::kHigh;
     }
     return dtrScore(compute, storage.size, staleness);
 }

@@ -56,9 +56,9 @@ public:
 
 /// Of a block: lowest quotients, of computes and sizes (ns / byte), when they were taken.
 struct ComputeBounds {
-    static constexpr double kNone = std::numeric_limits<double>::infinity();
-    double own = kNone, all = kNone;  // of the storages' own computes, and their neighbours' too
-    double size = kNone;              // the smallest, bytes
+    static constexpr double kHigh = std::numeric_limits<double>::infinity();
+    double own = kHigh, all = kHigh;  // of the storages' own computes, and their neighbours' too
+    double size = kHigh;              // the smallest, bytes
     double fallenBefore = 0;          // ComputeHeuristic::fallen_ at the time
     std::int64_t lastAccess = std::numeric_limits<std::int64_t>::max();  // the earliest
 };

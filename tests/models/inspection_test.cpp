@@ -74,7 +74,7 @@ TEST(Inspection, AConstantWasThereBeforeAndNoPlanComputesIt) {
     const PlanPointer plan =
         planOf(*document, {Action::compute(0), Action::compute(1), Action::compute(2),
                            Action::free(1), Action::free(2)});
-    const Told told(*document, kWeights, {plan, {}});
+    const Told told(*document, kWeights, {.plan = plan});
     EXPECT_EQ(told.text("tensor", "because"),
               "there before the step, read in forward, held when the step ends");
     EXPECT_EQ(told.text("life", "from"), "before the step");
