@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Programs that train under a plan: the same lines as alone, the peak as predicted, whatever happens on the way."""
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -245,24 +247,29 @@ class Train(InFolder):
         return subprocess.run(command, capture_output=True, text=True, timeout=600,
                               env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
 
-    def planned(self, program, ratio=None, planner="highwater"):
-        """The script, what it prints alone, its session and a plan; of the same program once for all tests."""
+    def planned(self, program, ratio=None, planner="highwater", even=False):
+        """The script, what it prints alone, its session and a plan; of the same program once for all tests.
+
+        even: every op takes as long, so that the plan does not depend on the machine."""
         script = self.script(program)
         plan = os.path.join(self.folder, "p.plan.json")
         files = Path(self.session), Path(plan)
 
         def make():
-            return *self.recorded_and_planned(script, plan, ratio, planner), [file.read_bytes() for file in files]
-        plain, made, contents = once((self.python, program, ratio, planner), make)
+            return *self.recorded_and_planned(script, plan, ratio, planner, even), [file.read_bytes() for file in files]
+        plain, made, contents = once((self.python, program, ratio, planner, even), make)
         for file, bytes_ in zip(files, contents, strict=True):
             file.write_bytes(bytes_)
         return script, plain, plan, json.loads(made)
 
-    def recorded_and_planned(self, script, plan, ratio, planner):
+    def recorded_and_planned(self, script, plan, ratio, planner, even):
         plain = self.run_it(self.python, script)
         self.assertEqual(plain.returncode, 0, plain.stderr)
         recorded = self.run_it(HIGHWATER, "record", "-o", self.session, "--", self.python, script)
         self.assertEqual(recorded.returncode, 0, recorded.stderr)
+        if even:
+            with contextlib.closing(sqlite3.connect(self.session)) as database, database:
+                database.execute("UPDATE ops SET duration_ns = 100000")
         made = self.run_it(HIGHWATER, "plan", self.session, "--planner", planner, "--ratio", str(ratio or self.ratio), "-o", plan,
                            "--time-limit", "1", "--json")
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -297,7 +304,7 @@ class Train(InFolder):
         self.check(DEEP, fewest=4, planner="dtr:eqclass", ratio=0.85)
 
     def test_an_encoding_takes_the_place_of_bytes(self):
-        script, plain, plan, predicted = self.planned(MASKED, ratio=0.8, planner="echo")
+        script, plain, plan, predicted = self.planned(MASKED, ratio=0.8, planner="echo", even=True)
         with open(plan) as file:
             codecs = {action[2] for action in json.load(file)["schedule"] if action[0] == "e"}
         self.assertEqual(codecs, {"sign1", "mask1"})
