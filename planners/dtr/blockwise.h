@@ -13,9 +13,9 @@ namespace hw::planners {
 template <typename Bounds>
 class BlockwiseHeuristic : public EvictionHeuristic {
 public:
-    /// @param everywhere choose() is called, and must be quick in large pools
-    BlockwiseHeuristic(DtrState& state, bool everywhere) : EvictionHeuristic(state) {
-        if (everywhere) blocks_.emplace(state.storages.size());
+    BlockwiseHeuristic(DtrState& state, const HeuristicOptions& options)
+        : EvictionHeuristic(state), largePool_(options.largePool) {
+        if (!options.some) blocks_.emplace(state.storages.size());
     }
 
     void resize(std::size_t storages) override {
@@ -32,15 +32,17 @@ protected:
     /// choose(), by PoolBlocks::lowest() of these.
     template <typename BoundOf, typename Take>
     core::StorageIndex chooseBy(const EvictionPool& pool, BoundOf boundOf, Take take) {
-        constexpr std::size_t kLarge = 1024;  // a pool in which most storages are passed over
-        if (!blocks_ || pool.size() < kLarge) return EvictionHeuristic::choose(pool);
+        if (!blocks_ || pool.size() < largePool_) return EvictionHeuristic::choose(pool);
         const auto [storage, score] = blocks_->lowest(boundOf, take);
         if (score <= 0) return EvictionHeuristic::choose(pool);  // the order of the pool decides
         state_.evals += static_cast<std::int64_t>(pool.size());
         return storage;
     }
 
-    std::optional<PoolBlocks<Bounds>> blocks_;  // none: choose() is not called
+    std::optional<PoolBlocks<Bounds>> blocks_;  // none: choose() need not be quick
+
+private:
+    std::size_t largePool_;
 };
 
 struct LeastScore {

@@ -13,9 +13,9 @@ void EqClassHeuristic::forEachNeighbour(StorageIndex s, Visit visit) const {
     for (const LinkTable* links : {&state_.parents, &state_.children}) links->forEach(s, visit);
 }
 
-EqClassHeuristic::EqClassHeuristic(DtrState& state, bool simulated, bool everywhere)
-    : ComputeHeuristic(state, everywhere),
-      simulated_(simulated),
+EqClassHeuristic::EqClassHeuristic(DtrState& state, const HeuristicOptions& options)
+    : ComputeHeuristic(state, options),
+      simulated_(options.simulated),
       classOf_(state.storages.size(), -1) {}
 
 void EqClassHeuristic::resize(std::size_t storages) {

@@ -12,8 +12,7 @@ namespace hw::planners {
 /// takes the storage's compute out of its class, which is not split: a cheap overestimate.
 class EqClassHeuristic final : public ComputeHeuristic {
 public:
-    /// @param everywhere as of BlockwiseHeuristic
-    EqClassHeuristic(DtrState& state, bool simulated, bool everywhere);
+    EqClassHeuristic(DtrState& state, const HeuristicOptions& options);
 
     void resize(std::size_t storages) override;
     void announced(core::StorageIndex s) override;

@@ -104,13 +104,13 @@ std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& st
         case DtrHeuristic::Neighbourhood:
             return std::make_unique<RegionHeuristic>(state, kind, options.cacheRegions);
         case DtrHeuristic::EqClass:
-            return std::make_unique<EqClassHeuristic>(state, options.simulated, !options.some);
+            return std::make_unique<EqClassHeuristic>(state, options);
         case DtrHeuristic::Local:
-            return std::make_unique<Local>(state, !options.some);
+            return std::make_unique<Local>(state, options);
         case DtrHeuristic::Lru:
-            return std::make_unique<Lru>(state, !options.some);
+            return std::make_unique<Lru>(state, options);
         case DtrHeuristic::Largest:
-            return std::make_unique<Largest>(state, !options.some);
+            return std::make_unique<Largest>(state, options);
         case DtrHeuristic::Random:
             return std::make_unique<Random>(state, options.seed);
     }

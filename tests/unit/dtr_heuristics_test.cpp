@@ -223,9 +223,10 @@ TEST(ManyInAPool, WhatIsPassedOverWouldNotHaveBeenChosen) {
         std::mt19937 random(simulated ? 5 : 6);
         DtrState state(kStorages);
         EvictionPool pool(kStorages);
-        const auto passing = makeHeuristic(DtrHeuristic::EqClass, state, {simulated});
-        HeuristicOptions everyOne{simulated};
-        everyOne.some = true;  // choose() keeps no blocks, then
+        HeuristicOptions byBlocks{simulated}, everyOne{simulated};
+        byBlocks.largePool = kFull;
+        everyOne.largePool = kStorages;
+        const auto passing = makeHeuristic(DtrHeuristic::EqClass, state, byBlocks);
         const auto plain = makeHeuristic(DtrHeuristic::EqClass, state, everyOne);
         const auto tell = [&](auto what) { what(*passing), what(*plain); };
         std::vector<StorageIndex> evicted;
