@@ -46,8 +46,8 @@ public:
         GreedyPacker packer(problem_);
         keep(packWell(problem_, packer, goal_, kImproveShare));
         if (best_ <= goal_ || workLimit_ <= 0) return;
-        if (GreedyPacker::cost(std::ssize(problem_.items)) > workLimit_)
-            return;  // tens of thousands
+        // Of tens of thousands of items not even one more order is paid for.
+        if (GreedyPacker::cost(std::ssize(problem_.items)) > workLimit_) return;
         if (problem_.items.size() <= kMostItemsToSearch) fine_.emplace(problem_);
         aimAt(goal_, workLimit_ / kFirstShare);
         for (const double crowd : kCrowds)

@@ -321,19 +321,8 @@ TEST_F(Keyboard, ZoomsThePlotThatHasTheKeys) {
 }
 
 // What appears while another process trains: the bars, and the view of a run within a budget.
-class KeyboardMeanwhile : public Keyboard {
+class KeyboardMeanwhile : public testing::WithTraining<Keyboard> {
 protected:
-    static void SetUpTestSuite() {
-        missing_ = testing::missingForTraining();
-        if (missing_.isEmpty()) training_ = std::make_unique<testing::Training>();
-        if (training_ && !training_->start()) training_.reset();
-    }
-    static void TearDownTestSuite() { training_.reset(); }
-    void SetUp() override {
-        if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
-        ASSERT_TRUE(training_) << "the training does not start";
-        Keyboard::SetUp();
-    }
     QPushButton& button(const char* name) {
         return *window_.findChild<QPushButton*>(QLatin1String(name));
     }
@@ -366,8 +355,6 @@ protected:
         ASSERT_EQ(window_.focusWidget(), &button(name)) << text(window_.focusWidget());
         QTest::keyClick(&button(name), Qt::Key_Space);
     }
-    static inline QString missing_;
-    static inline std::unique_ptr<testing::Training> training_;  // one for all
     QTemporaryDir folder_;
 };
 

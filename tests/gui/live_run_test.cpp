@@ -28,12 +28,11 @@ std::size_t runsIn(const QString& path) {
     return runs ? runs->size() : 0;
 }
 
-class Live : public ::testing::Test {
+class Live : public testing::WithTraining<> {
 protected:
     static void SetUpTestSuite() {
-        missing_ = testing::missingForTraining();
-        if (missing_.isEmpty()) training_ = std::make_unique<testing::Training>();
-        if (!training_ || !training_->start()) return training_.reset();
+        WithTraining::SetUpTestSuite();
+        if (!training_) return;
         QProcess recorder;
         session_ = training_->folder() + QStringLiteral("/run.hws");
         recorder.start(toolProgram(), {QStringLiteral("attach"), QString::number(training_->pid()),
@@ -41,10 +40,9 @@ protected:
                                        QStringLiteral("3")});
         if (!recorder.waitForFinished(kPatience) || recorder.exitCode() != 0) training_.reset();
     }
-    static void TearDownTestSuite() { training_.reset(); }
     void SetUp() override {
-        if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
-        ASSERT_TRUE(training_) << "the training does not start, or cannot be recorded";
+        WithTraining::SetUp();
+        if (!training_) return;
         window_.resize(1440, 900);
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -103,8 +101,7 @@ protected:
     QString problem() { return testing::shownText(dialog(), "trainingProblem"); }
     QString barText() { return testing::shownText(window_, "liveText"); }
 
-    static inline QString missing_, session_;
-    static inline std::unique_ptr<testing::Training> training_;  // one for all, recorded
+    static inline QString session_;  // of the training
     MainWindow window_;
     Workspace& workspace_ = window_.workspace();
 };

@@ -18,17 +18,11 @@ namespace {
 
 constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
-class Recording : public ::testing::Test {
+class Recording : public testing::WithTraining<> {
 protected:
-    static void SetUpTestSuite() {
-        missing_ = testing::missingForTraining();
-        if (missing_.isEmpty()) training_ = std::make_unique<testing::Training>();
-        if (training_ && !training_->start()) training_.reset();
-    }
-    static void TearDownTestSuite() { training_.reset(); }
     void SetUp() override {
-        if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
-        ASSERT_TRUE(training_) << "the training does not start";
+        WithTraining::SetUp();
+        if (!training_) return;
         window_.workspace().selectPlanners({QStringLiteral("none")});
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -60,9 +54,6 @@ protected:
     }
     QMessageBox* message() { return window_.findChild<QMessageBox*>(); }
 
-    static inline QString missing_;
-    static inline std::unique_ptr<testing::Training>
-        training_;  // one for all, the last one ends it
     MainWindow window_;
 };
 

@@ -3,11 +3,14 @@
 // person reads meanwhile.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <QFile>
 #include <QLabel>
 #include <QProcess>
 #include <QTemporaryDir>
 #include <QTest>
+#include <memory>
 
 #include "viewer/models/tool.h"
 
@@ -94,6 +97,25 @@ inline QString shownText(const QWidget& window, const char* name) {
     const auto* label = window.findChild<QLabel*>(QLatin1String(name));
     return label->isVisible() ? label->text() : QString();
 }
+
+/// Tests with such a process, one for all of them; skipped where nothing can be recorded.
+template <class Base = ::testing::Test>
+class WithTraining : public Base {
+protected:
+    static void SetUpTestSuite() {
+        missing_ = missingForTraining();
+        if (missing_.isEmpty()) training_ = std::make_unique<Training>();
+        if (training_ && !training_->start()) training_.reset();
+    }
+    static void TearDownTestSuite() { training_.reset(); }
+    void SetUp() override {
+        if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
+        ASSERT_TRUE(training_) << "the training does not start, or cannot be recorded";
+        Base::SetUp();
+    }
+    static inline QString missing_;
+    static inline std::unique_ptr<Training> training_;  // null: skipped, or it has failed
+};
 
 }  // namespace hw::viewer::testing
 

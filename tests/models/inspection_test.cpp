@@ -16,10 +16,6 @@ namespace {
 using core::Action;
 using core::Bytes;
 using core::kNone;
-
-PlanChanges changesOf(const Document& document, const PlanEntry& plan) {
-    return std::make_shared<const std::vector<PlanChange>>(planChanges(document, plan));
-}
 using core::Nanoseconds;
 using testing::planOf;
 using testing::smallDocument;
@@ -88,7 +84,7 @@ TEST(Inspection, SaysWhatThePlanDoesToATensorAndToItsOp) {
         planOf(*document,
                {Action::compute(0), Action::compute(1), Action::free(1), Action::recompute(0, {0}),
                 Action::compute(2), Action::free(1), Action::free(2)});
-    const InspectedPlan inspected{plan, changesOf(*document, *plan)};
+    const InspectedPlan inspected{plan, planChanges(*document, *plan)};
     const Told tensor(*document, kActivation, inspected);
     EXPECT_EQ(tensor("plan", "made again by").target, (Target{Selection::Kind::Op, 0}));
     EXPECT_EQ(tensor.text("plan", "recomputed"), "once");
@@ -178,7 +174,7 @@ TEST(InspectorModel, IsASoundModelOfEverythingInASession) {
     for (const PlanPointer& plan : document->plans)
         if (isPlanned(plan) && plan->recomputedOps > 0) drawn = plan;
     ASSERT_TRUE(drawn);
-    const InspectedPlan plan{drawn, changesOf(*document, *drawn)};
+    const InspectedPlan plan{drawn, planChanges(*document, *drawn)};
     InspectorModel model;
     QAbstractItemModelTester tester(&model, kStrict);
     const auto check = [&] {

@@ -207,7 +207,7 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
                {Action::compute(0), Action::compute(1), Action::free(1), Action::recompute(0, {0}),
                 Action::compute(2), Action::free(1), Action::free(2)});
     ASSERT_TRUE(core::evaluate(document->graph, plan->schedule).valid);
-    const std::vector<PlanChange> changes = planChanges(*document, *plan);
+    const std::vector<PlanChange> changes = *planChanges(*document, *plan);
     ASSERT_EQ(changes.size(), 1U);
     ASSERT_EQ(changes[0].evictions.size(), 1U);
     const Eviction& eviction = changes[0].evictions[0];
@@ -220,12 +220,12 @@ TEST(PlanModel, SaysWhyAnOpIsRecomputed) {
                              "(convolution_backward · conv): 40 B less meanwhile"));
     PlanModel model;
     QAbstractItemModelTester tester(&model, kStrict);
-    model.setPlan(document, plan);
+    model.setPlan(document, {plan, planChanges(*document, *plan)});
     ASSERT_EQ(model.rowCount(), 1);
     EXPECT_EQ(model.index(0, 0).data().toString(), QStringLiteral("conv"));
     EXPECT_EQ(model.indexOf(0), model.index(0, 0, model.index(0, 0)));
     EXPECT_FALSE(model.indexOf(1).isValid());
-    model.setPlan(document, nullptr);
+    model.setPlan(document, {});
     EXPECT_EQ(model.rowCount(), 0);
 }
 
@@ -259,7 +259,7 @@ TEST(PlanModel, NamesTheImplementationThatAnOpRunsAs) {
     const auto plan = std::make_shared<const PlanEntry>(std::move(entry));
     PlanModel model;
     QAbstractItemModelTester tester(&model, kStrict);
-    model.setPlan(document, plan);
+    model.setPlan(document, {plan, planChanges(*document, *plan)});
     EXPECT_TRUE(model.measured());
     const QModelIndex row = model.indexOf(1);
     const auto cell = [&](PlanModel::Column column) { return row.siblingAtColumn(column); };
@@ -278,7 +278,7 @@ TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     PlanModel model;
     QAbstractItemModelTester tester(&model, kStrict);
-    model.setPlan(document, plan);
+    model.setPlan(document, {plan, planChanges(*document, *plan)});
     qlonglong times = 0, cost = 0;
     for (int row = 0; row < model.rowCount(); ++row) {
         times += model.index(row, PlanModel::Times).data(kRawRole).toLongLong();

@@ -219,7 +219,7 @@ TEST(Workspace, WhatALargePlanDoesIsFoundInTheBackground) {
         EXPECT_EQ(workspace.inspectedPlan().plan == nullptr, large);
         if (large) ASSERT_TRUE(QTest::qWaitFor([&] { return !found.isEmpty(); }, kPatience));
         ASSERT_TRUE(workspace.activeChanges());
-        EXPECT_EQ(workspace.activeChanges()->size(), planChanges(**document, **plan).size());
+        EXPECT_EQ(workspace.activeChanges()->size(), planChanges(**document, **plan)->size());
         EXPECT_EQ(workspace.inspectedPlan().plan, *plan);
         EXPECT_EQ(found.size(), large ? 1 : 0);
         workspace.show(*document);  // without a plan

@@ -29,17 +29,16 @@ PlanModel::Figures PlanModel::figuresOf(const PlanChange& change) {
     return figures;
 }
 
-void PlanModel::setPlan(DocumentPointer document, const PlanPointer& plan,
-                        const PlanChanges& changes) {
+void PlanModel::setPlan(DocumentPointer document, const InspectedPlan& inspected) {
     beginResetModel();
     document_ = std::move(document);
-    plan_ = plan;
+    plan_ = inspected.plan;
     measured_ = false;
     groups_.clear();
-    if (document_ && plan && plan->ok()) {
+    if (document_ && plan_) {
         std::map<QString, std::size_t> known;
         const core::TrainingGraph& graph = document_->graph;
-        for (const PlanChange& change : changes ? *changes : planChanges(*document_, *plan)) {
+        for (const PlanChange& change : *inspected.changes) {
             const core::Op& op = graph.ops[change.op];
             QString name = layerText(graph, op.layer);
             if (name.isEmpty())

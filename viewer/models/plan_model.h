@@ -16,10 +16,8 @@ public:
     enum Column { Name, Times, Cost, Measured, Freed, Saved, AtPeak, Why, ColumnCount };
 
     explicit PlanModel(QObject* parent = nullptr);
-    /// A null plan, or the baseline, has no rows.
-    /// @param changes what planChanges() says of the plan; null: it is asked
-    void setPlan(DocumentPointer document, const PlanPointer& plan,
-                 const PlanChanges& changes = nullptr);
+    /// A null plan has no rows.
+    void setPlan(DocumentPointer document, const InspectedPlan& inspected);
 
     QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
     QModelIndex parent(const QModelIndex& child) const override;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/memory/replay.h"
 #include "viewer/models/live_set.h"
@@ -167,7 +168,7 @@ Bytes PlanChange::savedAtPeak() const {
     return sumOnce(evictions, true);
 }
 
-std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan) {
+PlanChanges planChanges(const Document& document, const PlanEntry& plan) {
     std::vector<PlanChange> changes = Reader(document, plan).read();
     for (const core::Implementation& one : plan.chosen.implementations) {
         auto place = std::find_if(changes.begin(), changes.end(), [&](const PlanChange& change) {
@@ -187,7 +188,7 @@ std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& p
         if (change.implementation)
             *change.measuredCost += measured->second.time - document.graph.ops[change.op].time;
     }
-    return changes;
+    return std::make_shared<const std::vector<PlanChange>>(std::move(changes));
 }
 
 namespace {

@@ -41,8 +41,8 @@ struct PlanChange {
 
 using PlanChanges = std::shared_ptr<const std::vector<PlanChange>>;
 
-/// In captured order of the ops. `plan` must outlive them. Replays the whole plan.
-std::vector<PlanChange> planChanges(const Document& document, const PlanEntry& plan);
+/// In captured order of the ops, never null. `plan` must outlive them. Replays the whole plan.
+PlanChanges planChanges(const Document& document, const PlanEntry& plan);
 
 /// A plan, and what it does in another way than the recorded step.
 struct InspectedPlan {

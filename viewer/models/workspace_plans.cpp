@@ -169,8 +169,7 @@ void Workspace::activate(const PlanPointer& plan) {
     emit activePlanChanged();
     if (active_ != plan || !isPlanned(plan) || document_->graph.ops.size() <= kReadAtOnce) return;
     readers_.submit([this, document = document_, plan](const TaskQueue::Cancelled&) {
-        auto changes =
-            std::make_shared<const std::vector<PlanChange>>(planChanges(*document, *plan));
+        auto changes = planChanges(*document, *plan);
         return [this, plan, changes = std::move(changes)] {
             if (plan != active_) return;
             activeChanges_ = changes;
@@ -191,8 +190,7 @@ InspectedPlan Workspace::inspectedPlan() {
 
 const PlanChanges& Workspace::activeChangesNow() {
     if (!activeChanges_ && document_ && isPlanned(active_))
-        activeChanges_ =
-            std::make_shared<const std::vector<PlanChange>>(planChanges(*document_, *active_));
+        activeChanges_ = planChanges(*document_, *active_);
     return activeChanges_;
 }
 

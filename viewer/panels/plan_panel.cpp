@@ -84,9 +84,8 @@ void PlanPanel::showPlan() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
     const PlanPointer& plan = workspace().activePlan();
-    const PlanChanges& changes = workspace().activeChanges();
-    const bool reading = isPlanned(plan) && !changes;
-    model_->setPlan(document, reading ? nullptr : plan, changes);
+    const InspectedPlan inspected = workspace().inspectedPlan();
+    model_->setPlan(document, inspected);
     const bool any = model_->rowCount() > 0;
     table_->setVisible(any);
     empty_->setVisible(!any);
@@ -98,7 +97,8 @@ void PlanPanel::showPlan() {
                                  "Compare, or give a plan file with --plan."));
         return;
     }
-    if (reading) return empty_->setText(tr("What the plan does is being found."));
+    if (isPlanned(plan) && !inspected.plan)
+        return empty_->setText(tr("What the plan does is being found."));
     empty_->setText(
         tr("This plan computes every op once and frees as the recorded step does: there "
            "is nothing to explain."));
