@@ -38,12 +38,16 @@ struct Finding {
     std::string what, hint;
 };
 
+/// What is to be compiled now instead of when it is first wanted.
+enum class Build { Nothing, Capture, All };
+
 const char kCompiler[] = "install a C++20 compiler: apt-get install g++, or name one in CXX";
 
 /// What is compiled for a torch: there, to be compiled when it is first wanted, or impossible.
 Finding compiled(const std::string& part, const profiler::Unit& unit,
-                 const profiler::FrameworkFiles& files, Health otherwise) {
-    const auto found = profiler::alreadyBuilt(unit, files);
+                 const profiler::FrameworkFiles& files, Health otherwise, bool now) {
+    const auto found =
+        now ? profiler::built(unit, files, toTerminal) : profiler::alreadyBuilt(unit, files);
     if (!found)
         return {part, otherwise, found.error().what,
                 profiler::compiler() ? "see the reason; other parts do not need it" : kCompiler};
@@ -51,8 +55,9 @@ Finding compiled(const std::string& part, const profiler::Unit& unit,
     return {part, Health::Good, "is compiled when it is first wanted, once (about a minute)", ""};
 }
 
-Finding capture(const profiler::FrameworkFiles& files) {
-    Finding found = compiled("capture", profiler::captureUnit(files), files, Health::Limited);
+Finding capture(const profiler::FrameworkFiles& files, Build build) {
+    Finding found = compiled("capture", profiler::captureUnit(files), files, Health::Limited,
+                             build != Build::Nothing);
     if (found.health == Health::Limited)
         found.what =
             "ops are seen through Python, which takes longer, and programs cannot be "
@@ -61,16 +66,16 @@ Finding capture(const profiler::FrameworkFiles& files) {
     return found;
 }
 
-Finding executor(const Torch& torch, const profiler::FrameworkFiles& files) {
+Finding executor(const Torch& torch, const profiler::FrameworkFiles& files, Build build) {
     if (std::string ready = readyExecutor(profiler::release(torch.version)); !ready.empty())
         return {"executor", Health::Good, ready, ""};
     const auto unit = executorUnit(files, false);
     if (!unit) return {"executor", Health::Missing, unit.error().what, unit.error().hint};
-    return compiled("executor", *unit, files, Health::Missing);
+    return compiled("executor", *unit, files, Health::Missing, build == Build::All);
 }
 
 /// What depends on the torch of `python`.
-std::vector<Finding> ofTorch(const std::string& python) {
+std::vector<Finding> ofTorch(const std::string& python, Build build) {
     const auto torch = torchOf(python);
     if (!torch)
         return {{"torch", Health::Missing, torch.error().what,
@@ -86,8 +91,8 @@ std::vector<Finding> ofTorch(const std::string& python) {
                          "libtorch-dev"});
         return found;
     }
-    found.push_back(capture(*files));
-    found.push_back(executor(*torch, *files));
+    found.push_back(capture(*files, build));
+    found.push_back(executor(*torch, *files, build));
     return found;
 }
 
@@ -147,9 +152,9 @@ Finding window() {
 #endif
 }
 
-int run(const std::string& python, const Common& common) {
+int run(const std::string& python, Build build, const Common& common) {
     std::vector<Finding> findings{agent(), compiler()};
-    for (Finding& finding : ofTorch(python)) findings.push_back(std::move(finding));
+    for (Finding& finding : ofTorch(python, build)) findings.push_back(std::move(finding));
     findings.insert(findings.end(), {attach(), cupti(python), window()});
     Json parts = Json::array();
     bool works = true;
@@ -185,7 +190,15 @@ void addDoctor(CLI::App& app, Common& common) {
     auto python = std::make_shared<std::string>("python3");
     command->add_option("PYTHON", *python,
                         "The interpreter whose torch is looked at (default: python3)");
-    command->callback([python, &common] { common.exitCode = run(*python, common); });
+    auto build = std::make_shared<Build>(Build::Nothing);
+    command
+        ->add_option("--build", *build,
+                     "Compile now what else is compiled when it is first wanted: capture (and "
+                     "live runtime), or all (the executor, too)")
+        ->transform(CLI::CheckedTransformer(
+            std::map<std::string, Build>{{"capture", Build::Capture}, {"all", Build::All}}))
+        ->type_name("PART");
+    command->callback([python, build, &common] { common.exitCode = run(*python, *build, common); });
 }
 
 }  // namespace hw::app

@@ -2,10 +2,11 @@
 #include "core/import/pickle_reader.h"
 
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <stdexcept>
+
+#include "core/base/bits.h"
 
 namespace hw::core {
 namespace {
@@ -220,8 +221,8 @@ private:
                 push(makeDecimal(line()));
                 return true;
             case 'F':
-                push(make(Kind::Float,
-                          std::bit_cast<std::int64_t>(std::strtod(line().c_str(), nullptr))));
+                push(
+                    make(Kind::Float, bitCast<std::int64_t>(std::strtod(line().c_str(), nullptr))));
                 return true;
             case 'G':
                 number(8);  // a snapshot's figures are whole numbers: its value is not kept

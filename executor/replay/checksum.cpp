@@ -9,6 +9,8 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/bits.h"
+
 namespace hw::executor {
 namespace {
 
@@ -114,11 +116,11 @@ std::vector<std::byte> elementsOf(const TensorBytes& tensor) {
 
 std::optional<double> numberOf(std::span<const std::byte> bytes, ElementKind kind) {
     const std::uint64_t word = bytes.size() <= 8 ? load(bytes.data(), bytes.size()) : 0;
-    if (kind == ElementKind::Double && bytes.size() == 8) return std::bit_cast<double>(word);
+    if (kind == ElementKind::Double && bytes.size() == 8) return core::bitCast<double>(word);
     const auto low = static_cast<std::uint32_t>(word);
-    if (kind == ElementKind::Float && bytes.size() == 4) return std::bit_cast<float>(low);
+    if (kind == ElementKind::Float && bytes.size() == 4) return core::bitCast<float>(low);
     if (bytes.size() != 2) return std::nullopt;
-    if (kind == ElementKind::BFloat16) return std::bit_cast<float>(low << 16);
+    if (kind == ElementKind::BFloat16) return core::bitCast<float>(low << 16);
     if (kind != ElementKind::Half) return std::nullopt;
     const double sign = (low & 0x8000) != 0 ? -1 : 1;
     const int exponent = static_cast<int>(low >> 10 & 0x1f);

@@ -2,10 +2,11 @@
 #include "executor/replay/step.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "core/base/bits.h"
 
 namespace hw::executor {
 namespace {
@@ -166,7 +167,7 @@ double spread(std::uint64_t storage, std::uint64_t position) {
 }
 
 std::uint16_t toHalf(float value) {  // normal numbers only, which is all that fillConstant makes
-    const auto bits = std::bit_cast<std::uint32_t>(value);
+    const auto bits = core::bitCast<std::uint32_t>(value);
     const int exponent = static_cast<int>((bits >> 23) & 0xff) - 127 + 15;
     if (exponent <= 0) return 0;
     return static_cast<std::uint16_t>(((bits >> 16) & 0x8000) | (exponent << 10) |
@@ -180,7 +181,7 @@ void put(ElementKind kind, std::byte* at, double value) {
     const std::uint16_t narrow =
         kind == ElementKind::Half
             ? toHalf(single)
-            : static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(single) >> 16);
+            : static_cast<std::uint16_t>(core::bitCast<std::uint32_t>(single) >> 16);
     if (kind == ElementKind::Half || kind == ElementKind::BFloat16) std::memcpy(at, &narrow, 2);
 }
 

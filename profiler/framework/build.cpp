@@ -81,20 +81,49 @@ void addFile(core::Digest& digest, const std::string& path, bool withPlace) {
     digest.add(status.st_mtim.tv_sec);
 }
 
-/// Names this build of the framework together with our sources; where the result travels, wherever
-/// the framework lies.
-std::string keyOf(const Unit& unit, const FrameworkFiles& files) {
-    const bool travels = !travellingFolder(unit).empty();
-    core::Digest digest;
+void addSources(core::Digest& digest, const Unit& unit) {
     for (const SourceFile& source : unit.sources) digest.add(source.text);
-    for (const std::string& path : {files.libtorch, files.libc10, files.cuda})
-        addFile(digest, path, !travels);
-    if (!travels) {
-        digest.add(files.cudaHeaders);
-        for (const auto* flags : {&unit.flags, &unit.cudaFlags})
-            for (const std::string& flag : *flags) digest.add(flag);
-    }
+}
+
+std::string shortened(core::Digest& digest) {
     return digest.hex().substr(0, 16);
+}
+
+/// Names this build of the framework together with our sources.
+std::string keyOf(const Unit& unit, const FrameworkFiles& files) {
+    core::Digest digest;
+    addSources(digest, unit);
+    for (const std::string& path : {files.libtorch, files.libc10, files.cuda})
+        addFile(digest, path, true);
+    digest.add(files.cudaHeaders);
+    for (const auto* flags : {&unit.flags, &unit.cudaFlags})
+        for (const std::string& flag : *flags) digest.add(flag);
+    return shortened(digest);
+}
+
+/// Names all builds of the framework that one file serves, wherever they lie: those of one release
+/// with the same ABI, all with CUDA or all without. Where the release is unknown, one build.
+std::string travellingKey(const Unit& unit, const FrameworkFiles& files) {
+    core::Digest digest;
+    addSources(digest, unit);
+    if (files.version.empty()) {
+        for (const std::string& path : {files.libtorch, files.libc10, files.cuda})
+            addFile(digest, path, false);
+        return shortened(digest);
+    }
+    digest.add(files.hasNewAbi() ? 1 : 0);
+    const std::string number = files.version.substr(0, files.version.find('+'));
+    return "torch-" + number + (files.cuda.empty() ? "-" : "-cuda-") + shortened(digest);
+}
+
+/// What came with Highwater for this framework; empty where nothing did.
+fs::path shipped(const Unit& unit, const FrameworkFiles& files) {
+    if (!unit.travels) return "";
+    std::error_code error;
+    const fs::path program = fs::read_symlink("/proc/self/exe", error);
+    const fs::path file = program.parent_path().parent_path() / "lib/captures" /
+                          (travellingKey(unit, files) + unit.suffix);
+    return fs::exists(file, error) ? file : "";
 }
 
 bool ownedByUs(const fs::path& path) {
@@ -112,7 +141,8 @@ core::Result<Place> placeOf(const Unit& unit, const FrameworkFiles& framework,
                             const std::string& compiler) {
     const auto folder = cacheFolder(unit);
     if (!folder) return folder.error();
-    const std::string key = keyOf(unit, framework);
+    const bool travels = !travellingFolder(unit).empty();
+    const std::string key = travels ? travellingKey(unit, framework) : keyOf(unit, framework);
     core::Digest asked;
     addFile(asked, compiler, true);
     return Place{*folder, *folder / (key + unit.suffix),
@@ -210,6 +240,7 @@ core::Result<std::string> compiler() {
 }
 
 core::Result<std::string> alreadyBuilt(const Unit& unit, const FrameworkFiles& framework) {
+    if (const fs::path file = shipped(unit, framework); !file.empty()) return file.string();
     const auto asked = compiler();
     const auto place = placeOf(unit, framework, asked ? *asked : "");
     if (!place) return place.error();

@@ -25,14 +25,16 @@ struct Unit {
     std::string standard;                // empty: the one that the framework's headers ask for
     std::vector<std::string> flags;      // for compiler and linker
     std::vector<std::string> cudaFlags;  // besides; tried first, left out where they do not do
-    /// It names no place of the framework: the same file serves on other machines.
+    /// It names no place of the framework: the same file serves on other machines with the same
+    /// release of it.
     bool travels = false;
 };
 
-/// The compiled file, from the cache or built into it (about a minute; `progress` is told). The
-/// cache: $XDG_CACHE_HOME/highwater/capture or ~/.cache/highwater/capture; for units that travel
-/// $HIGHWATER_CAPTURES where it is set. Sources that a compiler has refused are not tried again
-/// with the same compiler: a file beside the cache's others keeps the reason. Errors: Target,
+/// The compiled file: what came with Highwater (lib/captures beside the folder of the program, for
+/// units that travel), else from the cache or built into it (about a minute; `progress` is told).
+/// The cache: $XDG_CACHE_HOME/highwater/capture or ~/.cache/highwater/capture; for units that
+/// travel $HIGHWATER_CAPTURES where it is set. Sources that a compiler has refused are not tried
+/// again with the same compiler: a file beside the cache's others keeps the reason. Errors: Target,
 /// saying why there is none.
 core::Result<std::string> built(const Unit& unit, const FrameworkFiles& framework,
                                 const std::function<void(const std::string&)>& progress);

@@ -65,6 +65,8 @@ core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
                                    fs::path("/usr/include")})
         if (fs::exists(folder / "ATen/record_function.h")) {
             files.headers = folder.string();
+            files.version =
+                versionOfPackage(fs::path(files.libtorch).parent_path().parent_path().string());
             findCuda(files);
             return files;
         }

@@ -14,6 +14,7 @@ struct FrameworkFiles {
     std::string libtorch;     // libtorch_cpu.so, resolved
     std::string libc10;       // libc10.so, resolved
     std::string headers;      // the folder with ATen/
+    std::string version;      // "2.11.0+cu130" of a Python package; empty: it is in none
     std::string cuda;         // libc10_cuda.so; empty: the framework is not built for CUDA
     std::string cudaHeaders;  // the folder with cuda_runtime_api.h; empty: there is none
 

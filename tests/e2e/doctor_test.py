@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -54,6 +55,60 @@ class DoctorTest(InFolder):
         self.assertEqual(errors, "")
         for part in ("agent", "torch", "attach", "cupti", "window"):
             self.assertRegex(out, rf"(?m)^{part} +(ok|limited|missing) ")
+
+
+class CompiledTest(InFolder):
+    """What is compiled for a torch, with a torch and a compiler that are not real."""
+
+    def setUp(self):
+        super().setUp()
+        self.compiler = self.script('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho made > "$2"\n', "c++")
+        os.chmod(self.compiler, 0o755)
+        self.captures = os.path.join(self.folder, "captures")
+
+    def torch(self, version, cuda=False):
+        """A folder to import it from."""
+        folder = os.path.join(self.folder, version)
+        for file, text in (("__init__.py", ""), ("version.py", f"__version__ = '{version}'\n"), ("lib/libtorch_cpu.so", version),
+                           ("lib/libc10.so", "__cxx1112basic_string"), ("include/ATen/record_function.h", ""),
+                           *([("lib/libc10_cuda.so", "")] if cuda else [])):
+            path = os.path.join(folder, "torch", file)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as out:
+                out.write(text)
+        return folder
+
+    def capture(self, torch, *arguments, program=HIGHWATER, **environment):
+        done = subprocess.run([program, "doctor", "--json", *arguments, sys.executable], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "PYTHONPATH": torch, "XDG_CACHE_HOME": self.folder, **environment}, check=False)
+        return {part["part"]: part for part in json.loads(done.stdout)["parts"]}["capture"]
+
+    def test_is_compiled_when_asked_for(self):
+        torch = self.torch("2.8.0+cu128")
+        self.assertIn("when it is first wanted", self.capture(torch, CXX=self.compiler)["what"])
+        path = self.capture(torch, "--build", "capture", CXX=self.compiler)["what"]
+        self.assertTrue(os.path.isfile(path), path)
+        self.assertEqual(self.capture(torch, CXX=self.compiler)["what"], path)
+
+    def test_what_travels_serves_all_builds_of_a_release(self):
+        environment = {"HIGHWATER_CAPTURES": self.captures}
+        path = self.capture(self.torch("2.8.0+cu128"), "--build", "capture", CXX=self.compiler, **environment)["what"]
+        self.assertTrue(os.path.basename(path).startswith("torch-2.8.0-"), path)
+        missing = {"CXX": "/nowhere/c++", **environment}
+        self.assertEqual(self.capture(self.torch("2.8.0"), **missing)["what"], path)
+        for other in (self.torch("2.8.1"), self.torch("2.8.0a0+git"), self.torch("2.8.0+cu126", cuda=True)):
+            self.assertEqual(self.capture(other, **missing)["state"], "limited", other)
+
+    def test_what_came_along_needs_no_compiler(self):
+        torch = self.torch("2.8.0")
+        self.capture(torch, "--build", "capture", CXX=self.compiler, HIGHWATER_CAPTURES=self.captures)
+        installed = os.path.join(self.folder, "installed")
+        shutil.copytree(os.path.join(BIN, "..", "lib"), installed + "/lib", symlinks=True)
+        shutil.copytree(self.captures, installed + "/lib/captures")
+        os.mkdir(installed + "/bin")
+        program = shutil.copy(HIGHWATER, installed + "/bin/highwater")
+        found = self.capture(torch, program=program, CXX="/nowhere/c++")
+        self.assertEqual((found["state"], os.path.dirname(found["what"])), ("ok", os.path.realpath(installed) + "/lib/captures"))
 
 
 class DescriptionTest(InFolder):
