@@ -7,6 +7,7 @@
 
 #include "app/executor.h"
 #include "app/recording.h"
+#include "app/window_apart.h"
 #include "profiler/attach/native_capture.h"
 #include "profiler/attach/preflight.h"
 
@@ -147,8 +148,9 @@ Finding window() {
 #ifdef HIGHWATER_WITH_VIEWER
     return {"window", Health::Good, "built in", ""};
 #else
-    return {"window", Health::Limited, "this build has no window and takes no pictures",
-            "open sessions where Highwater has one: a session is one file"};
+    const auto path = windowApart();
+    if (path) return {"window", Health::Good, *path, ""};
+    return {"window", Health::Limited, path.error().what, path.error().hint};
 #endif
 }
 

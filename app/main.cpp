@@ -3,9 +3,13 @@
 #include <string_view>
 
 #include "app/cli.h"
+#include "app/window_apart.h"
 
 int main(int argc, char** argv) {
     using namespace hw::app;
+#ifndef HIGHWATER_WITH_VIEWER
+    becomeWindow(argc, argv);
+#endif
     if (argc == 1) return openWindow();
 
     CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",

@@ -5,6 +5,8 @@
 #include "app/cli.h"
 #ifdef HIGHWATER_WITH_VIEWER
 #include "viewer/viewer.h"
+#else
+#include "app/window_apart.h"
 #endif
 
 namespace hw::app {
@@ -51,8 +53,9 @@ int writeReport(const viewer::ReportOptions& options, const Common& common) {
 #else
 
 int noWindow() {
-    return fail({core::ErrorCode::Usage, "this build has no window",
-                 "install Qt 6 and QCustomPlot (scripts/setup) and build again"});
+    const auto window = windowApart();
+    return window ? fail({core::ErrorCode::Internal, *window + " did not start", ""})
+                  : fail(window.error());
 }
 int showWindow(const std::string&, const std::vector<std::string>&,
                const std::vector<std::string>&) {
