@@ -149,10 +149,13 @@ void LaneStrip::draw(QCPPainter* painter) {
                 return span.id % 2 ? base : (theme().light ? base.darker(108) : base.lighter(122));
             },
             [&](const LaneSpan& span) { return layerText(graph, span.id); });
-    drawLane(
-        painter, 2, lanes.ops,
-        [&](const LaneSpan& span) { return theme().family(opFamily(graph.ops[span.id].name)); },
-        [&](const LaneSpan& span) { return shortOpName(graph.ops[span.id].name); });
+    if (none(lanes.ops))
+        drawHatched(painter, 2, tr("ops were not recorded"));
+    else
+        drawLane(
+            painter, 2, lanes.ops,
+            [&](const LaneSpan& span) { return theme().family(opFamily(graph.ops[span.id].name)); },
+            [&](const LaneSpan& span) { return shortOpName(graph.ops[span.id].name); });
     for (std::size_t i = 0; i < lanes.streams.size(); ++i)
         drawLane(
             painter, 3 + static_cast<int>(i), lanes.streams[i].spans,
