@@ -113,6 +113,13 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
     EXPECT_EQ(plan->measuredOps.at(3).again, core::Nanoseconds(7));
     EXPECT_EQ(text(CompareModel::Results), QStringLiteral("2 differ"));
     EXPECT_EQ(text(CompareModel::Gap), QStringLiteral("—"));
+
+    workspace.setBudgetRatio(0.6);  // its planner is asked, too
+    QStringList names;
+    for (int row = 0; row < model.rowCount(); ++row)
+        names << model.index(row, CompareModel::Planner).data().toString();
+    EXPECT_EQ(names.count(QStringLiteral("dtr:eqclass")), 1);
+    EXPECT_EQ(names.count(QStringLiteral("dtr:eqclass (stored)")), 1);
 }
 
 }  // namespace

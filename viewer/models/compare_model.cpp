@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/models/compare_model.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace hw::viewer {
@@ -158,8 +159,16 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
     }
 }
 
+/// Two plans of one planner are told apart by where they come from.
+QString CompareModel::name(const Workspace::Row& row) const {
+    const bool alone = std::ranges::count(rows_, row.planner, &Workspace::Row::planner) == 1;
+    if (alone || !row.plan || row.plan->origin == PlanEntry::Origin::Planner) return row.planner;
+    return row.plan->origin == PlanEntry::Origin::File ? tr("%1 (file)").arg(row.planner)
+                                                       : tr("%1 (stored)").arg(row.planner);
+}
+
 QString CompareModel::text(const Workspace::Row& row, Column column) const {
-    if (column == Planner) return row.planner;
+    if (column == Planner) return name(row);
     const DocumentPointer& document = workspace_.document();
     const SizeUnit& size = document->size;
     if (!row.plan) return column == Overhead ? tr("computing…") : QString();

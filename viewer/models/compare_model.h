@@ -42,6 +42,7 @@ public:
     int activeRow() const;  // of the plan that is drawn; -1: none of these
 
 private:
+    QString name(const Workspace::Row& row) const;
     QString text(const Workspace::Row& row, Column column) const;
     QVariant sortKey(const Workspace::Row& row, Column column) const;
     void reload();
