@@ -44,7 +44,8 @@ private:
     Legend* legend_;
     QToolButton *recorded_, *steps_;
     bool stale_ = true;
-    TaskQueue queue_;  // last: it stops before what its tasks deliver into goes away
+    // Last: it stops before what its tasks deliver into goes away. Packing takes seconds.
+    TaskQueue queue_{TaskQueue::Priority::Background};
 };
 
 }  // namespace hw::viewer

@@ -22,6 +22,7 @@ constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has t
 constexpr int kLowest = 44;                          // the header and a little
 constexpr int kCopiedShown = 240;                    // pixels of a text in the menu
 constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
+constexpr int kMostMeasured = 4096;  // texts
 
 class RowHeight : public QStyledItemDelegate {
 public:
@@ -62,8 +63,8 @@ TableView::TableView(QAbstractItemModel* model, int wide, QWidget* parent)
     header()->setSectionsMovable(true);
     setSortingEnabled(true);
     sortByColumn(-1, Qt::AscendingOrder);
-    connect(shown_, &QAbstractItemModel::modelReset, this, &TableView::fitColumns);
-    connect(this, &QTreeView::expanded, this, &TableView::fitColumns);
+    connect(shown_, &QAbstractItemModel::modelReset, this, &TableView::fitSoon);
+    connect(this, &QTreeView::expanded, this, &TableView::fitSoon);
     // A press makes a row current before it is selected, so currentChanged() passes it over.
     connect(this, &QTreeView::clicked, this, [this](const QModelIndex& index) {
         emit picked(shown_->mapToSource(index.siblingAtColumn(0)));
@@ -114,9 +115,15 @@ void TableView::currentChanged(const QModelIndex& current, const QModelIndex& pr
         emit picked(shown_->mapToSource(current.siblingAtColumn(0)));
 }
 
+// Most texts are there again after a change, and shaping one takes microseconds.
+int TableView::textWidth(const QString& text) const {
+    if (const auto known = measured_.constFind(text); known != measured_.cend()) return *known;
+    if (measured_.size() >= kMostMeasured) measured_.clear();
+    return *measured_.insert(text, QFontMetrics(uiFont(kCellPixels)).horizontalAdvance(text));
+}
+
 // Of the header and the first rows, with their parts where they are open.
 int TableView::widthOf(int column) const {
-    const QFontMetrics cell(uiFont(kCellPixels));
     int width = QFontMetrics(uiFont(kHeaderPixels))
                     .horizontalAdvance(shown_->headerData(column, Qt::Horizontal).toString()) +
                 8;
@@ -127,7 +134,7 @@ int TableView::widthOf(int column) const {
             for (QModelIndex up = row.parent(); up.isValid(); up = up.parent()) ++depth;
         const bool spans = isFirstColumnSpanned(row.row(), row.parent());
         const QString text = spans ? QString() : row.siblingAtColumn(column).data().toString();
-        width = std::max(width, cell.horizontalAdvance(text) + depth * indentation());
+        width = std::max(width, textWidth(text) + depth * indentation());
         row = indexBelow(row);
     }
     return std::min(width, kWidest) + kPadding + leading_.value(column);
@@ -137,7 +144,19 @@ void TableView::setDispensable(const QList<int>& columns) {
     dispensable_ = columns;
 }
 
+void TableView::fitSoon() {
+    unfit_ = true;
+    QMetaObject::invokeMethod(
+        this,
+        [this] {
+            if (unfit_) fitColumns();
+        },
+        Qt::QueuedConnection);
+}
+
 void TableView::fitColumns() {
+    unfit_ = !isVisible();
+    if (unfit_) return;
     int needed = 0;
     for (int column = 0; column < shown_->columnCount(); ++column)
         if (dispensable_.contains(column) || !isColumnHidden(column)) needed += widthOf(column);
@@ -177,6 +196,11 @@ void TableView::fitColumns() {
 void TableView::resizeEvent(QResizeEvent* event) {
     QTreeView::resizeEvent(event);
     fitColumns();
+}
+
+void TableView::showEvent(QShowEvent* event) {
+    QTreeView::showEvent(event);
+    if (unfit_) fitColumns();
 }
 
 QString TableView::copied() const {

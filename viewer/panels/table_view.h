@@ -31,7 +31,8 @@ public:
     void setLeading(int column, int pixels);
     /// Columns that are left out, the first one first, where not all have room.
     void setDispensable(const QList<int>& columns);
-    /// Every column as wide as its text, the rest shared out.
+    /// Every column as wide as its text, the rest shared out; of a table that is not to be seen,
+    /// when it is. Measuring text takes milliseconds: once after many changes is enough.
     void fitColumns();
 
     /// Ctrl+C takes this column of the marked rows alone, without a header; -1: all columns.
@@ -52,19 +53,23 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
     void contextMenuEvent(QContextMenuEvent* event) override;
     void resizeEvent(QResizeEvent* event) override;
+    void showEvent(QShowEvent* event) override;
     void currentChanged(const QModelIndex& current, const QModelIndex& previous) override;
 
 private:
+    void fitSoon();  // once before the next events, unless somebody does before that
     void askAndExport();
     void addSorting(QMenu& menu);
     int widthOf(int column) const;
+    int textWidth(const QString& text) const;
 
     QSortFilterProxyModel* shown_;
     QLineEdit* filter_ = nullptr;
     int wide_, rowHeight_ = 28;
     int copiedColumn_ = -1;
-    bool quiet_ = false;
+    bool quiet_ = false, unfit_ = true;
     QHash<int, int> leading_;
+    mutable QHash<QString, int> measured_;  // texts, pixels
     QList<int> dispensable_;
 };
 
