@@ -184,11 +184,13 @@ void TableView::fitColumns() {
         return sum;
     };
     while (total() > room && cap > kNarrowest) cap -= 4;
-    const int spare = std::max(0, room - total());
+    const int spare = room - total();  // negative: a column of text gives way further
+    const int yielding = std::max(0, wide_);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         int width = capped(i);
-        if (columns[i] == wide_) width += spare;
-        if (wide_ < 0) width += spare / static_cast<int>(columns.size());
+        if (spare < 0 && columns[i] == yielding) width = std::max(width + spare, kNarrowest);
+        if (spare > 0 && columns[i] == wide_) width += spare;
+        if (spare > 0 && wide_ < 0) width += spare / static_cast<int>(columns.size());
         setColumnWidth(columns[i], width);
     }
 }
