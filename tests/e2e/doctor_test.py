@@ -104,7 +104,7 @@ class CompiledTest(InFolder):
         self.capture(torch, "--build", "capture", CXX=self.compiler, HIGHWATER_CAPTURES=self.captures)
         installed = os.path.join(self.folder, "installed")
         shutil.copytree(os.path.join(BIN, "..", "lib"), installed + "/lib", symlinks=True)
-        shutil.copytree(self.captures, installed + "/lib/captures")
+        shutil.copytree(self.captures, installed + "/lib/captures", dirs_exist_ok=True)
         os.mkdir(installed + "/bin")
         program = shutil.copy(HIGHWATER, installed + "/bin/highwater")
         found = self.capture(torch, program=program, CXX="/nowhere/c++")
