@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 #include "core/base/file.h"
 #include "profiler/framework/command.h"
@@ -75,8 +76,18 @@ core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
 
 }  // namespace
 
+// By the framework's own names: PyPI's libraries with the older ABI hold parts of the standard
+// library, which has both.
 bool FrameworkFiles::hasNewAbi() const {
-    return contentsOf(libc10).find("__cxx1112basic_string") != std::string::npos;
+    constexpr std::string_view kNewString = "__cxx1112basic_string";
+    const std::string content = contentsOf(libc10);
+    for (auto at = content.find(kNewString); at != std::string::npos;
+         at = content.find(kNewString, at + 1)) {
+        const auto begin = content.rfind('\0', at) + 1;  // 0 where there is none
+        const auto name = std::string_view(content).substr(begin, at - begin);
+        if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10")) return true;
+    }
+    return false;
 }
 
 // torch 2.12 and later refuse an older one.

@@ -18,7 +18,7 @@ struct FrameworkFiles {
     std::string cuda;         // libc10_cuda.so; empty: the framework is not built for CUDA
     std::string cudaHeaders;  // the folder with cuda_runtime_api.h; empty: there is none
 
-    /// Names of the standard library in it are those of the current C++ ABI.
+    /// Its functions take strings of the current C++ ABI.
     bool hasNewAbi() const;
     /// "-std=c++17", or the newer standard that its headers ask for.
     std::string standard() const;

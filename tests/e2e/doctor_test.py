@@ -66,11 +66,11 @@ class CompiledTest(InFolder):
         os.chmod(self.compiler, 0o755)
         self.captures = os.path.join(self.folder, "captures")
 
-    def torch(self, version, cuda=False):
+    def torch(self, version, cuda=False, function="_ZN3c103runENSt7__cxx1112basic_stringIcE"):
         """A folder to import it from."""
-        folder = os.path.join(self.folder, version)
+        folder = os.path.join(self.folder, version, function)
         for file, text in (("__init__.py", ""), ("version.py", f"__version__ = '{version}'\n"), ("lib/libtorch_cpu.so", version),
-                           ("lib/libc10.so", "__cxx1112basic_string"), ("include/ATen/record_function.h", ""),
+                           ("lib/libc10.so", f"\0{function}\0"), ("include/ATen/record_function.h", ""),
                            *([("lib/libc10_cuda.so", "")] if cuda else [])):
             path = os.path.join(folder, "torch", file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -96,7 +96,8 @@ class CompiledTest(InFolder):
         self.assertTrue(os.path.basename(path).startswith("torch-2.8.0-"), path)
         missing = {"CXX": "/nowhere/c++", **environment}
         self.assertEqual(self.capture(self.torch("2.8.0"), **missing)["what"], path)
-        for other in (self.torch("2.8.1"), self.torch("2.8.0a0+git"), self.torch("2.8.0+cu126", cuda=True)):
+        old = self.torch("2.8.0", function="_ZNSt11logic_errorC1ERKNSt7__cxx1112basic_stringIcE")  # which is not the framework's
+        for other in (self.torch("2.8.1"), self.torch("2.8.0a0+git"), self.torch("2.8.0+cu126", cuda=True), old):
             self.assertEqual(self.capture(other, **missing)["state"], "limited", other)
 
     def test_what_came_along_needs_no_compiler(self):
