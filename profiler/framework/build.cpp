@@ -95,6 +95,7 @@ std::string keyOf(const Unit& unit, const FrameworkFiles& files) {
     addSources(digest, unit);
     for (const std::string& path : {files.libtorch, files.libc10, files.cuda})
         addFile(digest, path, true);
+    digest.add(files.hasNewAbi() ? 1 : 0);  // which was taken for the other one before
     digest.add(files.cudaHeaders);
     for (const auto* flags : {&unit.flags, &unit.cudaFlags})
         for (const std::string& flag : *flags) digest.add(flag);
