@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "app/recording.h"
+#include "core/base/file.h"
 
 namespace hw::app {
 namespace {
@@ -18,11 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 using core::Error;
 using core::ErrorCode;
-
-fs::path programs() {
-    std::error_code ignored;
-    return fs::read_symlink("/proc/self/exe", ignored).parent_path();
-}
 
 bool isThere(const fs::path& path) {
     std::error_code ignored;
@@ -63,8 +59,8 @@ core::Result<std::vector<profiler::SourceFile>> executorSources(const fs::path& 
 core::Result<std::string> replayLibrary(bool newAbi) {
     const std::string name = newAbi ? "libhighwater_replay.so" : "libhighwater_replay_old_abi.so";
     for (const char* folder : {"../lib", "../lib/highwater"})
-        if (std::error_code error; isThere(programs() / folder / name))
-            return fs::canonical(programs() / folder / name, error).string();
+        if (std::error_code error; isThere(core::programFolder() / folder / name))
+            return fs::canonical(core::programFolder() / folder / name, error).string();
     if (newAbi) return missing(name);
     return Error{ErrorCode::Target,
                  "this torch has the older C++ ABI, and this build of Highwater has no " + name,
@@ -188,7 +184,7 @@ core::Result<Chosen> choose(const Recorded& recorded, bool cuda, const Make& mak
         if (made.error().code == ErrorCode::Usage) return made.error();
         if (!why) why = made.error();
     }
-    if (const fs::path ready = programs() / "highwater-exec"; isThere(ready) && !cuda)
+    if (const fs::path ready = core::programFolder() / "highwater-exec"; isThere(ready) && !cuda)
         return Chosen{HIGHWATER_LIBTORCH, ready.string(), true, true, why};
     for (const Torch& torch : torches) {
         if (profiler::release(torch.version) == release) continue;
@@ -207,15 +203,15 @@ core::Result<Torch> torchOf(const std::string& python) {
 }
 
 std::string readyExecutor(const std::string& release) {
-    const fs::path named = programs() / ("highwater-exec-" + release);
+    const fs::path named = core::programFolder() / ("highwater-exec-" + release);
     if (isThere(named)) return named.string();
-    const fs::path plain = programs() / "highwater-exec";
+    const fs::path plain = core::programFolder() / "highwater-exec";
     const bool fits = release == profiler::release(HIGHWATER_LIBTORCH);
     return fits && isThere(plain) ? plain.string() : "";
 }
 
 core::Result<profiler::Unit> executorUnit(const profiler::FrameworkFiles& torch, bool cuda) {
-    const fs::path folder = programs() / "../share/highwater/executor";
+    const fs::path folder = core::programFolder() / "../share/highwater/executor";
     auto sources = executorSources(folder);
     if (!sources) return sources.error();
     const auto library = replayLibrary(torch.hasNewAbi());

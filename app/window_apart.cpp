@@ -31,8 +31,7 @@ std::string missingLibrary(const std::string& said) {
 
 core::Result<std::string> windowApart() {
     std::error_code error;
-    const fs::path path =
-        fs::read_symlink("/proc/self/exe", error).parent_path() / "highwater-window";
+    const fs::path path = core::programFolder() / "highwater-window";
     if (!fs::exists(path, error))
         return Error{ErrorCode::Usage, "this build has no window and takes no pictures",
                      "install Qt 6 and QCustomPlot (scripts/setup) and build again, or open the "
@@ -45,7 +44,7 @@ core::Result<std::string> windowApart() {
     const bool ofQt = library.starts_with("libQt6");
     return Error{ErrorCode::Target,
                  "the window and pictures need " + (library.empty() ? said : library),
-                 ofQt ? "pip install 'highwater[window]'"
+                 ofQt ? "pip install PySide6-Essentials"
                       : "install the system's package that has it; on Debian and Ubuntu: apt-get "
                         "install libgl1 libegl1 libxkbcommon0 libfontconfig1 libdbus-1-3 "
                         "libglib2.0-0 fonts-dejavu-core"};

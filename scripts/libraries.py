@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 
 # Of every Linux with Python, of torch, or our own.
 PRESENT = re.compile(r"(ld-linux|libc\.|libm\.|libdl\.|libpthread\.|librt\.|libstdc\+\+|libgcc_s|linux-vdso|libtorch|libc10"
@@ -23,7 +24,9 @@ def needed(program):
             if PRESENT.match(name) or name in found:
                 continue
             here = os.path.join(beside, name)
-            found[name] = here if os.path.exists(here) else known[name]
+            found[name] = here if os.path.exists(here) else known.get(name)
+            if found[name] is None:
+                sys.exit(f"error: {program} needs {name}, which is not here\nhint: gather it on the system that it was built on")
             if not name.startswith("libQt6"):
                 todo.append(found[name])
     return found

@@ -30,6 +30,11 @@ Status writeFileAtomically(const std::string& path, const std::string& text) {
     return {};
 }
 
+std::filesystem::path programFolder() {
+    std::error_code ignored;
+    return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+}
+
 ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
     std::string name = (parent / "highwater-XXXXXX").string();
     if (mkdtemp(name.data()) != nullptr) path_ = name;

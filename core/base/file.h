@@ -13,6 +13,10 @@ namespace hw::core {
 /// Errors: BadInput.
 Status writeFileAtomically(const std::string& path, const std::string& text);
 
+/// Of the program that runs, where other files of an installation are found from; empty where it
+/// cannot be told.
+std::filesystem::path programFolder();
+
 /// A folder of this process's own, gone with this object.
 class ScratchFolder {
 public:

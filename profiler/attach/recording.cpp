@@ -10,6 +10,7 @@
 #include <ctime>
 #include <filesystem>
 
+#include "core/base/file.h"
 #include "core/session/session.h"
 
 namespace hw::profiler {
@@ -95,7 +96,7 @@ core::Result<std::string> findAgent(const std::string& given) {
     if (!given.empty()) {
         places.emplace_back(given);
     } else {
-        const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+        const fs::path folder = core::programFolder();
         places = {folder / name, folder / ".." / "lib" / name,
                   folder / ".." / "lib" / "highwater" / name};
     }

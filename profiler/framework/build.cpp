@@ -120,10 +120,9 @@ std::string travellingKey(const Unit& unit, const FrameworkFiles& files) {
 /// What came with Highwater for this framework; empty where nothing did.
 fs::path shipped(const Unit& unit, const FrameworkFiles& files) {
     if (!unit.travels) return "";
-    std::error_code error;
-    const fs::path program = fs::read_symlink("/proc/self/exe", error);
-    const fs::path file = program.parent_path().parent_path() / "lib/captures" /
+    const fs::path file = core::programFolder().parent_path() / "lib/captures" /
                           (travellingKey(unit, files) + unit.suffix);
+    std::error_code error;
     return fs::exists(file, error) ? file : "";
 }
 

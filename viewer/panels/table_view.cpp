@@ -119,7 +119,7 @@ void TableView::currentChanged(const QModelIndex& current, const QModelIndex& pr
 int TableView::textWidth(const QString& text) const {
     if (const auto known = measured_.constFind(text); known != measured_.cend()) return *known;
     if (measured_.size() >= kMostMeasured) measured_.clear();
-    return *measured_.insert(text, QFontMetrics(uiFont(kCellPixels)).horizontalAdvance(text));
+    return *measured_.insert(text, QFontMetrics(measuredIn_).horizontalAdvance(text));
 }
 
 // Of the header and the first rows, with their parts where they are open.
@@ -157,6 +157,10 @@ void TableView::fitSoon() {
 void TableView::fitColumns() {
     unfit_ = !isVisible();
     if (unfit_) return;
+    if (const QFont font = uiFont(kCellPixels); font != measuredIn_) {  // while a picture is made
+        measuredIn_ = font;
+        measured_.clear();
+    }
     int needed = 0;
     for (int column = 0; column < shown_->columnCount(); ++column)
         if (dispensable_.contains(column) || !isColumnHidden(column)) needed += widthOf(column);
@@ -188,7 +192,8 @@ void TableView::fitColumns() {
     const int yielding = std::max(0, wide_);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         int width = capped(i);
-        if (spare < 0 && columns[i] == yielding) width = std::max(width + spare, kNarrowest);
+        if (spare < 0 && columns[i] == yielding)
+            width = std::max(width + spare, std::min(width, kNarrowest));
         if (spare > 0 && columns[i] == wide_) width += spare;
         if (spare > 0 && wide_ < 0) width += spare / static_cast<int>(columns.size());
         setColumnWidth(columns[i], width);

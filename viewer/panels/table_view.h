@@ -70,6 +70,7 @@ private:
     bool quiet_ = false, unfit_ = true;
     QHash<int, int> leading_;
     mutable QHash<QString, int> measured_;  // texts, pixels
+    QFont measuredIn_;
     QList<int> dispensable_;
 };
 
