@@ -283,7 +283,8 @@ class Train(InFolder):
             return done, json.load(file)
 
     def check(self, program, fewest, planner="highwater", ratio=None):
-        script, plain, plan, predicted = self.planned(program, ratio, planner)
+        # What a heuristic finds follows from the times; of those of a busy machine it may find nothing.
+        script, plain, plan, predicted = self.planned(program, ratio, planner, even=planner.startswith("dtr:"))
         done, report = self.train(script, plan)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, plain, done.stderr)
