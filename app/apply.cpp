@@ -11,7 +11,7 @@
 namespace hw::app {
 namespace {
 
-struct Arguments {
+struct ApplyArguments {
     pid_t pid = 0;
     LivePlanFrom from;
     LimitWords limits;
@@ -19,7 +19,7 @@ struct Arguments {
     std::string report, progress;
 };
 
-core::Result<std::vector<LivePlan>> plansOf(const Arguments& arguments) {
+core::Result<std::vector<LivePlan>> plansOf(const ApplyArguments& arguments) {
     const bool planned = !arguments.from.session.empty();
     if (planned == arguments.limits.any())
         return core::Error{core::ErrorCode::Usage,
@@ -33,7 +33,7 @@ core::Result<std::vector<LivePlan>> plansOf(const Arguments& arguments) {
     return prepareLive(arguments.from);
 }
 
-int runApply(const Arguments& arguments, const Common& common) {
+int runApply(const ApplyArguments& arguments, const Common& common) {
     const auto plans = plansOf(arguments);
     if (!plans) return fail(plans.error());
     const auto limits = limitsOf(arguments.limits);
@@ -71,7 +71,7 @@ void addApply(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "apply",
                                "Carry a plan out in a training process that runs already, or keep "
                                "it within a budget, from its next step on");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ApplyArguments>();
     command->add_option("PID", arguments->pid, "The process; see 'highwater ps'")->required();
     command->add_option("SESSION", arguments->from.session,
                         "A recording of it ('highwater attach'), or of the same program");

@@ -11,13 +11,13 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct CategorizeArguments {
     std::string file, rules;
     bool show = false, reset = false;
 };
 
 // Of the file, or those that the session keeps.
-Result<std::string> rulesOf(const Arguments& arguments) {
+Result<std::string> rulesOf(const CategorizeArguments& arguments) {
     const auto session = Session::open(arguments.file);
     if (!session) return session.error();
     if (!arguments.rules.empty()) {
@@ -32,7 +32,7 @@ Result<std::string> rulesOf(const Arguments& arguments) {
     return stored && stored->empty() ? std::string("[]") : stored;
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const CategorizeArguments& arguments, const Common& common) {
     const auto text = rulesOf(arguments);
     if (!text) return fail(text.error());
     const auto rules = parseCategoryRules(*text);
@@ -70,7 +70,7 @@ void addCategorize(CLI::App& app, Common& common) {
         "RULES is a JSON array; the first rule that fits a storage decides:\n"
         "  [{\"set\": \"input\", \"op\": \"aten::embedding\", \"layer\": \"encoder.*\"}]\n"
         "fields: category, layer, op, phase, device (patterns), min_bytes, max_bytes");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<CategorizeArguments>();
     command->add_option("SESSION", arguments->file, "The session")->required();
     auto* rules = command->add_option("--rules", arguments->rules,
                                       "The rules file (default: the rules that the session keeps)");

@@ -9,13 +9,13 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct CheckArguments {
     std::string file, plan;
     std::optional<std::int64_t> step;
     MenuArguments menu;
 };
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const CheckArguments& arguments, const Common& common) {
     const auto plan = readPlanFile(arguments.plan);
     if (!plan) return fail(plan.error());
     auto step = loadStep(arguments.file, arguments.step, plan->costs);
@@ -63,7 +63,7 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addCheck(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "check", "Replay a plan under the judge");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<CheckArguments>();
     command->add_option("SESSION", arguments->file, "The session or file that it was made from")
         ->required();
     command->add_option("PLAN", arguments->plan, "The plan file")->required();

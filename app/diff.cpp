@@ -11,7 +11,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct DiffArguments {
     std::string a, b, session;
     std::optional<std::int64_t> stepA, stepB;
 };
@@ -67,7 +67,7 @@ void compareLayers(const TrainingGraph& a, const TrainingGraph& b, Differences& 
     }
 }
 
-Result<Json> diffSessions(const Arguments& arguments) {
+Result<Json> diffSessions(const DiffArguments& arguments) {
     const auto a = loadStep(arguments.a, arguments.stepA);
     if (!a) return a.error();
     const auto b = loadStep(arguments.b, arguments.stepB);
@@ -96,7 +96,7 @@ std::set<OpIndex> recomputed(const Plan& plan) {
     return ops;
 }
 
-Result<Json> diffPlans(const Arguments& arguments, const Plan& a, const Plan& b) {
+Result<Json> diffPlans(const DiffArguments& arguments, const Plan& a, const Plan& b) {
     std::optional<LoadedStep> step;
     if (!arguments.session.empty()) {
         auto loaded = loadStep(arguments.session, arguments.stepA, a.costs);
@@ -132,7 +132,7 @@ Result<Json> diffPlans(const Arguments& arguments, const Plan& a, const Plan& b)
     return found.list;
 }
 
-Result<Json> diff(const Arguments& arguments) {
+Result<Json> diff(const DiffArguments& arguments) {
     const bool planA = isPlanFile(arguments.a), planB = isPlanFile(arguments.b);
     if (planA != planB)
         return Error{ErrorCode::Usage, "one is a plan, the other a session",
@@ -145,7 +145,7 @@ Result<Json> diff(const Arguments& arguments) {
     return diffPlans(arguments, *a, *b);
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const DiffArguments& arguments, const Common& common) {
     const auto found = diff(arguments);
     if (!found) return fail(found.error());
     if (common.json) {
@@ -164,7 +164,7 @@ int run(const Arguments& arguments, const Common& common) {
 void addDiff(CLI::App& app, Common& common) {
     auto* command =
         addCommand(app, common, "diff", "What differs between two sessions or two plans");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<DiffArguments>();
     command->add_option("A", arguments->a, "A session, an importable file, or a plan")->required();
     command->add_option("B", arguments->b, "Another one of the same kind")->required();
     command->add_option("--session", arguments->session,

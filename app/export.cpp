@@ -14,12 +14,12 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct ExportArguments {
     std::string file, format, output, table, plan, session;
     std::optional<std::int64_t> step;
 };
 
-Status exportSession(const Arguments& arguments) {
+Status exportSession(const ExportArguments& arguments) {
     auto session = openAny(arguments.file);
     if (!session) return session.error();
     if (arguments.format == "perfetto") return exportPerfetto(*session, arguments.output);
@@ -34,7 +34,7 @@ struct Source {
     Plan plan;
     std::optional<std::int64_t> step;
 };
-Result<Source> findPlan(const Arguments& arguments) {
+Result<Source> findPlan(const ExportArguments& arguments) {
     Source source{arguments.file, {}, arguments.step};
     std::string planFile = arguments.plan;
     if (planFile.empty() && isPlanFile(arguments.file)) {
@@ -64,7 +64,7 @@ Result<Source> findPlan(const Arguments& arguments) {
     return source;
 }
 
-Status exportPlan(const Arguments& arguments, Json& told) {
+Status exportPlan(const ExportArguments& arguments, Json& told) {
     const auto source = findPlan(arguments);
     if (!source) return source.error();
     const auto step = loadStep(source->session, source->step, source->plan.costs);
@@ -83,7 +83,7 @@ Status exportPlan(const Arguments& arguments, Json& told) {
     return writeFileAtomically(arguments.output, policy->text);
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const ExportArguments& arguments, const Common& common) {
     const bool ofPlan = arguments.format == "torch-policy" || arguments.format == "layers";
     if (!arguments.table.empty() && arguments.format != "csv")
         return fail({ErrorCode::Usage, "--table is for --to csv", "leave it out"});
@@ -108,7 +108,7 @@ int run(const Arguments& arguments, const Common& common) {
 void addExport(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "export",
                                "Write a session or a plan for other tools: Perfetto, CSV, PyTorch");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ExportArguments>();
     command
         ->add_option("FILE", arguments->file,
                      "A session, an importable file, or a plan (then name its --session)")

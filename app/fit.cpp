@@ -20,7 +20,7 @@ using namespace hw::core;
 using planners::itemsPerSecond;
 using planners::LargestSize;
 
-struct Arguments {
+struct FitArguments {
     std::vector<std::string> files, planners;
     std::optional<std::int64_t> batch;
     std::string budget, deviceMemory, besides, output, plan;
@@ -29,7 +29,7 @@ struct Arguments {
 };
 
 /// What a device has left for the step.
-Result<Bytes> budgetOf(const Arguments& arguments) {
+Result<Bytes> budgetOf(const FitArguments& arguments) {
     if (!arguments.budget.empty()) return parseBytes(arguments.budget);
     auto memory = parseBytes(arguments.deviceMemory);
     if (!memory || arguments.besides.empty()) return memory;
@@ -41,7 +41,7 @@ Result<Bytes> budgetOf(const Arguments& arguments) {
     return *memory - *besides;
 }
 
-Result<std::vector<Session>> openSessions(const Arguments& arguments) {
+Result<std::vector<Session>> openSessions(const FitArguments& arguments) {
     std::vector<Session> sessions;
     for (const std::string& file : arguments.files) {
         auto session = openAny(file);
@@ -52,8 +52,8 @@ Result<std::vector<Session>> openSessions(const Arguments& arguments) {
 }
 
 /// -o and --plan: the program at `size` as a session, and the plan for it.
-Status writeAt(const Arguments& arguments, const std::vector<Session>& sessions, std::int64_t size,
-               const planners::Outcome* outcome) {
+Status writeAt(const FitArguments& arguments, const std::vector<Session>& sessions,
+               std::int64_t size, const planners::Outcome* outcome) {
     if (!arguments.output.empty())
         HW_TRY(writeSession(arguments.output, [&](SessionWriter& out) {
             return writePredicted(sessions, arguments.vary, size, out);
@@ -145,8 +145,8 @@ void printNote(const Family& family) {
                 static_cast<long long>(family.sizes().back()));
 }
 
-int atSize(const Arguments& arguments, const std::vector<Session>& sessions, const Family& family,
-           const Common& common) {
+int atSize(const FitArguments& arguments, const std::vector<Session>& sessions,
+           const Family& family, const Common& common) {
     const std::int64_t size = *arguments.batch;
     const TrainingGraph graph = family.graphAt(size);
     const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
@@ -233,8 +233,8 @@ Json triedJson(const LargestSize& row) {
     return tried;
 }
 
-int within(const Arguments& arguments, const std::vector<Session>& sessions, const Family& family,
-           Bytes budget, const Common& common) {
+int within(const FitArguments& arguments, const std::vector<Session>& sessions,
+           const Family& family, Bytes budget, const Common& common) {
     planners::PlanRequest request;
     request.budget = budget;
     request.timeLimitSeconds = arguments.timeLimit;
@@ -282,7 +282,7 @@ int within(const Arguments& arguments, const std::vector<Session>& sessions, con
                  "no plan at all fits below " + humanBytes(family.graphAt(1).floorBytes())});
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const FitArguments& arguments, const Common& common) {
     const int given = static_cast<int>(arguments.batch.has_value()) +
                       static_cast<int>(!arguments.budget.empty()) +
                       static_cast<int>(!arguments.deviceMemory.empty());
@@ -320,7 +320,7 @@ void addFit(CLI::App& app, Common& common) {
     auto* command =
         addCommand(app, common, "fit",
                    "How large a batch fits into a budget, from records at two sizes or more");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<FitArguments>();
     command
         ->add_option("SESSIONS", arguments->files,
                      "Records of one program at different sizes, or one in which sizes vary")

@@ -8,11 +8,12 @@
 namespace hw::app {
 namespace {
 
-struct Arguments {
+struct ImportArguments {
     std::string file, output, format = "auto", join;
 };
 
-core::Result<core::ImportSummary> importTo(const std::string& output, const Arguments& arguments) {
+core::Result<core::ImportSummary> importTo(const std::string& output,
+                                           const ImportArguments& arguments) {
     core::ImportSummary summary;
     HW_TRY(core::writeSession(output, [&](core::SessionWriter& session) -> core::Status {
         auto made = core::importFile(arguments.file, arguments.format, session, arguments.join);
@@ -32,7 +33,7 @@ void printSummary(const std::string& output, const core::ImportSummary& summary)
                   << summary.join->ops << " ops have a time\n";
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const ImportArguments& arguments, const Common& common) {
     std::string output = arguments.output;
     if (output.empty()) {
         std::filesystem::path name = std::filesystem::path(arguments.file).filename();
@@ -61,7 +62,7 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addImport(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "import", "Read a foreign trace into a session");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<ImportArguments>();
     command->add_option("FILE", arguments->file, "The trace, plain or gzip")->required();
     command->add_option("-o,--output", arguments->output,
                         "The session to write (default: FILE.hws here)");

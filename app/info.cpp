@@ -19,7 +19,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct InfoArguments {
     std::string file;
     std::optional<std::int64_t> step;
     std::string costs;
@@ -99,7 +99,7 @@ void printGaps(const Session& session) {
 
 /// What a trace without a step recorded of its device's memory.
 int printWithoutStep(const Session& session, const SessionCounts& counts,
-                     const Arguments& arguments, const Common& common, const Error& error) {
+                     const InfoArguments& arguments, const Common& common, const Error& error) {
     if (counts.events == 0 && counts.ops == 0) return fail(error);
     const auto recorded = loadRecordedMemory(session);
     if (!recorded) return fail(recorded.error());
@@ -152,7 +152,7 @@ int printWithoutStep(const Session& session, const SessionCounts& counts,
     return 0;
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const InfoArguments& arguments, const Common& common) {
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
         const auto parsed = parseCosts(arguments.costs);
@@ -217,7 +217,7 @@ int run(const Arguments& arguments, const Common& common) {
 void addInfo(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "info",
                                "What a session holds: counts, baseline, categories at the peak");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<InfoArguments>();
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,

@@ -8,12 +8,12 @@
 namespace hw::app {
 namespace {
 
-struct Arguments {
+struct JoinArguments {
     std::vector<std::string> files;
     std::string output;
 };
 
-core::Result<core::JoinSummary> joinTo(const Arguments& arguments) {
+core::Result<core::JoinSummary> joinTo(const JoinArguments& arguments) {
     core::JoinSummary summary;
     HW_TRY(core::writeSession(arguments.output, [&](core::SessionWriter& to) -> core::Status {
         auto joined = core::joinSessions(arguments.files, to);
@@ -34,7 +34,7 @@ Json sessionJson(const core::JoinedSession& session) {
             {"collectives", clock.moments}};
 }
 
-void print(const Arguments& arguments, const core::JoinSummary& summary) {
+void print(const JoinArguments& arguments, const core::JoinSummary& summary) {
     std::printf("%s: %lld ranks, %lld steps, %lld layers\n", arguments.output.c_str(),
                 static_cast<long long>(summary.worldSize), static_cast<long long>(summary.steps),
                 static_cast<long long>(summary.layers));
@@ -58,7 +58,7 @@ void print(const Arguments& arguments, const core::JoinSummary& summary) {
     }
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const JoinArguments& arguments, const Common& common) {
     const auto summary = joinTo(arguments);
     if (!summary) return fail(summary.error());
     if (!common.json) {
@@ -82,7 +82,7 @@ void addJoin(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "join",
                                "Make one session of those that were recorded on several machines "
                                "of one training");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<JoinArguments>();
     command
         ->add_option("SESSIONS", arguments->files,
                      "One of each machine: together they hold every rank once")

@@ -20,7 +20,7 @@ using namespace hw::core;
 constexpr std::int64_t kWork = 2 * PackOptions::kDefaultWork;
 constexpr std::int64_t kWorkForCapacity = 8 * PackOptions::kDefaultWork;
 
-struct Arguments {
+struct LayoutArguments {
     std::string file, plan, capacity, output;
     std::optional<std::int64_t> step, workLimit, alignment;
     std::optional<double> timeLimit;
@@ -32,7 +32,7 @@ struct Packed {
     double seconds = 0;
 };
 
-Result<PackOptions> packOptions(const Arguments& arguments, std::int64_t defaultAlignment) {
+Result<PackOptions> packOptions(const LayoutArguments& arguments, std::int64_t defaultAlignment) {
     PackOptions options;
     options.alignment = Bytes(arguments.alignment.value_or(defaultAlignment));
     if (options.alignment < Bytes(1) || options.alignment > Bytes(std::int64_t{1} << 30))
@@ -61,7 +61,7 @@ Packed pack(const std::vector<Block>& blocks, const PackOptions& options) {
 
 // Prints what is known; exit 3 when the capacity is not met.
 int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptions& options,
-         const std::string& file, std::size_t merged, const Arguments& arguments,
+         const std::string& file, std::size_t merged, const LayoutArguments& arguments,
          const Common& common) {
     const Packing& packing = packed.packing;
     const Fragmentation figures = fragmentation(blocks, packing);
@@ -111,7 +111,7 @@ bool fits(const Packing& packing, const PackOptions& options) {
     return !options.capacity || packing.arena <= *options.capacity;
 }
 
-int runProblem(const Arguments& arguments, const Common& common) {
+int runProblem(const LayoutArguments& arguments, const Common& common) {
     if (arguments.inPlace)
         return fail({ErrorCode::Usage, "--in-place needs a session and a plan",
                      "a table of blocks does not say which op may overwrite which"});
@@ -131,7 +131,7 @@ int runProblem(const Arguments& arguments, const Common& common) {
     return show(packed, problem->blocks, *options, arguments.output, 0, arguments, common);
 }
 
-Status writeLayout(const Arguments& arguments, Plan plan, const ScheduleBlocks& made,
+Status writeLayout(const LayoutArguments& arguments, Plan plan, const ScheduleBlocks& made,
                    const Packing& packing) {
     if (arguments.output.ends_with(".json")) {
         plan.layout = addressLayout(made, packing);
@@ -143,7 +143,7 @@ Status writeLayout(const Arguments& arguments, Plan plan, const ScheduleBlocks& 
     return writeOffsetCsv(arguments.output, blockNames(made), offsets);
 }
 
-int runPlan(const Arguments& arguments, const Common& common) {
+int runPlan(const LayoutArguments& arguments, const Common& common) {
     const auto options = packOptions(arguments, kArenaAlignment.count());
     if (!options) return fail(options.error());
     if (arguments.inPlace && arguments.output.ends_with(".json"))
@@ -176,7 +176,7 @@ int runPlan(const Arguments& arguments, const Common& common) {
 void addLayout(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "layout",
                                "Give every allocation of a plan, or of a table, its address");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<LayoutArguments>();
     command
         ->add_option("FILE", arguments->file,
                      "The session of a plan, or a table id,lower,upper,size (CSV)")

@@ -19,7 +19,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct PlanArguments {
     std::string file, planner = planners::defaultPlanner().name, budget, output, costs, dealloc;
     std::vector<std::string> options;  // name=value
     std::optional<double> ratio, timeLimit;
@@ -31,7 +31,7 @@ struct Arguments {
     MenuArguments menu;
 };
 
-Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
+Result<Bytes> budgetOf(const PlanArguments& arguments, Bytes baselinePeak) {
     if (!arguments.budget.empty()) return parseBytes(arguments.budget);
     if (*arguments.ratio <= 0)
         return Error{ErrorCode::Usage, "the ratio must be above 0",
@@ -41,7 +41,7 @@ Result<Bytes> budgetOf(const Arguments& arguments, Bytes baselinePeak) {
 }
 
 // Of --options and --dealloc, which is the same as --options dealloc=…
-Result<std::map<std::string, std::string>> optionsOf(const Arguments& arguments) {
+Result<std::map<std::string, std::string>> optionsOf(const PlanArguments& arguments) {
     std::map<std::string, std::string> options;
     for (const std::string& given : arguments.options) {
         const std::size_t equals = given.find('=');
@@ -58,7 +58,7 @@ Result<std::map<std::string, std::string>> optionsOf(const Arguments& arguments)
 
 // Where the plan was asked for: in a file, and in the session, where the window and `export` find
 // it.
-Status keep(const Arguments& arguments, const planners::Outcome& outcome, std::int64_t step) {
+Status keep(const PlanArguments& arguments, const planners::Outcome& outcome, std::int64_t step) {
     if (!arguments.output.empty()) HW_TRY(writePlanFile(*outcome.plan, arguments.output));
     if (!arguments.save) return {};
     auto session = SessionWriter::open(arguments.file);
@@ -84,7 +84,7 @@ Result<AddressLayout> layoutUnder(const Plan& plan, LoadedStep& step) {
     return layOut(*graph, plan.schedule, {}, &*signatures);
 }
 
-int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
+int noPlan(const PlanArguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
            planners::PlanRequest request, const Common& common) {
     // In what is left of the limit, and little more.
     constexpr double kSeconds = 10, kBeyond = 0.1;
@@ -112,7 +112,7 @@ int noPlan(const Arguments& arguments, const LoadedStep& step, const planners::O
 }
 
 /// What the options say, but for budget and menu.
-planners::PlanRequest requestOf(const Arguments& arguments,
+planners::PlanRequest requestOf(const PlanArguments& arguments,
                                 std::map<std::string, std::string> options) {
     planners::PlanRequest request;
     request.timeLimitSeconds = arguments.timeLimit;
@@ -123,7 +123,7 @@ planners::PlanRequest requestOf(const Arguments& arguments,
     return request;
 }
 
-int runRanks(const Arguments& arguments, std::optional<CostSet> costs,
+int runRanks(const PlanArguments& arguments, std::optional<CostSet> costs,
              planners::PlanRequest request, const Common& common) {
     if (arguments.output.empty())
         return fail({ErrorCode::Usage, "--ranks needs a folder for its plans",
@@ -140,7 +140,7 @@ int runRanks(const Arguments& arguments, std::optional<CostSet> costs,
                      common);
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const PlanArguments& arguments, const Common& common) {
     if (arguments.budget.empty() == !arguments.ratio.has_value())
         return fail({ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
                      "for example --ratio 0.6, or --budget 4GiB"});
@@ -220,7 +220,7 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addPlan(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "plan", "Plan a step within a memory budget");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<PlanArguments>();
     std::string planners = "One of", known;
     for (const auto& info : planners::plannerList()) {
         planners += " " + info.name;

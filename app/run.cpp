@@ -15,7 +15,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct RunArguments {
     std::string file, plan, device = "cpu", implementations, python;
     std::optional<std::int64_t> step, steps, repeat;
     SizesArguments sizes;
@@ -27,7 +27,7 @@ std::string sizePlanners() {
 }
 
 // Planning belongs to `plan`, but for what one plan cannot say.
-Status checkSizes(const Arguments& arguments) {
+Status checkSizes(const RunArguments& arguments) {
     const bool budget = !arguments.sizes.budget.empty() || arguments.sizes.ratio.has_value();
     const std::string& planner = arguments.sizes.planner;
     if (planner.empty()) {
@@ -55,7 +55,7 @@ Status checkSizes(const Arguments& arguments) {
     return {};
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const RunArguments& arguments, const Common& common) {
     if (const Status usable = checkSizes(arguments); !usable) return fail(usable.error());
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
@@ -110,7 +110,7 @@ void addRun(CLI::App& app, Common& common) {
         app, common, "run",
         "Run a recorded step natively, under a plan, and compare every result; the session keeps "
         "what was measured, and the plan");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<RunArguments>();
     command->add_option("SESSION", arguments->file, "A recorded session")->required();
     command->add_option("PLAN", arguments->plan, "The plan (default: none, the captured order)");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");

@@ -12,7 +12,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct SweepArguments {
     std::string file, csv, costs, dealloc;
     std::vector<std::string> planners;
     std::vector<double> ratios{1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2};
@@ -27,7 +27,7 @@ struct Row {
     planners::Outcome outcome;
 };
 
-Result<std::vector<Row>> sweep(const Arguments& arguments, LoadedStep& step) {
+Result<std::vector<Row>> sweep(const SweepArguments& arguments, LoadedStep& step) {
     planners::PlanRequest choosing;
     if (const Status set = requestMenu(arguments.menu, step, choosing); !set) return set.error();
     std::vector<planners::SweepPoint> points;
@@ -69,7 +69,7 @@ Status writeCsv(const std::string& path, const std::vector<Row>& rows) {
     return {};
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const SweepArguments& arguments, const Common& common) {
     for (const std::string& planner : arguments.planners)
         if (const auto known = planners::makePlanner(planner); !known) return fail(known.error());
     for (const double ratio : arguments.ratios)
@@ -117,7 +117,7 @@ int run(const Arguments& arguments, const Common& common) {
 
 void addSweep(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "sweep", "Every planner at every budget, as a table");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<SweepArguments>();
     for (const auto& info : planners::plannerList()) arguments->planners.push_back(info.name);
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--planners", arguments->planners, "Planners, separated by commas")

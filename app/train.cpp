@@ -15,7 +15,7 @@ namespace {
 
 using namespace hw::core;
 
-struct Arguments {
+struct TrainArguments {
     std::vector<std::string> words, command;
     LimitWords limits;
     std::string report, progress;
@@ -23,7 +23,7 @@ struct Arguments {
 };
 
 /// The session, and its plans: files, or those in a folder by their names.
-Result<LivePlanFrom> plansOf(const Arguments& arguments) {
+Result<LivePlanFrom> plansOf(const TrainArguments& arguments) {
     LivePlanFrom from = arguments.from;
     from.session = arguments.words.front();
     for (std::size_t i = 1; i < arguments.words.size(); ++i) {
@@ -47,7 +47,7 @@ Result<LivePlanFrom> plansOf(const Arguments& arguments) {
     return from;
 }
 
-int run(const Arguments& arguments, const Common& common) {
+int run(const TrainArguments& arguments, const Common& common) {
     if (arguments.command.empty())
         return fail({ErrorCode::Usage, "no program to train",
                      "write: highwater train SESSION PLAN -- python3 train.py"});
@@ -97,7 +97,7 @@ void addTrain(CLI::App& app, Common& common) {
     auto* command = addCommand(
         app, common, "train",
         "Start a training program and carry a plan out in it: less memory, the same bits");
-    auto arguments = std::make_shared<Arguments>();
+    auto arguments = std::make_shared<TrainArguments>();
     addLimits(*command, arguments->limits);
     command->add_option("--cap", arguments->limits.cap,
                         "Most live bytes that the framework's allocator gives out (\"4GiB\"): a "

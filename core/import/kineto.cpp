@@ -14,7 +14,7 @@
 namespace hw::core {
 namespace {
 
-constexpr const char* kHint =
+constexpr const char* kKinetoHint =
     "export it again with torch.profiler's export_chrome_trace, and copy it whole";
 
 bool isOneOf(std::string_view text, std::initializer_list<std::string_view> names) {
@@ -415,7 +415,7 @@ private:
 
 Status importKineto(TextSource& source, SessionWriter& session,
                     std::unordered_map<std::int64_t, std::int64_t>* opOf) {
-    return importing("Kineto trace", kHint,
+    return importing("Kineto trace", kKinetoHint,
                      [&] { return KinetoImporter(source, session, opOf).run(); });
 }
 

@@ -12,7 +12,7 @@ namespace hw::core {
 namespace {
 
 constexpr const char* kTable = "CUDA_GPU_MEMORY_USAGE_EVENTS";
-constexpr const char* kHint =
+constexpr const char* kNsightHint =
     "export it again with 'nsys export --type sqlite' from a report with --cuda-memory-usage=true";
 
 // CUPTI's kinds of memory: pageable, pinned, device, array, managed, …
@@ -160,8 +160,8 @@ bool isNsightFile(const std::string& path) {
 
 Status importNsight(const std::string& path, SessionWriter& session) {
     const auto file = TableFile::open(path);
-    if (!file) return badInput("Nsight Systems export: " + file.error().what, kHint);
-    return importing("Nsight Systems export", kHint,
+    if (!file) return badInput("Nsight Systems export: " + file.error().what, kNsightHint);
+    return importing("Nsight Systems export", kNsightHint,
                      [&] { return NsightImporter(*file, session).run(); });
 }
 

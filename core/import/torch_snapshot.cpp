@@ -15,7 +15,7 @@
 namespace hw::core {
 namespace {
 
-constexpr const char* kHint =
+constexpr const char* kSnapshotHint =
     "the snapshot is damaged, cut short or of another kind; dump it again with "
     "torch.cuda.memory._dump_snapshot";
 
@@ -402,7 +402,7 @@ bool looksPickled(const FileStart& file) {
 Status importTorchSnapshot(TextSource& source, SessionWriter& session) {
     const auto document = PickleDocument::read(source);
     if (!document) return document.error();
-    return importing("torch memory snapshot", kHint,
+    return importing("torch memory snapshot", kSnapshotHint,
                      [&] { return SnapshotImporter(*document, session).run(); });
 }
 

@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kMenuVersion = 1;
-constexpr const char* kHint = "docs/menu.md describes the form of a menu";
+constexpr const char* kMenuHint = "docs/menu.md describes the form of a menu";
 
 // Reads one entry; throws what is wrong with it.
 class EntryReader {
@@ -150,14 +150,14 @@ json entryJson(const Implementation& one) {
 }
 
 Error malformed(const std::string& what) {
-    return badInput("the menu is malformed: " + what, kHint);
+    return badInput("the menu is malformed: " + what, kMenuHint);
 }
 
 Result<Menu> parseForm(const std::string& text, const std::function<std::string()>& fingerprint) {
     try {
         const json document = json::parse(text);
         if (!document.is_object() || document.value("format", "") != "highwater-menu")
-            return badInput("this is no Highwater menu of implementations", kHint);
+            return badInput("this is no Highwater menu of implementations", kMenuHint);
         if (const int version = integerAt(document, "version", 0); version != kMenuVersion)
             return badInput(
                 "the menu has version " + std::to_string(version) +

@@ -23,9 +23,9 @@ bool isModule(const TrainingGraph& graph, LayerIndex layer) {
     return !path.empty() && path.front() != '(' && type != "ModuleList" && type != "ModuleDict";
 }
 
-class Search {
+class CheckpointSearch {
 public:
-    Search(const TrainingGraph& graph, const Schedule& schedule)
+    CheckpointSearch(const TrainingGraph& graph, const Schedule& schedule)
         : graph_(graph),
           info_(rebuildInfo(graph)),
           held_(heldByPlan(graph, schedule)),
@@ -170,7 +170,7 @@ private:
 
 std::optional<CheckpointChoice> chooseCheckpoints(const TrainingGraph& graph,
                                                   const Schedule& schedule) {
-    return Search(graph, schedule).run();
+    return CheckpointSearch(graph, schedule).run();
 }
 
 }  // namespace hw::planners

@@ -34,9 +34,9 @@ constexpr int kSnapshots = 60;                 // of a round's annealing, for re
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
 constexpr std::size_t kLeastWidth = 4;         // and how narrow it may become
 
-class Search {
+class WholeSearch {
 public:
-    Search(const TrainingGraph& graph, const PlanRequest& request, const Progress& progress)
+    WholeSearch(const TrainingGraph& graph, const PlanRequest& request, const Progress& progress)
         : graph_(graph),
           request_(request),
           progress_(progress),
@@ -395,7 +395,7 @@ private:
 
 Proposal searchWhole(const TrainingGraph& graph, const PlanRequest& request,
                      const Progress& progress) {
-    return Search(graph, request, progress).run();
+    return WholeSearch(graph, request, progress).run();
 }
 
 }  // namespace hw::planners

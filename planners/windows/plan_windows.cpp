@@ -13,7 +13,7 @@ using namespace hw::core;
 
 namespace {
 
-constexpr std::size_t kManyOps = 10'000;  // of a step that is worth cutting
+constexpr std::size_t kOpsWorthCutting = 10'000;  // of a step that is worth cutting
 
 // A window that comes often is worth more of the time, but each needs its own.
 double weightOf(const WindowClass& of) {
@@ -86,7 +86,7 @@ Proposal planWindows(const StepWindows& windows, const PlanRequest& request,
 
 std::optional<Proposal> planPasses(const Planner& planner, const TrainingGraph& graph,
                                    const PlanRequest& request, const Progress& progress) {
-    if (graph.ops.size() <= kManyOps) return std::nullopt;
+    if (graph.ops.size() <= kOpsWorthCutting) return std::nullopt;
     const StepWindows windows(graph);
     if (!windows.several()) return std::nullopt;
     return planWindows(windows, request, progress,

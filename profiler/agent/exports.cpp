@@ -2,10 +2,10 @@
 // What the shim calls through ctypes. Sizes and addresses travel as 64-bit numbers.
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
+#include "profiler/agent/clock.h"
 #include "profiler/agent/embedded.h"
 #include "profiler/agent/got.h"
 #include "profiler/agent/gpu.h"
@@ -17,15 +17,6 @@ extern Config gConfig;
 int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes);
 void leaveInterpreter();
 
-namespace {
-
-std::int64_t now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000ll + time.tv_nsec;
-}
-
-}  // namespace
 }  // namespace hw::profiler::agent
 
 using namespace hw::profiler;

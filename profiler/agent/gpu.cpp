@@ -4,11 +4,11 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <atomic>
 
 #include "profiler/agent/channel.h"
+#include "profiler/agent/clock.h"
 #include "profiler/wire/gpu_api.h"
 
 namespace hw::profiler::agent {
@@ -17,7 +17,7 @@ namespace {
 using wire::GpuApi;
 using wire::GpuHost;
 
-constexpr char kLibrary[] = "libhighwater_cupti.so";
+constexpr char kCuptiLibrary[] = "libhighwater_cupti.so";
 
 std::atomic<const GpuApi*> gApi{nullptr};
 std::atomic<bool> gCollecting{false};
@@ -27,12 +27,6 @@ thread_local bool tInOp __attribute__((tls_model("initial-exec"))) = false;
 int sendFromLibrary(int type, const void* data, std::int64_t bytes, int wait) {
     return static_cast<int>(sendFrame(static_cast<wire::Type>(type), data,
                                       static_cast<std::size_t>(bytes), nullptr, 0, wait != 0));
-}
-
-std::int64_t now() {
-    timespec time{};
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return time.tv_sec * 1000000000ll + time.tv_nsec;
 }
 
 int startThread(void* (*body)(void*)) {
@@ -46,7 +40,7 @@ const GpuApi* load() {
     const char* slash = strrchr(self.dli_fname, '/');
     const int folder = slash == nullptr ? 0 : static_cast<int>(slash - self.dli_fname + 1);
     static char path[wire::kPathBytes];
-    if (snprintf(path, sizeof(path), "%.*s%s", folder, self.dli_fname, kLibrary) >=
+    if (snprintf(path, sizeof(path), "%.*s%s", folder, self.dli_fname, kCuptiLibrary) >=
         static_cast<int>(sizeof(path)))
         return nullptr;
     void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

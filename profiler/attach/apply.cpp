@@ -14,7 +14,7 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-constexpr int kPollMilliseconds = 100;
+constexpr int kApplyPollMilliseconds = 100;
 
 /// What acts in a process can do there whatever its user can.
 core::Status requireOwn(pid_t pid) {
@@ -29,7 +29,7 @@ void follow(Server& server, StepTeller& teller, HandOver& plans, const std::stri
             const std::string& target, const Progress& progress) {
     bool ready = false;
     while (server.connected() && server.faults().empty()) {
-        server.poll(kPollMilliseconds);
+        server.poll(kApplyPollMilliseconds);
         teller.tellNew();
         plans.poll();
         if (!ready && server.saw(wire::Milestone::Torch)) {

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kActivitiesOfFrame = 4096;
 constexpr int kReaderMilliseconds = 200;
 constexpr int kDrainPauses = 100;  // of 5 ms, for kernels that still run
-constexpr timespec kPause{0, 5000000};
+constexpr timespec kDrainPause{0, 5000000};
 constexpr int kClockTries = 5;
 
 }  // namespace
@@ -51,7 +51,7 @@ void Collector::drain() {
     readAll();
     for (int pause = 0; pause < kDrainPauses && parsed_.kernels > 0 && parsed_.kernels < launches();
          ++pause) {
-        nanosleep(&kPause, nullptr);
+        nanosleep(&kDrainPause, nullptr);
         cupti_->flushAll(0);
         readAll();
     }

@@ -19,7 +19,7 @@ const char kProbe[] =
     "import importlib.util as u; s = u.find_spec('torch'); "
     "print(s.submodule_search_locations[0] if s else '')";
 
-core::Error none(const std::string& why) {
+core::Error noFramework(const std::string& why) {
     return {core::ErrorCode::Target, why, ""};
 }
 
@@ -30,7 +30,7 @@ std::string resolved(const fs::path& path) {
 }
 
 /// The folder with the headers of CUDA's runtime: of a package beside the framework's, or of a
-/// toolkit; empty where there is none. Packages of some versions hold them in part only.
+/// toolkit; empty where there is noFramework. Packages of some versions hold them in part only.
 std::string cudaHeaders(const fs::path& packages) {
     std::vector<fs::path> folders;
     const auto eachIn = [&](const fs::path& parent, const std::string& begin,
@@ -61,7 +61,8 @@ void findCuda(FrameworkFiles& files) {
 
 /// Headers of a library: beside it as in a wheel, or in the system's folder of headers.
 core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
-    if (files.libtorch.empty() || files.libc10.empty()) return none("its libraries were not found");
+    if (files.libtorch.empty() || files.libc10.empty())
+        return noFramework("its libraries were not found");
     for (const fs::path& folder : {fs::path(files.libtorch).parent_path().parent_path() / "include",
                                    fs::path("/usr/include")})
         if (fs::exists(folder / "ATen/record_function.h")) {
@@ -71,7 +72,7 @@ core::Result<FrameworkFiles> withHeaders(FrameworkFiles files) {
             findCuda(files);
             return files;
         }
-    return none("the framework's headers are not installed");
+    return noFramework("the framework's headers are not installed");
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ bool FrameworkFiles::hasNewAbi() const {
     const std::string content = contentsOf(libc10);
     for (auto at = content.find(kNewString); at != std::string::npos;
          at = content.find(kNewString, at + 1)) {
-        const auto begin = content.rfind('\0', at) + 1;  // 0 where there is none
+        const auto begin = content.rfind('\0', at) + 1;  // 0 where there is noFramework
         const auto name = std::string_view(content).substr(begin, at - begin);
         if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10")) return true;
     }
@@ -116,15 +117,15 @@ core::Result<FrameworkFiles> frameworkIn(const std::string& package) {
 
 core::Result<std::string> packageOfPython(const std::string& python) {
     if (!fs::path(python).filename().string().starts_with("python"))
-        return none("'" + python + "' is not a Python interpreter");
+        return noFramework("'" + python + "' is not a Python interpreter");
     const core::ScratchFolder scratch;
     const fs::path output = scratch.path() / "output";
     if (runInto({python, "-c", kProbe}, output) != Ran::Well)
-        return none("'" + python + "' could not be asked");
+        return noFramework("'" + python + "' could not be asked");
     std::istringstream lines(contentsOf(output));
     std::string package;
     std::getline(lines, package);
-    if (package.empty()) return none("'" + python + "' has no torch");
+    if (package.empty()) return noFramework("'" + python + "' has no torch");
     return package;
 }
 

@@ -12,6 +12,7 @@
 #include <QTableView>
 #include <algorithm>
 
+#include "tests/gui/patience.h"
 #include "tests/gui/training.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/timeline_panel.h"
@@ -19,12 +20,11 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 constexpr const char* kAgainAndAgain = "range(1000000)";
 
 class BudgetRun : public ::testing::Test {
 protected:
-    static void SetUpTestSuite() { missing_ = testing::missingForTraining(); }
+    static void SetUpTestSuite() { missing_ = samples::missingForTraining(); }
     void SetUp() override {
         if (!missing_.isEmpty()) GTEST_SKIP() << missing_.toStdString();
         window_.resize(1440, 900);
@@ -33,7 +33,7 @@ protected:
     }
     /// A program that trains so many steps, "range(10)", or until it is told that this is enough.
     void write(const char* steps) {
-        QByteArray text(testing::kTraining);
+        QByteArray text(samples::kTraining);
         text.replace("import time", "import os, time");
         text.replace(kAgainAndAgain, steps);
         text.replace("    print(step, flush=True)\n",
@@ -86,8 +86,8 @@ protected:
         QTest::mouseClick(window_.findChild<QPushButton*>(QStringLiteral("liveButton")),
                           Qt::LeftButton);
     }
-    QString problem() { return testing::shownText(dialog(), "trainingProblem"); }
-    QString barText() { return testing::shownText(window_, "liveText"); }
+    QString problem() { return samples::shownText(dialog(), "trainingProblem"); }
+    QString barText() { return samples::shownText(window_, "liveText"); }
     bool legendSays(const QString& name) {
         const auto& items = panel().legend().items();
         return std::any_of(items.begin(), items.end(),
@@ -248,7 +248,7 @@ TEST_F(BudgetRun, ARunningProgramIsKeptWithinABudget) {
 }
 
 TEST_F(BudgetRun, ABudgetThatIsTooSmallIsToldInTheToolsWords) {
-    QByteArray text(testing::kTraining);
+    QByteArray text(samples::kTraining);
     text.replace("torch.randn(1024, 64)", "torch.randn(64 * (step + 1) ** 3, 64)");
     ASSERT_NO_FATAL_FAILURE(writeText(text));
     ASSERT_NO_FATAL_FAILURE(fillIn(QStringLiteral("2 MB")));

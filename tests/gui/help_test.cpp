@@ -17,11 +17,10 @@
 static void initResources() {
     Q_INIT_RESOURCE(resources);
 }
+#include "tests/gui/patience.h"
 
 namespace hw::viewer {
 namespace {
-
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
 class Help : public ::testing::Test {
 protected:

@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/gui/patience.h"
 #include "tests/gui/training.h"
 #include "viewer/panels/finder.h"
 #include "viewer/panels/main_window.h"
@@ -37,7 +38,6 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 constexpr int kMostStops = 120;
 
 std::string text(const QWidget* widget) {
@@ -321,14 +321,14 @@ TEST_F(Keyboard, ZoomsThePlotThatHasTheKeys) {
 }
 
 // What appears while another process trains: the bars, and the view of a run within a budget.
-class KeyboardMeanwhile : public testing::WithTraining<Keyboard> {
+class KeyboardMeanwhile : public samples::WithTraining<Keyboard> {
 protected:
     QPushButton& button(const char* name) {
         return *window_.findChild<QPushButton*>(QLatin1String(name));
     }
     /// Trains a program within a budget for as long as its script is there.
     void launch() {
-        QByteArray program(testing::kTraining);
+        QByteArray program(samples::kTraining);
         program.replace("import time", "import os, time");
         program.replace("    print(step, flush=True)\n",
                         "    if not os.path.exists(__file__): break\n");

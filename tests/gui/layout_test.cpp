@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <map>
 
+#include "tests/gui/patience.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/layers_panel.h"
 #include "viewer/panels/main_window.h"
@@ -24,8 +25,6 @@
 
 namespace hw::viewer {
 namespace {
-
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
 using Places = std::map<QString, QRect>;
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "core/import/import.h"
+#include "tests/gui/patience.h"
 #include "tests/gui/training.h"
 #include "viewer/panels/compare_panel.h"
 #include "viewer/panels/main_window.h"
@@ -19,8 +20,6 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
-
 std::size_t runsIn(const QString& path) {
     const auto session = core::openAny(path.toStdString());
     if (!session) return 0;
@@ -28,7 +27,7 @@ std::size_t runsIn(const QString& path) {
     return runs ? runs->size() : 0;
 }
 
-class Live : public testing::WithTraining<> {
+class Live : public samples::WithTraining<> {
 protected:
     static void SetUpTestSuite() {
         WithTraining::SetUpTestSuite();
@@ -98,8 +97,8 @@ protected:
     }
     TrainDialog& dialog() { return window_.trainDialog(); }
     LiveRun& run() { return window_.liveRun(); }
-    QString problem() { return testing::shownText(dialog(), "trainingProblem"); }
-    QString barText() { return testing::shownText(window_, "liveText"); }
+    QString problem() { return samples::shownText(dialog(), "trainingProblem"); }
+    QString barText() { return samples::shownText(window_, "liveText"); }
 
     static inline QString session_;  // of the training
     MainWindow window_;
@@ -144,7 +143,7 @@ TEST_F(Live, APlanIsBroughtToARunningTrainingAndTakenOutAgain) {
 TEST_F(Live, AProgramIsStartedUnderThePlanAndGoesOnWithoutIt) {
     ASSERT_NO_FATAL_FAILURE(plan(session_, 0.75));
     QTemporaryDir folder;
-    QByteArray text(testing::kTraining);
+    QByteArray text(samples::kTraining);
     text.replace("import time", "import os, time");
     text.replace("    print(step, flush=True)\n",
                  "    open('DIR/steps', 'a').write('x')\n"

@@ -9,13 +9,12 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/gui/patience.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/timeline_panel.h"
 
 namespace hw::viewer {
 namespace {
-
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
 class Opening : public ::testing::Test {
 protected:

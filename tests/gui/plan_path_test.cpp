@@ -6,6 +6,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "tests/gui/patience.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/layer_model.h"
 #include "viewer/models/plan_model.h"
@@ -19,8 +20,6 @@
 
 namespace hw::viewer {
 namespace {
-
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
 TEST(Budget, IsReadAsPeopleWriteIt) {
     const core::Bytes peak(10'000'000'000);

@@ -9,6 +9,7 @@
 #include <QPushButton>
 #include <QTableView>
 
+#include "tests/gui/patience.h"
 #include "tests/gui/training.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/steps_panel.h"
@@ -16,9 +17,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
-
-class Recording : public testing::WithTraining<> {
+class Recording : public samples::WithTraining<> {
 protected:
     void SetUp() override {
         WithTraining::SetUp();

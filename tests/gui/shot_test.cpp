@@ -28,7 +28,7 @@ int pixelsOf(const QImage& image, const QColor& colour) {
 
 ShotOptions options(const QTemporaryDir& folder, const char* view, const char* file) {
     ShotOptions made;
-    made.session = testing::logPath("unet");
+    made.session = samples::logPath("unet");
     made.view = view;
     made.output = folder.filePath(QLatin1String(file)).toStdString();
     made.width = 1000;

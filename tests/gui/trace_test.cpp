@@ -30,7 +30,7 @@ class Trace : public ::testing::Test {
 protected:
     void show(const char* log, const char* planner, double ratio) {
         setTheme(false);
-        ASSERT_TRUE(workspace_.openNow(testing::logPath(log), {}, std::nullopt));
+        ASSERT_TRUE(workspace_.openNow(samples::logPath(log), {}, std::nullopt));
         if (*planner != '\0') {
             const Document& document = *workspace_.document();
             const auto bytes = static_cast<double>(document.peak().count()) * ratio;
@@ -134,7 +134,7 @@ TEST(TraceInTheWindow, FollowsThePlanThatWasChosen) {
     window.resize(1400, 900);
     window.show();
     ASSERT_TRUE(QTest::qWaitForWindowExposed(&window));
-    ASSERT_TRUE(window.workspace().openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(window.workspace().openNow(samples::logPath("unet"), {}, std::nullopt));
     window.workspace().selectPlanners({QStringLiteral("chen-greedy"), QStringLiteral("dtr:lru")});
     window.workspace().setBudgetRatio(0.8);
     ASSERT_TRUE(QTest::qWaitFor([&] { return !window.workspace().busy(); }, 120'000));
@@ -158,7 +158,7 @@ TEST(TraceShot, PicturesOfAPlan) {
     HW_NEED_LOG("unet");
     QTemporaryDir folder;
     ShotOptions options;
-    options.session = testing::logPath("unet");
+    options.session = samples::logPath("unet");
     options.view = "trace";
     options.width = 1000;
     options.height = 600;

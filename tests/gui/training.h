@@ -14,7 +14,7 @@
 
 #include "viewer/models/tool.h"
 
-namespace hw::viewer::testing {
+namespace hw::viewer::samples {
 
 inline constexpr const char* kTraining = R"(
 import time, torch
@@ -117,8 +117,8 @@ protected:
     static inline std::unique_ptr<Training> training_;  // null: skipped, or it has failed
 };
 
-}  // namespace hw::viewer::testing
+}  // namespace hw::viewer::samples
 
 #define HW_NEED_TRAINING()                                                                     \
-    if (const QString missing = hw::viewer::testing::missingForTraining(); !missing.isEmpty()) \
+    if (const QString missing = hw::viewer::samples::missingForTraining(); !missing.isEmpty()) \
     GTEST_SKIP() << missing.toStdString()

@@ -22,7 +22,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kPatience = 300'000;  // milliseconds; only a hang lasts so long
+constexpr int kLongPatience = 300'000;  // milliseconds; only a hang lasts so long
 
 class Person {
 public:
@@ -39,7 +39,7 @@ public:
     }
     template <class Condition>
     bool sees(Condition condition) const {
-        return QTest::qWaitFor(condition, kPatience);
+        return QTest::qWaitFor(condition, kLongPatience);
     }
     /// A shortcut of the window.
     void presses(int key, Qt::KeyboardModifiers with = {}) const {
@@ -116,7 +116,7 @@ QByteArray contentOf(const QString& path) {
 
 TEST(UserPath, FromALiveTrainingToAReport) {
     HW_NEED_TRAINING();
-    testing::Training training;
+    samples::Training training;
     ASSERT_TRUE(training.start());
     MainWindow window;
     window.resize(1680, 1000);

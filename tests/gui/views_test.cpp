@@ -169,7 +169,7 @@ TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
     PlanPanel plan(workspace);
     EXPECT_TRUE(shows(plan, "holds no step"));
     HW_NEED_LOG("unet");
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     LayersPanel layers(workspace);
     EXPECT_TRUE(shows(layers, "No layers were recorded"));
 }
@@ -202,7 +202,7 @@ TEST_F(Views, TablesFilterCopyAndExport) {
 
 TEST(MapPlotDetail, FiftyThousandBlocksPaintNoMoreThanThePixelsAsk) {
     HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
     const auto moments = static_cast<std::int32_t>(document->curve.moments.size());
     auto map = std::make_shared<AddressMap>();
     constexpr int kBlocks = 50'000;

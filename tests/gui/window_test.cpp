@@ -11,6 +11,7 @@
 #include <QTest>
 #include <cstdlib>
 
+#include "tests/gui/patience.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/export/picture.h"
 #include "viewer/panels/compare_panel.h"
@@ -21,8 +22,6 @@
 
 namespace hw::viewer {
 namespace {
-
-constexpr int kPatience = 120'000;  // milliseconds; only a hang lasts so long
 
 const QStringList kQuick{QStringLiteral("none"), QStringLiteral("chen-greedy"),
                          QStringLiteral("dtr:eqclass")};
@@ -38,7 +37,7 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
     }
     void open(const char* name) {
-        window_.open(QString::fromStdString(testing::logPath(name)));
+        window_.open(QString::fromStdString(samples::logPath(name)));
         ASSERT_TRUE(
             QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
         ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().activePlan() != nullptr; },

@@ -23,7 +23,7 @@ TEST(CompareModel, IsASoundModelWhilePlansArrive) {
     CompareModel model(workspace);
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
     EXPECT_EQ(model.rowCount(), 0);
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.7);
     ASSERT_EQ(model.rowCount(), workspace.selectedPlanners().size());
     EXPECT_EQ(model.index(0, CompareModel::Overhead).data().toString(),
@@ -67,7 +67,7 @@ TEST(CompareModel, StoredPlansShowTheirRuns) {
     {
         core::Result<core::SessionWriter> session = core::SessionWriter::create(path);
         ASSERT_TRUE(session) << session.error().what;
-        ASSERT_TRUE(core::importFile(testing::logPath("resnet32"), "auto", *session));
+        ASSERT_TRUE(core::importFile(samples::logPath("resnet32"), "auto", *session));
         const core::Result<core::TrainingGraph> graph =
             core::loadGraph(*session, *session->lastStep());
         ASSERT_TRUE(graph) << graph.error().what;

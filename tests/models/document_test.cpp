@@ -22,7 +22,7 @@ TEST(Document, MissingAndForeignFilesSaySo) {
 
 TEST(Document, LoadsALogAndAPlanForIt) {
     HW_NEED_LOG("resnet32");
-    core::Result<DocumentPointer> document = loadDocument(testing::logPath("resnet32"));
+    core::Result<DocumentPointer> document = loadDocument(samples::logPath("resnet32"));
     ASSERT_TRUE(document) << document.error().what;
     EXPECT_EQ((*document)->peak(), core::Bytes(10'061'179'152));
     EXPECT_EQ((*document)->judged.time, core::Nanoseconds(291'905'487));
@@ -49,7 +49,7 @@ TEST(Document, LoadsALogAndAPlanForIt) {
     EXPECT_GT((*plan)->recomputedOps, 0);
 
     HW_NEED_LOG("unet");
-    core::Result<DocumentPointer> other = loadDocument(testing::logPath("unet"));
+    core::Result<DocumentPointer> other = loadDocument(samples::logPath("unet"));
     ASSERT_TRUE(other);
     const auto foreign = loadPlan(**other, file);
     ASSERT_FALSE(foreign);
@@ -90,7 +90,7 @@ TEST(RecordedCurve, StacksWhatStoragesAccountFor) {
 
 TEST(Document, ABoundHoldsForTheCostsThatItWasProvenWith) {
     HW_NEED_LOG("resnet32");
-    const auto document = loadDocument(testing::logPath("resnet32"));
+    const auto document = loadDocument(samples::logPath("resnet32"));
     ASSERT_TRUE(document);
     planners::PlanRequest request;
     request.budget = core::Bytes(static_cast<std::int64_t>((*document)->peak().count() * 0.6));
@@ -114,7 +114,7 @@ TEST(Document, ABoundHoldsForTheCostsThatItWasProvenWith) {
 
 TEST(Document, UnknownStepIsRefused) {
     HW_NEED_LOG("resnet32");
-    const auto document = loadDocument(testing::logPath("resnet32"), 4711);
+    const auto document = loadDocument(samples::logPath("resnet32"), 4711);
     ASSERT_FALSE(document);
     EXPECT_EQ(document.error().code, core::ErrorCode::BadInput);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "tests/models/small_document.h"
+#include "tests/models/strict.h"
 #include "viewer/models/inspector_model.h"
 #include "viewer/models/time_range.h"
 #include "viewer/models/workspace.h"
@@ -17,10 +18,8 @@ using core::Action;
 using core::Bytes;
 using core::kNone;
 using core::Nanoseconds;
-using testing::planOf;
-using testing::smallDocument;
-
-constexpr auto kStrict = QAbstractItemModelTester::FailureReportingMode::Fatal;
+using samples::planOf;
+using samples::smallDocument;
 
 const Selection kConvolution{Selection::Kind::Op, 0, kNone, 1};
 const Selection kActivation{Selection::Kind::Tensor, 0, 1, 1};
@@ -28,10 +27,10 @@ const Selection kWeights{Selection::Kind::Tensor, kNone, 0, kNone};
 const Selection kLayer{Selection::Kind::Layer, 0, kNone, 1};
 
 /// Everything that is told of a selection, found by group and name.
-class Told {
+class Inspected {
 public:
-    Told(const Document& document, const Selection& selection, const InspectedPlan& plan = {},
-         const std::optional<TimeRange>& range = std::nullopt)
+    Inspected(const Document& document, const Selection& selection, const InspectedPlan& plan = {},
+              const std::optional<TimeRange>& range = std::nullopt)
         : groups_(inspect(document, selection, plan, range)) {}
 
     Fact operator()(const char* group, const char* name) const {
@@ -51,7 +50,7 @@ private:
 
 TEST(Inspection, TellsATensorsLifeAndWhoNeedsIt) {
     const auto document = smallDocument();
-    const Told told(*document, kActivation);
+    const Inspected told(*document, kActivation);
     EXPECT_EQ(told.text("tensor", "name"), "convolution");
     EXPECT_EQ(told.text("tensor", "size"), "40 bytes");
     EXPECT_EQ(told.text("tensor", "category"), "activation");
@@ -70,7 +69,7 @@ TEST(Inspection, AConstantWasThereBeforeAndNoPlanComputesIt) {
     const PlanPointer plan =
         planOf(*document, {Action::compute(0), Action::compute(1), Action::compute(2),
                            Action::free(1), Action::free(2)});
-    const Told told(*document, kWeights, {.plan = plan});
+    const Inspected told(*document, kWeights, {.plan = plan});
     EXPECT_EQ(told.text("tensor", "because"),
               "there before the step, read in forward, held when the step ends");
     EXPECT_EQ(told.text("life", "from"), "before the step");
@@ -85,24 +84,24 @@ TEST(Inspection, SaysWhatThePlanDoesToATensorAndToItsOp) {
                {Action::compute(0), Action::compute(1), Action::free(1), Action::recompute(0, {0}),
                 Action::compute(2), Action::free(1), Action::free(2)});
     const InspectedPlan inspected{plan, planChanges(*document, *plan)};
-    const Told tensor(*document, kActivation, inspected);
+    const Inspected tensor(*document, kActivation, inspected);
     EXPECT_EQ(tensor("plan", "made again by").target, (Target{Selection::Kind::Op, 0}));
     EXPECT_EQ(tensor.text("plan", "recomputed"), "once");
     EXPECT_EQ(tensor.text("plan", "why"),
               "convolution of conv is not kept from op 1 to its use at op 2 "
               "(convolution_backward · conv): 40 B less meanwhile");
-    const Told op(*document, kConvolution, inspected);
+    const Inspected op(*document, kConvolution, inspected);
     EXPECT_EQ(op.text("plan", "why"), tensor.text("plan", "why"));
-    const Told layer(*document, kLayer, inspected);
+    const Inspected layer(*document, kLayer, inspected);
     EXPECT_EQ(layer.text("plan", "recomputations"), "1");
     EXPECT_EQ(layer("plan", "recomputed").target, (Target{Selection::Kind::Op, 0}));
-    const Told other(*document, {Selection::Kind::Op, 1, kNone, 1}, inspected);
+    const Inspected other(*document, {Selection::Kind::Op, 1, kNone, 1}, inspected);
     EXPECT_EQ(other.text("plan", "what it does"), "computes it once, as recorded");
 }
 
 TEST(Inspection, TellsAnOpsTensorsAndCosts) {
     const auto document = smallDocument();
-    const Told told(*document, {Selection::Kind::Op, 1, kNone, 1});
+    const Inspected told(*document, {Selection::Kind::Op, 1, kNone, 1});
     EXPECT_EQ(told.text("op", "name"), "aten::relu");
     EXPECT_EQ(told.text("op", "number"), "#1 of 3");
     EXPECT_EQ(told.text("op", "phase"), "forward");
@@ -114,12 +113,12 @@ TEST(Inspection, TellsAnOpsTensorsAndCosts) {
 
 TEST(Inspection, TellsALayerAndWithoutASelectionTheStep) {
     const auto document = smallDocument();
-    const Told layer(*document, kLayer);
+    const Inspected layer(*document, kLayer);
     EXPECT_EQ(layer.text("layer", "type"), "Conv2d");
     EXPECT_EQ(layer("layer", "part of").target, (Target{Selection::Kind::Layer, 0}));
     EXPECT_EQ(layer.text("layer", "at the peak"), "125 bytes, 55.6 % of the peak");
     EXPECT_EQ(layer("largest", "relu").target, (Target{Selection::Kind::Tensor, 2}));
-    const Told step(*document, {});
+    const Inspected step(*document, {});
     EXPECT_EQ(step.text("step", "peak"), "225 bytes");
     EXPECT_EQ(step("step", "peak at").target, (Target{Selection::Kind::Op, 1}));
     EXPECT_EQ(step("largest", "parameter").target, (Target{Selection::Kind::Tensor, 0}));
@@ -139,7 +138,7 @@ TEST(TimeRange, MeasuresWhatComesAndGoesInIt) {
     EXPECT_EQ(figures(0, 2).allocated, Bytes(40));
     EXPECT_EQ(figures(0, 2).highest, Bytes(140));
     EXPECT_EQ(figures(0, 2).freed, Bytes(0));
-    const Told told(*document, {}, {}, TimeRange{Nanoseconds(0), Nanoseconds(10)});
+    const Inspected told(*document, {}, {}, TimeRange{Nanoseconds(0), Nanoseconds(10)});
     EXPECT_EQ(told.text("selected time", "allocated"), "110 bytes");
     EXPECT_EQ(told("selected time", "highest at").target, (Target{Selection::Kind::Op, 1}));
 }

@@ -40,7 +40,7 @@ core::Schedule droppingA() {
 }
 
 TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const PlanTrace trace = traceOf(graph, droppingA());
     EXPECT_EQ(trace.rows, (std::vector<core::StorageIndex>{1, 2, 3})) << "no row for the weights";
     EXPECT_EQ(trace.bars, (std::vector<TraceBar>{{0, 0, 2, LifetimeKind::Kept},
@@ -66,7 +66,7 @@ TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
 }
 
 TEST(PlanTrace, EncodedStretchesStandApart) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     Action encode;
     encode.kind = core::ActionKind::Encode;
     encode.target = 1;
@@ -86,7 +86,7 @@ TEST(PlanTrace, EncodedStretchesStandApart) {
 }
 
 TEST(PlanTrace, WithoutPhasesTheBackwardPassBeginsAtItsFirstOp) {
-    core::TrainingGraph graph = testing::smallGraph();
+    core::TrainingGraph graph = samples::smallGraph();
     for (core::Op& op : graph.ops) op.phase = core::Phase::Unknown;
     const PlanTrace trace = traceOf(graph, droppingA());
     EXPECT_TRUE(trace.phasesGuessed);
@@ -99,7 +99,7 @@ TEST(PlanTrace, WithoutPhasesTheBackwardPassBeginsAtItsFirstOp) {
 TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
     for (const char* log : {"unet", "resnet32"}) {
         HW_NEED_LOG(log);
-        const core::Result<DocumentPointer> document = loadDocument(testing::logPath(log));
+        const core::Result<DocumentPointer> document = loadDocument(samples::logPath(log));
         ASSERT_TRUE(document) << document.error().what;
         const core::Result<PlanPointer> plan =
             computePlan(**document, "dtr:eqclass",
@@ -126,7 +126,7 @@ TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
 }
 
 TEST(TraceMarks, RowsWithRoomAreDrawnAsTheyAre) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const PlanTrace trace = traceOf(graph, droppingA());
     const std::vector<TraceMark> marks = visibleMarks(trace, {{true, false}, 0, 4, 0, 3, 400, 300});
     ASSERT_EQ(marks.size(), 4U);

@@ -5,13 +5,12 @@
 #include <QAbstractItemModelTester>
 
 #include "tests/models/small_document.h"
+#include "tests/models/strict.h"
 #include "viewer/models/search_model.h"
 #include "viewer/models/table_text.h"
 
 namespace hw::viewer {
 namespace {
-
-constexpr auto kStrict = QAbstractItemModelTester::FailureReportingMode::Fatal;
 
 class Search : public ::testing::Test {
 protected:
@@ -28,7 +27,7 @@ protected:
 };
 
 TEST_F(Search, PutsWhatIsNamedSoFirst) {
-    model_.setDocument(testing::smallDocument());
+    model_.setDocument(samples::smallDocument());
     EXPECT_EQ(found("relu"), QStringList({"tensor relu", "op #1 relu"}));
     EXPECT_EQ(found("RELU forward"), QStringList({"op #1 relu"})) << "every word, in any case";
     EXPECT_EQ(found("conv").front(), QStringLiteral("layer conv"));
@@ -73,7 +72,7 @@ TEST_F(Search, ALineLeadsToTheLargestTensorThatItMade) {
 }
 
 TEST(FirstFound, IsWhatAPictureSelects) {
-    const DocumentPointer document = testing::smallDocument();
+    const DocumentPointer document = samples::smallDocument();
     EXPECT_EQ(*firstFound(document, "conv"), (Target{Selection::Kind::Layer, 1}));
     EXPECT_EQ(firstFound(document, "nothing").error().code, core::ErrorCode::Usage);
 }

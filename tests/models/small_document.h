@@ -8,7 +8,7 @@
 #include "tests/models/test_graphs.h"
 #include "viewer/models/document.h"
 
-namespace hw::viewer::testing {
+namespace hw::viewer::samples {
 
 inline std::shared_ptr<Document> smallDocument() {
     auto document = std::make_shared<Document>();
@@ -29,4 +29,4 @@ inline PlanPointer planOf(const Document& document, core::Schedule schedule) {
     return plan;
 }
 
-}  // namespace hw::viewer::testing
+}  // namespace hw::viewer::samples

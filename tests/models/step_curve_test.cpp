@@ -53,7 +53,7 @@ void expectAgreesWithJudge(const core::TrainingGraph& graph, const core::Schedul
 }
 
 TEST(StepCurve, SmallGraphByHand) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const StepCurve curve = stepCurve(graph, core::baselineSchedule(graph));
     ASSERT_EQ(curve.moments.size(), 3U);
     EXPECT_EQ(curve.moments[0].total, Bytes(140));
@@ -74,7 +74,7 @@ TEST(StepCurve, SmallGraphByHand) {
 }
 
 TEST(StepCurve, RecomputationChargesDuplicatesAndMarksItself) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const core::Schedule schedule{
         Action::compute(0),        Action::compute(1), Action::free(1), Action::recompute(0, {0}),
         Action::recompute(0, {0}), Action::compute(2), Action::free(1), Action::free(2)};
@@ -93,7 +93,7 @@ TEST(StepCurve, RecomputationChargesDuplicatesAndMarksItself) {
 
 // Between the ends of two captured ops lies what the plan makes again for the second.
 TEST(StepCurve, WhatWasMeasuredLiesOnThePlansAxis) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const StepCurve plan =
         stepCurve(graph, {Action::compute(0), Action::compute(1), Action::free(1),
                           Action::recompute(0, {0}), Action::compute(2), Action::free(2)});
@@ -116,7 +116,7 @@ TEST(StepCurve, EveryLogAgreesWithTheJudge) {
     for (const char* name : {"resnet32", "unet", "transformer", "treelstm"}) {
         HW_NEED_LOG(name);
         SCOPED_TRACE(name);
-        core::Result<DocumentPointer> document = loadDocument(testing::logPath(name));
+        core::Result<DocumentPointer> document = loadDocument(samples::logPath(name));
         ASSERT_TRUE(document) << document.error().what;
         const core::TrainingGraph& graph = (*document)->graph;
         expectAgreesWithJudge(graph, (*document)->baseline);
@@ -133,7 +133,7 @@ TEST(StepCurve, EveryLogAgreesWithTheJudge) {
 
 TEST(StepCurve, PlansAgreeWithTheJudge) {
     HW_NEED_LOG("unet");
-    core::Result<DocumentPointer> document = loadDocument(testing::logPath("unet"));
+    core::Result<DocumentPointer> document = loadDocument(samples::logPath("unet"));
     ASSERT_TRUE(document) << document.error().what;
     for (const planners::PlannerInfo& info : planners::plannerList()) {
         core::Result<PlanPointer> plan =
@@ -145,7 +145,7 @@ TEST(StepCurve, PlansAgreeWithTheJudge) {
 }
 
 TEST(StepCurve, CodecsTakeTheTimeThatTheJudgeCharges) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const core::Schedule schedule{
         Action::compute(0), Action::encode(1, std::string(core::kMaskCodec), Bytes(13)),
         Action::compute(1), Action::decode(1),
@@ -218,7 +218,7 @@ TEST(LevelOfDetail, NeverLosesAPeakNorMixesMoments) {
 }
 
 TEST(Lanes, NeighboursOfOneLayerAndPhaseAreOneSpan) {
-    const core::TrainingGraph graph = testing::smallGraph();
+    const core::TrainingGraph graph = samples::smallGraph();
     const Lanes lanes = lanesOf(graph, stepCurve(graph, core::baselineSchedule(graph)));
     ASSERT_EQ(lanes.phases.size(), 2U);
     EXPECT_EQ(lanes.phases[0].end, Nanoseconds(8));

@@ -7,7 +7,7 @@
 #include "core/graph/training_graph.h"
 #include "tests/unit/test_data.h"
 
-namespace hw::viewer::testing {
+namespace hw::viewer::samples {
 
 /// weights (100 B, constant) -> a (40 B, 3 ns) -> b (60 B, workspace 25 B, 5 ns) -> grad (10 B, 2
 /// ns) with `a` needed by the last op, `a` and `b` released at the end, `grad` kept.
@@ -51,7 +51,7 @@ inline std::string logPath(const std::string& name) {
     return test::testData("simrd/" + name + ".log.gz");
 }
 
-}  // namespace hw::viewer::testing
+}  // namespace hw::viewer::samples
 
 /// Skips a test whose log is not there, and says how to enable it.
 #define HW_NEED_LOG(name) SKIP_WITHOUT_TEST_DATA("simrd/" + std::string(name) + ".log.gz")

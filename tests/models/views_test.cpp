@@ -13,6 +13,7 @@
 #include "core/session/recorded_memory.h"
 #include "core/session/session_writer.h"
 #include "tests/models/small_document.h"
+#include "tests/models/strict.h"
 #include "viewer/models/address_map.h"
 #include "viewer/models/layer_model.h"
 #include "viewer/models/live_tensor_model.h"
@@ -25,10 +26,8 @@ namespace hw::viewer {
 namespace {
 
 using core::Bytes;
-constexpr auto kStrict = QAbstractItemModelTester::FailureReportingMode::Fatal;
-
-using testing::planOf;
-using testing::smallDocument;
+using samples::planOf;
+using samples::smallDocument;
 
 Bytes sum(const std::vector<LiveItem>& items) {
     Bytes total;
@@ -38,7 +37,7 @@ Bytes sum(const std::vector<LiveItem>& items) {
 
 TEST(LiveSet, ItemsSumToTheJudgesBytesAtEveryMoment) {
     HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     ASSERT_TRUE(plan->ok());
@@ -101,7 +100,7 @@ TEST(Treemap, CellsAreBoundedByTheAreaNotByTheItems) {
 
 TEST(LiveTensorModel, ListsBothPeaksAndIsASoundModel) {
     HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     const LiveSet recorded = liveAt(document->graph, document->curve, document->curve.peakMoment);
@@ -153,7 +152,7 @@ TEST(LayerModel, IsATreeWhoseRowsHoldTheirParts) {
 
 TEST(LayerModel, HasTheOtherSessionsLayersOfTheSamePathBesideIts) {
     const auto document = smallDocument();
-    core::TrainingGraph larger = testing::smallGraph();
+    core::TrainingGraph larger = samples::smallGraph();
     larger.storages[1].bytes = Bytes(90);  // was 40
     larger.layers.push_back({"head", "Linear", 0});
     const DocumentPointer other = *documentOf(std::move(larger), QStringLiteral("larger"));
@@ -173,7 +172,7 @@ TEST(LayerModel, HasTheOtherSessionsLayersOfTheSamePathBesideIts) {
 
 TEST(LayerModel, AddsTheLayersThatOnlyTheOtherSessionHas) {
     const auto document = smallDocument();
-    core::TrainingGraph grown = testing::smallGraph();
+    core::TrainingGraph grown = samples::smallGraph();
     grown.layers.push_back({"conv.extra", "Linear", 1});
     grown.layers.push_back({"conv.extra.deep", "ReLU", 2});
     grown.storages[2].layer = grown.ops[1].layer = 3;
@@ -273,7 +272,7 @@ TEST(PlanModel, NamesTheImplementationThatAnOpRunsAs) {
 
 TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
     HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     PlanModel model;
@@ -290,7 +289,7 @@ TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
 
 TEST(AddressMap, PackedBlocksNeverShareAnAddressAtOneMoment) {
     HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(testing::logPath("unet"));
+    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
     const AddressMap map = packedMap(document->graph, document->baseline, {});
     EXPECT_EQ(map.livePeak, document->peak());
     EXPECT_GE(map.span, map.livePeak);
@@ -328,7 +327,7 @@ TEST(AddressMap, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
     }
     EXPECT_EQ(lowest, 0);
     HW_NEED_LOG("unet");
-    const AddressMap none = recordedMap(**loadDocument(testing::logPath("unet")));
+    const AddressMap none = recordedMap(**loadDocument(samples::logPath("unet")));
     EXPECT_TRUE(none.blocks.empty());
     EXPECT_FALSE(none.why.isEmpty());
 }
@@ -338,7 +337,7 @@ TEST(Selection, ATensorBringsItsLayerAndItsOp) {
     Workspace workspace;
     workspace.selectStorage(0);
     EXPECT_EQ(workspace.selection(), Selection{});
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     const core::TrainingGraph& graph = workspace.document()->graph;
     const auto made = std::find_if(graph.storages.begin(), graph.storages.end(),
                                    [](const core::Storage& s) { return !s.isConstant(); });
@@ -351,7 +350,7 @@ TEST(Selection, ATensorBringsItsLayerAndItsOp) {
     EXPECT_EQ(workspace.selection(), Selection{});
     workspace.selectRange(TimeRange{core::Nanoseconds(1), core::Nanoseconds(2)});
     EXPECT_TRUE(workspace.range());
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     EXPECT_FALSE(workspace.range()) << "another document";
 }
 

@@ -29,7 +29,7 @@ TEST(Workspace, OpensInTheBackgroundAndSaysWhatFailed) {
 TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
     HW_NEED_LOG("unet");
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     EXPECT_NEAR(workspace.budgetRatio(), Workspace::kDefaultRatio, 1e-6);
     workspace.setBudgetRatio(0.7);
     EXPECT_TRUE(workspace.busy());
@@ -57,7 +57,7 @@ TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
 TEST(Workspace, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
     HW_NEED_LOG("unet");
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     workspace.selectPlanners({QStringLiteral("dtr:eqclass")});
     workspace.placeBudget(0.7);
     ASSERT_TRUE(workspace.planNow());
@@ -83,7 +83,7 @@ TEST(Workspace, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
 TEST(Workspace, BelowTheFloorNothingIsPlanned) {
     HW_NEED_LOG("unet");
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     workspace.setBudget(workspace.document()->floor - core::Bytes(1));
     EXPECT_FALSE(workspace.busy());
     EXPECT_FALSE(workspace.activePlan());
@@ -93,7 +93,7 @@ TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
     HW_NEED_LOG("unet");
     Workspace workspace;
     workspace.selectPlanners({});  // what is asked for by moving alone
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     const core::Bytes peak = workspace.document()->peak(), floor = workspace.document()->floor;
     EXPECT_EQ(workspace.answer(floor - core::Bytes(1)).kind, Answer::Kind::Infeasible);
     EXPECT_EQ(workspace.answer(peak).kind, Answer::Kind::Nearest) << "nothing was planned yet";
@@ -122,7 +122,7 @@ TEST(Workspace, PlansThatAskForNoBudgetAnswerFarDown) {
     Workspace workspace;
     workspace.selectPlanners({});
     for (int documents = 0; documents < 2; ++documents) {  // of each document, not of the first
-        ASSERT_TRUE(workspace.openNow(testing::logPath("treelstm"), {}, std::nullopt));
+        ASSERT_TRUE(workspace.openNow(samples::logPath("treelstm"), {}, std::nullopt));
         const core::Bytes peak = workspace.document()->peak();
         const auto place = core::Bytes(peak.count() / 8);
         ASSERT_GT(place, workspace.document()->floor);
@@ -146,7 +146,7 @@ TEST(Workspace, FrontierReachesDownToTheFloor) {
     HW_NEED_LOG("unet");
     Workspace workspace;
     EXPECT_EQ(workspace.frontierRatios().front(), 1.0);
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     const std::vector<double> ratios = workspace.frontierRatios();
     EXPECT_TRUE(std::is_sorted(ratios.rbegin(), ratios.rend()));
     EXPECT_EQ(ratios.front(), 1.0);
@@ -169,7 +169,7 @@ TEST(Workspace, SelectedPlannersGetWhatTheOthersHave) {
     EXPECT_EQ(workspace.selectedPlanners(),
               (QStringList{QStringLiteral("none"), QStringLiteral("dtr:lru")}))
         << "in the order of the list";
-    ASSERT_TRUE(workspace.openNow(testing::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.8);
     workspace.requestFrontier();
     ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
@@ -186,7 +186,7 @@ TEST(Workspace, SelectionStaysWithinTheStep) {
     Workspace workspace;
     workspace.stepOp(1);
     EXPECT_EQ(workspace.selectedOp(), core::kNone);
-    ASSERT_TRUE(workspace.openNow(testing::logPath("resnet32"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("resnet32"), {}, std::nullopt));
     QSignalSpy moved(&workspace, &Workspace::selectionChanged);
     const Document& document = *workspace.document();
     workspace.stepOp(1);
@@ -230,7 +230,7 @@ TEST(Workspace, WhatALargePlanDoesIsFoundInTheBackground) {
 TEST(Workspace, CancelForgetsWhatWasAsked) {
     HW_NEED_LOG("treelstm");
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(testing::logPath("treelstm"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(samples::logPath("treelstm"), {}, std::nullopt));
     workspace.requestFrontier();
     EXPECT_TRUE(workspace.busy());
     workspace.cancel();

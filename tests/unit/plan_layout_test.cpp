@@ -33,11 +33,11 @@ Schedule randomSchedule(const TrainingGraph& graph, unsigned seed) {
 }
 
 // A constant, an op with two results and workspace, a reader of each.
-struct Sample {
+struct PlannedStep {
     TrainingGraph graph;
     StorageIndex kept, dropped;
 
-    Sample() {
+    PlannedStep() {
         test::GraphBuilder b;
         const auto x = b.constant(64);
         const auto made = b.op("make", {x}, {128, 256}, 1, 32);
@@ -73,7 +73,7 @@ TEST(PlanLayout, TheHighestSumOfBlocksIsTheJudgesPeak) {
 }
 
 TEST(PlanLayout, DuplicatesAndWorkspaceLiveForTheOpOnly) {
-    const Sample sample;
+    const PlannedStep sample;
     const Schedule schedule{Action::compute(0), Action::free(sample.kept),
                             Action::recompute(0, {0}), Action::compute(1)};
     ASSERT_TRUE(evaluate(sample.graph, schedule).valid);
@@ -93,7 +93,7 @@ TEST(PlanLayout, DuplicatesAndWorkspaceLiveForTheOpOnly) {
 }
 
 TEST(PlanLayout, BothFormsOfAnEncodedStorageLiveWhileItsCodecRuns) {
-    const Sample sample;
+    const PlannedStep sample;
     Schedule schedule{Action::compute(0),
                       {ActionKind::Encode, sample.dropped, {}, "mask", Bytes(8)},
                       {ActionKind::Decode, sample.dropped, {}, {}, {}},
@@ -111,7 +111,7 @@ TEST(PlanLayout, BothFormsOfAnEncodedStorageLiveWhileItsCodecRuns) {
 }
 
 TEST(PlanLayout, ARecordedSignatureSaysWhatAnOpAllocates) {
-    const Sample sample;
+    const PlannedStep sample;
     Signatures signatures(2);
     // The second result first, then scratch that is gone before the first result is made.
     signatures[0] = {{{Bytes(256), 1, 0, std::nullopt, nullptr},
@@ -142,7 +142,7 @@ TEST(PlanLayout, ARecordedSignatureSaysWhatAnOpAllocates) {
 }
 
 TEST(PlanLayout, ABrokenLayoutIsRefused) {
-    const Sample sample;
+    const PlannedStep sample;
     const Schedule schedule = baselineSchedule(sample.graph);
     const AddressLayout layout = layOut(sample.graph, schedule, quick());
     const auto check = [&](const AddressLayout& changed) {

@@ -70,11 +70,11 @@ struct Bookkeeper : ReplayListener {
 };
 
 // 0: x (constant), 1 and 2: both results of op 0, 3: of op 1, 4: a constant after it, 5: of op 2.
-struct Sample {
+struct ReplaySample {
     TrainingGraph graph;
     StorageIndex a, b;
 };
-Sample sample() {
+ReplaySample sample() {
     GraphBuilder build;
     const auto x = build.constant(8);
     const auto pair = build.op("pair", {x}, {16, 32});
@@ -82,7 +82,7 @@ Sample sample() {
     const auto late = build.constant(128);
     build.final(build.one("d", {pair[0], c, late}, 1));
     build.release(pair[0]), build.release(pair[1]), build.release(c);
-    Sample made{build.build(), 0, 0};
+    ReplaySample made{build.build(), 0, 0};
     made.a = made.graph.storageOf(pair[0]), made.b = made.graph.storageOf(pair[1]);
     return made;
 }

@@ -70,14 +70,14 @@ protected:
     test::TemporaryFolder folder_;
 };
 
-struct Sample {
+struct SnapshotSample {
     const char* name;
     std::int64_t layers, reservedPeak, reservedEnd;
 };
-class PublicSnapshot : public testing::TestWithParam<Sample> {};
+class PublicSnapshot : public testing::TestWithParam<SnapshotSample> {};
 
 TEST_P(PublicSnapshot, HasTheCountsOfPythonsReader) {
-    const Sample& sample = GetParam();
+    const SnapshotSample& sample = GetParam();
     const std::string file = std::string("torch-snapshot/") + sample.name + ".pickle.gz";
     SKIP_WITHOUT_TEST_DATA(file);
     auto session = openAny(test::testData(file));
@@ -106,8 +106,8 @@ TEST_P(PublicSnapshot, HasTheCountsOfPythonsReader) {
         EXPECT_TRUE(hasGap(*session, gap)) << gap;
 }
 INSTANTIATE_TEST_SUITE_P(Public, PublicSnapshot,
-                         testing::Values(Sample{"empty-cache", 244, 662700032, 509607936},
-                                         Sample{"expandable", 242, 643825664, 643825664}),
+                         testing::Values(SnapshotSample{"empty-cache", 244, 662700032, 509607936},
+                                         SnapshotSample{"expandable", 242, 643825664, 643825664}),
                          [](const auto& info) {
                              return info.param.name[1] == 'm' ? "EmptyCache" : "Expandable";
                          });

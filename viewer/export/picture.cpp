@@ -26,10 +26,6 @@ core::Error cannotWrite(const std::string& file) {
     return core::badInput("cannot write " + file, "choose a folder that exists and can be written");
 }
 
-QString ending(const std::string& file) {
-    return QFileInfo(QString::fromStdString(file)).suffix().toLower();
-}
-
 core::Status savePng(QWidget& widget, const std::string& file, double scale, double millimetres) {
     const QSize size(static_cast<int>(std::lround(widget.width() * scale)),
                      static_cast<int>(std::lround(widget.height() * scale)));
@@ -88,6 +84,10 @@ core::Status savePdf(QWidget& widget, const std::string& file, double millimetre
 }
 
 }  // namespace
+
+QString ending(const std::string& file) {
+    return QFileInfo(QString::fromStdString(file)).suffix().toLower();
+}
 
 core::Status checkPictureName(const std::string& file) {
     const QString kind = ending(file);

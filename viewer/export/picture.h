@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QSize>
+#include <QString>
 #include <string>
 
 #include "core/base/result.h"
@@ -19,5 +20,8 @@ core::Status savePictureOf(QWidget& widget, const std::string& file, double scal
 
 /// Usage error when no picture can have this name.
 core::Status checkPictureName(const std::string& file);
+
+/// Of a file's name, as "png"; empty: it has none.
+QString ending(const std::string& file);
 
 }  // namespace hw::viewer

@@ -2,7 +2,6 @@
 #include "viewer/export/report.h"
 
 #include <QApplication>
-#include <QFileInfo>
 #include <QSaveFile>
 #include <QTemporaryDir>
 #include <QVBoxLayout>
@@ -23,10 +22,6 @@ namespace {
 
 constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380,
               kMapHeight = 230;
-
-QString ending(const std::string& file) {
-    return QFileInfo(QString::fromStdString(file)).suffix().toLower();
-}
 
 // The widget as SVG, without what comes before the element itself.
 QByteArray svgOf(QWidget& widget, int height) {

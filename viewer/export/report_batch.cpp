@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/export/report_batch.h"
 
-#include <QCoreApplication>
-
+#include "viewer/export/report_text.h"
 #include "viewer/models/batch_model.h"
 
 namespace hw::viewer {
 namespace {
 
-QString tr(const char* text) {
-    return QCoreApplication::translate("Report", text);
-}
+using reports::tr;
 
 }  // namespace
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/export/report_content.h"
 
-#include <QCoreApplication>
 #include <QDateTime>
 #include <algorithm>
 #include <map>
 
 #include "core/import/import.h"
+#include "viewer/export/report_text.h"
 #include "viewer/models/compare_model.h"
 #include "viewer/models/layer_model.h"
 
@@ -16,9 +16,7 @@ namespace {
 constexpr std::size_t kLayers = 12, kTensors = 10, kRecomputed = 10;
 const QString kNothing = QStringLiteral("—");
 
-QString tr(const char* text) {
-    return QCoreApplication::translate("Report", text);
-}
+using reports::tr;
 
 struct Facts {
     QString command, host, framework, device;

@@ -7,7 +7,7 @@ namespace hw::viewer {
 namespace {
 
 // A page as wide as paper; figures in one column width; nothing is loaded from anywhere.
-const char* const kStyle = R"(
+const char* const kPageStyle = R"(
 :root { color-scheme: light; }
 body { margin: 0; background: #ffffff; color: #1c232b;
        font: 14px/1.5 Inter, "Segoe UI", "Helvetica Neue", Arial, "DejaVu Sans", sans-serif; }
@@ -72,9 +72,9 @@ QByteArray reportHtml(const Report& report) {
     QByteArray html =
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
         "<meta name=\"viewport\" content=\"width=device-width\"><title>" +
-        text(report.title) + "</title><style>" + kStyle + "</style></head><body>" + "<main>\n<h1>" +
-        text(report.title) + "</h1>\n<div class=\"subtitle\">" + text(report.subtitle) +
-        "</div>\n<div class=\"figures\">";
+        text(report.title) + "</title><style>" + kPageStyle + "</style></head><body>" +
+        "<main>\n<h1>" + text(report.title) + "</h1>\n<div class=\"subtitle\">" +
+        text(report.subtitle) + "</div>\n<div class=\"figures\">";
     for (const Report::Figure& figure : report.figures)
         html +=
             "<div><span>" + text(figure.label) + "</span><b>" + text(figure.value) + "</b></div>";

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/export/report_map.h"
 
-#include <QCoreApplication>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/export/report_text.h"
 #include "viewer/plots/map_legend.h"
 
 namespace hw::viewer {
 namespace {
 
-QString tr(const char* text) {
-    return QCoreApplication::translate("Report", text);
-}
+using reports::tr;
 
 }  // namespace
 

@@ -16,7 +16,7 @@ constexpr int kResolution = 1200;
 constexpr double kPixels = 96;                                         // an inch of the layout
 constexpr double kPageWidth = (210 - 2 * kMarginMm) / 25.4 * kPixels;  // A4 between its margins
 
-const char* const kStyle = R"(
+const char* const kPrintedStyle = R"(
 body { color: #1c232b; font-size: 9pt; }
 h1 { font-size: 16pt; margin: 0; }
 h2 { font-size: 12pt; margin-top: 16pt; margin-bottom: 4pt; }
@@ -54,7 +54,7 @@ private:
     const Report& report_;
 };
 
-QString tableHtml(const ReportTable& table) {
+QString printedTable(const ReportTable& table) {
     const auto cell = [&](const char* tag, int column, const QString& content, bool chosen) {
         QString inside = content.toHtmlEscaped();
         if (column >= table.texts) inside.replace(QLatin1Char(' '), QStringLiteral("&nbsp;"));
@@ -99,7 +99,7 @@ QString bodyOf(const Report& report) {
             html += QStringLiteral("<p><img src=\"section:%1\"></p><p class=\"muted\">%2</p>")
                         .arg(i)
                         .arg(section.caption.toHtmlEscaped());
-        for (const ReportTable& table : section.tables) html += tableHtml(table);
+        for (const ReportTable& table : section.tables) html += printedTable(table);
     }
     return html + QStringLiteral("<p class=\"muted\">%1</p>").arg(report.footer.toHtmlEscaped());
 }
@@ -124,7 +124,7 @@ core::Status saveReportPdf(const Report& report, const std::string& file) {
     QTextDocument document;
     Pictures pictures(report);
     document.documentLayout()->registerHandler(QTextFormat::ImageObject, &pictures);
-    document.setDefaultStyleSheet(QLatin1String(kStyle));
+    document.setDefaultStyleSheet(QLatin1String(kPrintedStyle));
     document.setDocumentMargin(0);
     document.setPageSize(page);
     document.setHtml(bodyOf(report));

@@ -10,7 +10,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kSmallest = 12;  // pixels, as cells of tables have
-constexpr int kMargin = 14, kBetween = 22, kBetweenRows = 6;
+constexpr int kMargin = 14, kBetweenFigures = 22, kBetweenRows = 6;
 
 int lineHeight(int pixels) {
     return QFontMetrics(uiFont(pixels, true)).height() + 2;
@@ -21,7 +21,7 @@ int lineHeight(int pixels) {
 FigureStrip::FigureStrip(const QStringList& names) {
     grid_ = new QGridLayout(this);
     grid_->setContentsMargins(kMargin, 0, kMargin, 0);
-    grid_->setHorizontalSpacing(kBetween);
+    grid_->setHorizontalSpacing(kBetweenFigures);
     grid_->setVerticalSpacing(kBetweenRows);
     for (const QString& name : names) {
         auto* cell = new QWidget;
@@ -57,8 +57,8 @@ int FigureStrip::widthOf(const Form& form) const {
         width = std::max({width, names_[i]->sizeHint().width(),
                           metrics.horizontalAdvance(figures_[i]->text()) + 2});
     }
-    int sum = 2 * kMargin - kBetween;
-    for (const int width : widths) sum += kBetween + width;
+    int sum = 2 * kMargin - kBetweenFigures;
+    for (const int width : widths) sum += kBetweenFigures + width;
     return sum;
 }
 

@@ -8,7 +8,7 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kHeaderHeight = 34, kMargin = 14;
+constexpr int kHeaderHeight = 34, kSideMargin = 14;
 const QString kUnknown = QStringLiteral("—");
 
 QString coloured(const QColor& colour, const QString& text) {
@@ -38,7 +38,7 @@ LivePanel::LivePanel(LiveRun& run) : run_(run) {
     note_->setObjectName(QStringLiteral("liveNote"));
     note_->setWordWrap(true);
     note_->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    note_->setContentsMargins(kMargin, 0, kMargin, 0);
+    note_->setContentsMargins(kSideMargin, 0, kSideMargin, 0);
     plot_ = new LiveStepsPlot;
     plot_->setObjectName(QStringLiteral("liveSteps"));
     auto* column = new QVBoxLayout(this);
@@ -61,7 +61,7 @@ QWidget* LivePanel::makeHeader() {
     headline_->setStyleSheet(QStringLiteral("font-weight: 600"));
     legend_ = new Legend;
     auto* row = new QHBoxLayout(made);
-    row->setContentsMargins(kMargin, 0, kMargin, 0);
+    row->setContentsMargins(kSideMargin, 0, kSideMargin, 0);
     row->setSpacing(16);
     row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
     row->addWidget(headline_);

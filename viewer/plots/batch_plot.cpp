@@ -17,7 +17,7 @@ namespace {
 constexpr double kReach = 10;   // pixels around a point that can be clicked
 constexpr int kNameRoom = 104;  // pixels right of the axes
 constexpr double kNameHeight = 14;
-constexpr double kHeadroom = 1.14, kSide = 1.05;
+constexpr double kBatchHeadroom = 1.14, kBatchSide = 1.05;
 
 QString numberText(double value) {
     return QString::number(value, 'f', value < 100 && value != std::floor(value) ? 1 : 0);
@@ -70,8 +70,8 @@ void BatchPlot::draw() {
         xAxis->setTicker(QSharedPointer<WholeTicker>::create(QString(), 6));
     else
         xAxis->setTicker(QSharedPointer<UnitTicker>::create(xUnit_, 6));
-    xAxis->setRange(0, std::max(1e-9, right * kSide));
-    yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
+    xAxis->setRange(0, std::max(1e-9, right * kBatchSide));
+    yAxis->setRange(0, std::max(1e-9, top * kBatchHeadroom));
     for (const Curve& curve : curves_) mark(curve);
     if (at_ >= 0) drawPlace();
     if (named_) nameCurves();

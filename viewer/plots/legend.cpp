@@ -9,9 +9,9 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kSwatch = 10, kSpace = 7, kBetween = 18;
+constexpr int kSwatch = 10, kSpace = 7, kBetweenItems = 18;
 constexpr int kRound = 2;  // of text widths
-constexpr int kPixels = 12, kRowHeight = 20, kNarrowest = 60;
+constexpr int kPixels = 12, kRowHeight = 20, kNarrowestLegend = 60;
 }  // namespace
 
 Legend::Legend(QWidget* parent) : QWidget(parent) {
@@ -35,8 +35,8 @@ std::vector<std::size_t> Legend::rowsWithin(int width) const {
     int used = 0;
     for (const Item& item : items_) {
         const int own = widthOf(item);
-        if (rows.back() > 0 && used + kBetween + own > width) rows.push_back(0), used = 0;
-        used += (rows.back() > 0 ? kBetween : 0) + own;
+        if (rows.back() > 0 && used + kBetweenItems + own > width) rows.push_back(0), used = 0;
+        used += (rows.back() > 0 ? kBetweenItems : 0) + own;
         ++rows.back();
     }
     return rows;
@@ -48,14 +48,14 @@ int Legend::heightWithin(int width) const {
 
 QSize Legend::sizeHint() const {
     int width = 0;
-    for (const Item& item : items_) width += widthOf(item) + kBetween;
-    width = std::max(0, width - kBetween);
+    for (const Item& item : items_) width += widthOf(item) + kBetweenItems;
+    width = std::max(0, width - kBetweenItems);
     // Behind another tab it is as narrow as can be, and asks for no height by that.
     return {width, heightWithin(visibleRegion().isEmpty() ? width : this->width())};
 }
 
 QSize Legend::minimumSizeHint() const {
-    return {kNarrowest, sizeHint().height()};
+    return {kNarrowestLegend, sizeHint().height()};
 }
 
 // Whoever lays it out has to hear that it needs another height now.
@@ -95,7 +95,7 @@ void Legend::paintEvent(QPaintEvent*) {
         for (std::size_t i = next + count; i-- > next;) {
             const int own = std::min(widthOf(items_[i]), width());
             drawItem(painter, items_[i], QRect(right - own, top, own, kRowHeight));
-            right -= own + kBetween;
+            right -= own + kBetweenItems;
         }
         next += count;
         top += kRowHeight;

@@ -14,10 +14,10 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kHeadroom = 1.15, kFill = 0.55;
+constexpr double kLiveHeadroom = 1.15, kFill = 0.55;
 constexpr double kFewest = 20;  // steps that the axis has room for from the start
 constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
-constexpr int kTop = 12, kBetween = 14, kBelow = 40;
+constexpr int kTop = 12, kBetweenPlots = 14, kBelow = 40;
 constexpr int kTimesHeight = 120, kHeightForTimes = 360;  // pixels
 
 QMargins margins(int top, int bottom) {
@@ -89,9 +89,9 @@ void LiveStepsPlot::showTimes(bool shown) {
     times_->setMinimumSize(0, shown ? kTimesHeight : 0);
     times_->setMaximumSize(QWIDGETSIZE_MAX, shown ? kTimesHeight : 0);
     times_->setAutoMargins(shown ? QCP::msAll : QCP::msLeft | QCP::msRight);
-    times_->setMinimumMargins(shown ? margins(kBetween, kBelow) : QMargins());
+    times_->setMinimumMargins(shown ? margins(kBetweenPlots, kBelow) : QMargins());
     if (!shown) times_->setMargins({});
-    axisRect()->setMinimumMargins(margins(kTop, shown ? kBetween : kBelow));
+    axisRect()->setMinimumMargins(margins(kTop, shown ? kBetweenPlots : kBelow));
     xAxis->setTickLabels(!shown);
     xAxis->setLabel(shown ? QString() : tr("step"));
     times_->axis(QCPAxis::atBottom)->setLabel(tr("step"));
@@ -217,8 +217,9 @@ void LiveStepsPlot::show(const LiveProgress& progress, const std::optional<core:
     if (whole) xAxis->setRange(begin_, end());
     const double top =
         size_.value(std::max(budget.value_or(core::Bytes()), progress.highestOfAll()));
-    yAxis->setRange(0, std::max(1e-9, top * kHeadroom));
-    times_->axis(QCPAxis::atLeft)->setRange(0, std::max(1e-6, milliseconds(longest_) * kHeadroom));
+    yAxis->setRange(0, std::max(1e-9, top * kLiveHeadroom));
+    times_->axis(QCPAxis::atLeft)
+        ->setRange(0, std::max(1e-6, milliseconds(longest_) * kLiveHeadroom));
     replot(rpQueuedReplot);
 }
 

@@ -9,7 +9,7 @@
 
 namespace hw::viewer {
 namespace {
-constexpr double kNamed = 46;  // pixels from which on a block can have a name
+constexpr double kNamedFrom = 46;  // pixels from which on a block can have a name
 
 QColor fillOf(const QColor& colour) {
     return blend(theme().panel, colour, 0.9);
@@ -69,7 +69,8 @@ void MapLayer::drawBlocks(QCPPainter* painter) {
             if (pixel >= taken.size() || taken[pixel]) continue;
             taken[pixel] = true;
         }
-        if (box.width() >= kNamed && box.height() >= kAxisPixels) named_.emplace_back(&block, box);
+        if (box.width() >= kNamedFrom && box.height() >= kAxisPixels)
+            named_.emplace_back(&block, box);
         // A seam where there is room for one, a pixel where there is less.
         box.setWidth(std::max(1.0, box.width() - (box.width() > 4 ? 1 : 0)));
         box.setTop(box.top() + (box.height() > 5 ? 1 : 0));

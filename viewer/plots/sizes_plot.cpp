@@ -11,9 +11,9 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kHeadroom = 1.12, kSide = 0.04;     // of the axes' lengths
-constexpr double kReach = 9;                         // pixels around a point that can be clicked
-constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
+constexpr double kSizesHeadroom = 1.12, kSide = 0.04;  // of the axes' lengths
+constexpr double kReach = 9;                           // pixels around a point that can be clicked
+constexpr int kLeftMargin = 72, kRightMargin = 118;    // as the timeline has them
 
 }  // namespace
 
@@ -85,7 +85,7 @@ void SizesPlot::show(const SizeStudy& study, const SizeUnit& unit) {
     xAxis->setTicker(QSharedPointer<UnitTicker>::create(input_.name, 7));
     yAxis->setTicker(QSharedPointer<UnitTicker>::create(unit.name, 5));
     xAxis->setRange(from - side, to + side);
-    yAxis->setRange(0, std::max(1e-9, highest * kHeadroom));
+    yAxis->setRange(0, std::max(1e-9, highest * kSizesHeadroom));
     budgetText_->setText(tr("budget %1").arg(unit.text(study.budget)));
     budgetText_->position->setCoords(1, unit.value(study.budget));
     replot(rpQueuedReplot);

@@ -13,7 +13,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kHeadroom = 1.25, kNanoseconds = 1e9;
+constexpr double kStepsHeadroom = 1.25, kNanoseconds = 1e9;
 constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
 constexpr double kGapShare = 0.004;  // of what is seen; narrower ones could not be seen
 
@@ -112,7 +112,7 @@ void StepsPlot::rebuild() {
         }
         xAxis->setRange(0, end);
         yAxis->setTicker(QSharedPointer<UnitTicker>::create(size.name, 3));
-        yAxis->setRange(0, std::max(1e-9, size.value(highest->peak) * kHeadroom));
+        yAxis->setRange(0, std::max(1e-9, size.value(highest->peak) * kStepsHeadroom));
         peak_->setText(tr("highest %1 · step %2").arg(size.text(highest->peak)).arg(highest->step));
         const double place = seconds(highest->begin + highest->end) / 2;
         // The label stays inside of the plot at either end.

@@ -11,7 +11,7 @@
 
 namespace hw::viewer {
 namespace {
-const QString kBetween = QStringLiteral(" · ");
+const QString kSeparator = QStringLiteral(" · ");
 }
 
 TimelineMarks::TimelineMarks(TimelinePlot* plot)
@@ -219,11 +219,12 @@ void TimelineMarks::draw(QCPPainter* painter) {
     const auto named = [&](const QString& text, core::Bytes peak, const StepCurve& curve) {
         const QString figure = text.arg(document.size.text(peak));
         QString place = placeOf(document.graph, curve.moments[curve.peakMoment].op);
-        if (low) place = &curve == &document.curve ? place.section(kBetween, -1) : QString();
+        if (low) place = &curve == &document.curve ? place.section(kSeparator, -1) : QString();
         const double most =
             std::min(room * (low ? 0.3 : 0.45), room - metrics.horizontalAdvance(figure) - 50);
-        return place.isEmpty() ? figure
-                               : figure + kBetween + metrics.elidedText(place, Qt::ElideLeft, most);
+        return place.isEmpty()
+                   ? figure
+                   : figure + kSeparator + metrics.elidedText(place, Qt::ElideLeft, most);
     };
     const QRectF main = drawPeak(
         painter, document.curve,

@@ -27,7 +27,7 @@ double highestOf(const QCPGraph* graph) {
 }
 
 constexpr int kLaneHeight = 20, kLowLane = 15;
-constexpr double kHeadroom = 1.16;
+constexpr double kTimelineHeadroom = 1.16;
 constexpr double kCapacityShown = 1.6;  // of the peak; above, the device's line is off the scale
 
 }  // namespace
@@ -228,7 +228,7 @@ void TimelinePlot::rescale() {
 double TimelinePlot::headroom() const {
     const double height = area_->height(),
                  labels = (plan_ && !isLow(*this) ? 2 : 1) * kPeakLabel + 6;
-    return height > 2 * labels ? std::max(kHeadroom, height / (height - labels)) : 2;
+    return height > 2 * labels ? std::max(kTimelineHeadroom, height / (height - labels)) : 2;
 }
 
 // Keys stay inside the visible range, because vector pictures are not clipped.

@@ -9,11 +9,11 @@ using namespace hw::executor;
 namespace {
 
 // constant 0 -> op 0 makes storage 1 -> op 1 makes storages 2 and 3 with 32 bytes of workspace.
-struct Sample {
+struct ArenaSample {
     TrainingGraph graph;
     Signatures signatures;
 
-    Sample() {
+    ArenaSample() {
         graph.storages.resize(4);
         const std::int64_t bytes[] = {64, 128, 256, 64};
         for (int s = 0; s < 4; ++s) {
@@ -40,7 +40,7 @@ struct Sample {
 }  // namespace
 
 TEST(ArenaLayout, LifetimesFollowTheSchedule) {
-    Sample sample;
+    ArenaSample sample;
     ASSERT_EQ(sample.graph.finish(), "");
     const Schedule schedule{Action::compute(0), Action::compute(1), Action::free(1),
                             Action::free(3)};
@@ -55,7 +55,7 @@ TEST(ArenaLayout, LifetimesFollowTheSchedule) {
 }
 
 TEST(ArenaLayout, DuplicatesOfARecomputationDieWithIt) {
-    Sample sample;
+    ArenaSample sample;
     ASSERT_EQ(sample.graph.finish(), "");
     const Schedule kept{Action::compute(0), Action::compute(1), Action::free(2),
                         Action::recompute(1, {0}), Action::free(1)};
@@ -66,7 +66,7 @@ TEST(ArenaLayout, DuplicatesOfARecomputationDieWithIt) {
 }
 
 TEST(ArenaLayout, AForeignLayoutIsRefused) {
-    Sample sample;
+    ArenaSample sample;
     ASSERT_EQ(sample.graph.finish(), "");
     const Schedule schedule{Action::compute(0), Action::compute(1)};
     AddressLayout layout{
@@ -96,7 +96,7 @@ TEST(ArenaLayout, AForeignLayoutIsRefused) {
 }
 
 TEST(ArenaLayout, EncodedFormsHaveTheirPlace) {
-    Sample sample;
+    ArenaSample sample;
     ASSERT_EQ(sample.graph.finish(), "");
     const Schedule schedule{Action::compute(0),
                             {ActionKind::Encode, 1, {}, "mask1", Bytes(24)},

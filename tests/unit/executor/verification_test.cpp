@@ -8,12 +8,12 @@ using namespace hw::executor;
 
 namespace {
 
-struct Sample {
+struct ReluStep {
     TrainingGraph graph;
     std::vector<float> input{1, 2}, output{3, 4};
     std::vector<std::byte> generator{std::byte{1}};
 
-    Sample() {
+    ReluStep() {
         graph.storages.resize(2);
         graph.tensors = {{0, kNone, 0}, {1, kNone, 1}};
         for (Storage& storage : graph.storages) storage.bytes = Bytes(8);
@@ -50,7 +50,7 @@ struct Sample {
 }  // namespace
 
 TEST(Verification, EqualRunsAreEqual) {
-    Sample sample;
+    ReluStep sample;
     Reference reference(sample.graph);
     sample.record(reference);
     Comparison comparison(reference);
@@ -64,19 +64,19 @@ TEST(Verification, EqualRunsAreEqual) {
 }
 
 TEST(Verification, WhatAnImplementationMakesBesidesIsNotCompared) {
-    Sample sample;
+    ReluStep sample;
     Reference reference(sample.graph);
     sample.record(reference);
     Comparison comparison(reference);
     OpResults results = sample.results();
-    results.outputs.push_back(Sample::tensor(sample.input));  // a mask, say
+    results.outputs.push_back(ReluStep::tensor(sample.input));  // a mask, say
     comparison.afterOp(results);
     EXPECT_EQ(comparison.figures().compared, 1);
     EXPECT_EQ(comparison.figures().different, 0);
 }
 
 TEST(Verification, OriginsAreOpsThatDifferWithoutDifferentInputs) {
-    Sample sample;  // op 1 doubles what op 0 makes
+    ReluStep sample;  // op 1 doubles what op 0 makes
     sample.graph.storages.emplace_back().bytes = Bytes(8);
     sample.graph.tensors.push_back({2, kNone, 2});
     Op op;
@@ -86,7 +86,7 @@ TEST(Verification, OriginsAreOpsThatDifferWithoutDifferentInputs) {
     sample.graph.finish();
     const std::vector<float> twice{6, 8}, other{3, 5}, otherTwice{6, 10};
     const auto second = [&](const std::vector<float>& read, const std::vector<float>& made) {
-        return OpResults{1, 1, true, {Sample::tensor(made)}, {{1, Sample::bytes(read)}}, {}};
+        return OpResults{1, 1, true, {ReluStep::tensor(made)}, {{1, ReluStep::bytes(read)}}, {}};
     };
     Reference reference(sample.graph);
     sample.record(reference);
@@ -104,14 +104,14 @@ TEST(Verification, OriginsAreOpsThatDifferWithoutDifferentInputs) {
 
     Origins first(reference, sample.graph);
     OpResults changed = sample.results();
-    changed.outputs = {Sample::tensor(other)};
+    changed.outputs = {ReluStep::tensor(other)};
     first.afterOp(changed);
     first.afterOp(second(other, otherTwice));
     EXPECT_EQ(first.ops(), (std::set<OpIndex>{0}));
 }
 
 TEST(Verification, TheFirstDifferenceIsNamed) {
-    Sample sample;
+    ReluStep sample;
     Reference reference(sample.graph);
     sample.record(reference);
     Comparison comparison(reference);
@@ -130,7 +130,7 @@ TEST(Verification, TheFirstDifferenceIsNamed) {
 }
 
 TEST(Verification, ADifferenceAtTheEndNamesItsStorage) {
-    Sample sample;
+    ReluStep sample;
     Reference reference(sample.graph);
     sample.record(reference);
     Comparison comparison(reference);
@@ -143,7 +143,7 @@ TEST(Verification, ADifferenceAtTheEndNamesItsStorage) {
 }
 
 TEST(Verification, WhatIsNotFiniteIsCounted) {
-    Sample sample;
+    ReluStep sample;
     sample.output[0] = 1.0f / 0.0f;
     Reference reference(sample.graph);
     sample.record(reference);
@@ -155,9 +155,9 @@ TEST(Verification, WhatIsNotFiniteIsCounted) {
 }
 
 TEST(Verification, AnInputThatChangesSilentlyIsNoted) {
-    Sample sample;
+    ReluStep sample;
     Reference reference(sample.graph);
-    reference.beforeOp(0, {{0, Sample::bytes(sample.input)}});
+    reference.beforeOp(0, {{0, ReluStep::bytes(sample.input)}});
     sample.input[0] = 7;
     reference.afterOp(sample.results());
     ASSERT_EQ(reference.notes().size(), 1u);
