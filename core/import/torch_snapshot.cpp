@@ -19,7 +19,7 @@ constexpr const char* kSnapshotHint =
     "the snapshot is damaged, cut short or of another kind; dump it again with "
     "torch.cuda.memory._dump_snapshot";
 
-struct Block {  // in use when the snapshot was taken
+struct SnapshotBlock {  // in use when the snapshot was taken
     std::int64_t address = 0, size = 0, requested = 0;
     std::optional<PickleRef> frames;
 };
@@ -31,7 +31,7 @@ struct Entry {
 };
 struct Device {
     std::string name;  // "cuda:0"
-    std::vector<Block> blocks;
+    std::vector<SnapshotBlock> blocks;
     std::vector<Entry> entries;
     std::int64_t reserved = 0;  // at the snapshot
     // While its events are written:
@@ -137,7 +137,7 @@ private:
         const auto name = state ? document_.text(*state) : std::nullopt;
         if (!name) throw std::invalid_argument("a block has no state");
         if (*name != "active_allocated") return;
-        Block block{address, bytes, bytes, document_.find(item, "frames")};
+        SnapshotBlock block{address, bytes, bytes, document_.find(item, "frames")};
         PickleRef sized = item;
         const char* key = "requested_size";
         if (const auto history = document_.find(item, "history");
@@ -207,7 +207,7 @@ private:
         device.id = writer_.device("cuda", ordinal);
         if (device.entries.empty()) {
             device.reservedNow = device.reserved;
-            for (const Block& block : device.blocks) {
+            for (const SnapshotBlock& block : device.blocks) {
                 device.allocatedNow = checkedAdd(device.allocatedNow, block.size);
                 const std::int64_t at = event(device, {"block", block.address, block.size, {}, {}});
                 storage(device, block.address, block.size, block.frames, at);
@@ -227,7 +227,7 @@ private:
             if (effect == Effect::Release) reserved = checkedAdd(reserved, -entry.size);
         }
         std::int64_t atSnapshot = 0;
-        for (const Block& block : device.blocks) {
+        for (const SnapshotBlock& block : device.blocks) {
             const auto traced = held.find(block.address);
             const std::int64_t bytes = traced == held.end() ? block.requested : traced->second;
             atSnapshot = checkedAdd(atSnapshot, bytes);
@@ -241,7 +241,7 @@ private:
             device.reservedNow = std::max<std::int64_t>(device.reservedNow, 0);
         }
         const std::int64_t at = event(device, {"initial", 0, device.allocatedNow, {}, {}});
-        for (const Block& block : device.blocks)
+        for (const SnapshotBlock& block : device.blocks)
             if (!held.contains(block.address))
                 device.live[block.address] =
                     storage(device, block.address, block.requested, block.frames, at);

@@ -6,7 +6,7 @@
 namespace hw::core {
 namespace {
 
-void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
+void pushUnlessLast(std::vector<OpIndex>& list, OpIndex op) {
     if (list.empty() || list.back() != op) list.push_back(op);
 }
 
@@ -14,8 +14,8 @@ std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
     std::vector<std::vector<OpIndex>> chain(graph.storages.size());
     for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i) {
         for (const OpOutput& output : graph.ops[i].outputs)
-            pushDistinct(chain[graph.storageOf(output.tensor)], i);
-        for (const Write& write : graph.ops[i].writes) pushDistinct(chain[write.storage], i);
+            pushUnlessLast(chain[graph.storageOf(output.tensor)], i);
+        for (const Write& write : graph.ops[i].writes) pushUnlessLast(chain[write.storage], i);
     }
     return chain;
 }

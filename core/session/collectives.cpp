@@ -34,9 +34,9 @@ std::int64_t elementBytes(const std::string& dtype) {
     return std::max(1, std::atoi(dtype.c_str() + (digit - dtype.begin())) / 8);
 }
 
-class Reader {
+class CollectiveReader {
 public:
-    explicit Reader(Database& database)
+    explicit CollectiveReader(Database& database)
         : tensor_(database, "SELECT dtype, sizes FROM tensors WHERE id = ?"),
           outputs_(database, "SELECT tensor FROM op_outputs WHERE op = ?") {}
 
@@ -89,7 +89,7 @@ std::string collectiveOperation(const std::string& op) {
 
 Result<std::vector<CollectiveUse>> collectivesOf(const Session& session, const StepRow& step) {
     return guarded(session.path(), "reading collectives", [&] {
-        Reader reader(databaseOf(session));
+        CollectiveReader reader(databaseOf(session));
         Statement from(databaseOf(session),
                        "SELECT id, name, coalesce(args, '') FROM ops WHERE seq >= ? AND seq < ?"
                        " AND name GLOB '*c10d*' ORDER BY seq");

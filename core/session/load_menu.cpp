@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kRepeatHint = "the file may be damaged; measure or record again";
 
 // As in schema.sql, for sessions of before.
-constexpr const char* kTables = R"(
+constexpr const char* kMenuTables = R"(
 CREATE TABLE IF NOT EXISTS menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS implementation_signatures (
     op INTEGER NOT NULL, name TEXT NOT NULL, of INTEGER NOT NULL, position INTEGER NOT NULL,
@@ -138,7 +138,7 @@ Result<Menu> loadMenu(const Session& session, const TrainingGraph& graph) {
 Status storeMenu(SessionWriter& session, const TrainingGraph& graph, const Menu& menu,
                  const std::vector<ImplementationSignature>& signatures) {
     try {
-        databaseOf(session).execute(kTables);
+        databaseOf(session).execute(kMenuTables);
         for (const char* table : {"implementations", "implementation_signatures"}) {
             Statement remove(databaseOf(session),
                              "DELETE FROM " + std::string(table) + " WHERE op = ?");

@@ -18,6 +18,9 @@ extern const char* const kSessionSchema;
 
 namespace {
 
+// A writer is used by one thread at a time: SQLite need not lock for every value.
+constexpr int kAlone = SQLITE_OPEN_NOMUTEX;
+
 constexpr std::int64_t kApplicationId = 0x4857544d;  // "HWTM"
 constexpr std::int64_t kFullCheckLimit = 32
                                          << 20;  // bytes; larger files are checked by their length
@@ -118,7 +121,7 @@ Result<std::unique_ptr<Database>> openReady(const std::string& path, bool writin
         return badInput("'" + path + "' is no Highwater session",
                         "record one with 'highwater record'");
     try {
-        auto database = writing ? std::make_unique<Database>(path, SQLITE_OPEN_READWRITE)
+        auto database = writing ? std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | kAlone)
                                 : openForReading(path);
         HW_TRY(checkIsSession(*database, path));
         HW_TRY(makeReady(database, path, writing));
@@ -207,7 +210,7 @@ Result<SessionWriter> SessionWriter::create(const std::string& path) {
                         "choose another name with -o, or move it away");
     try {
         auto database =
-            std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+            std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | kAlone);
         database->execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
         database->execute(kSessionSchema);
         return SessionWriter(std::move(database), path);

@@ -7,12 +7,12 @@
 namespace hw::core {
 namespace {
 
-constexpr const char* kColumns =
+constexpr const char* kStagedColumns =
     "SELECT kind, begin_ns, end_ns, thread, name, layer, s.external, sequence, forward_thread,"
     " s.correlation, stream, device, address, bytes, allocated, reserved, event_index, stack";
 constexpr const char* kHostOrder = " ORDER BY begin_ns, end_ns DESC, coalesce(event_index, id), id";
 
-StagedEvent read(const Statement& from) {
+StagedEvent readEvent(const Statement& from) {
     StagedEvent event;
     event.kind = static_cast<StagedKind>(from.integer(0));
     event.begin = from.integer(1), event.end = from.integer(2);
@@ -99,9 +99,10 @@ Status TraceStaging::external(std::int64_t external, std::int64_t op) {
 
 Status TraceStaging::visitHost(const std::function<void(const StagedEvent&)>& visit) const {
     return guarded(session_.path(), "sorting events", [&] {
-        Statement from(databaseOf(session_),
-                       std::string(kColumns) + " FROM temp.staged s WHERE kind <= 4" + kHostOrder);
-        while (from.step()) visit(read(from));
+        Statement from(
+            databaseOf(session_),
+            std::string(kStagedColumns) + " FROM temp.staged s WHERE kind <= 4" + kHostOrder);
+        while (from.step()) visit(readEvent(from));
     });
 }
 
@@ -121,14 +122,14 @@ Status TraceStaging::visitDevice(
     const std::function<void(const StagedEvent&, std::optional<std::int64_t> op)>& visit) const {
     return guarded(session_.path(), "sorting events", [&] {
         Statement from(databaseOf(session_),
-                       std::string(kColumns) +
+                       std::string(kStagedColumns) +
                            ", l.op, e.op FROM temp.staged s"
                            " LEFT JOIN temp.launches l ON l.correlation = s.correlation"
                            " LEFT JOIN temp.externals e ON e.external = s.external"
                            " WHERE kind >= 5 ORDER BY begin_ns, id");
         while (from.step()) {
             const auto launched = from.optionalInteger(17);
-            visit(read(from), launched ? launched : from.optionalInteger(18));
+            visit(readEvent(from), launched ? launched : from.optionalInteger(18));
         }
     });
 }

@@ -29,7 +29,7 @@ RingReader::~RingReader() {
     if (file_ >= 0) close(file_);
 }
 
-bool RingReader::take(wire::FrameReader& reader) {
+bool RingReader::take(const Sink& sink) {
     if (head_ == nullptr || nonsense_) return false;
     const std::uint64_t there = head_->written.load(std::memory_order_acquire) - taken_;
     nonsense_ = there > wire::kRingBytes;
@@ -37,7 +37,7 @@ bool RingReader::take(wire::FrameReader& reader) {
     const std::size_t at = taken_ % wire::kRingBytes;
     const std::size_t run = std::min<std::size_t>({there, wire::kRingBytes - at, kMostAtOnce});
     const auto* records = reinterpret_cast<const std::byte*>(head_) + wire::kRingHeadBytes;
-    reader.feed({records + at, run});
+    if (!sink({records + at, run})) return false;
     taken_ += run;
     head_->taken.store(taken_, std::memory_order_release);
     return true;

@@ -2,7 +2,11 @@
 // The recorder's end of the memory that it shares with an agent (profiler/wire/ring.h).
 #pragma once
 
-#include "profiler/wire/frame_reader.h"
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <span>
+
 #include "profiler/wire/ring.h"
 
 namespace hw::profiler {
@@ -16,18 +20,20 @@ public:
 
     /// For the agent; -1: there is no memory for a ring.
     int file() const { return file_; }
-    /// Moves what the agent has written into the reader, a part of it when it is much. False:
-    /// nothing was there, or the agent claims to have written what has no room.
-    bool take(wire::FrameReader& reader);
+    /// Where records go; false: there is no room for them, and they stay.
+    using Sink = std::function<bool(std::span<const std::byte>)>;
+    /// Moves what the agent has written there, a part of it when it is much. False: nothing was
+    /// moved, or the agent claims to have written what has no room.
+    bool take(const Sink& sink);
     /// Throws away what has not been taken.
     void skip();
-    bool nonsense() const { return nonsense_; }
+    bool nonsense() const { return nonsense_; }  // any thread
 
 private:
     int file_ = -1;
     wire::RingHead* head_ = nullptr;
     std::uint64_t taken_ = 0;  // what the shared memory says is up to the agent
-    bool nonsense_ = false;
+    std::atomic<bool> nonsense_{false};
 };
 
 }  // namespace hw::profiler

@@ -56,6 +56,14 @@ void sendNative(int socket, const std::string& library) {
     ::send(socket, frame.data(), frame.size(), MSG_NOSIGNAL);  // who has gone needs no answer
 }
 
+/// Where there is no session, that of temporary files.
+std::string folderOf(const std::string& session) {
+    std::error_code ignored;
+    return (session.empty() ? std::filesystem::temp_directory_path(ignored)
+                            : std::filesystem::absolute(session, ignored).parent_path())
+        .string();
+}
+
 std::optional<ucred> peerOf(int socket) {
     ucred peer{};
     socklen_t length = sizeof(peer);
@@ -77,6 +85,7 @@ core::Result<std::unique_ptr<Server>> Server::open(std::string sessionPath,
 Server::Server(std::string sessionPath, wire::ConfigRecord config, uid_t user)
     : config_(config),
       user_(user),
+      sessionFolder_(folderOf(sessionPath)),
       session_(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
 core::Status Server::listen() {
@@ -128,10 +137,11 @@ void Server::accept() {
     const bool admitted = peer && (peer->uid == geteuid() || peer->uid == user_);
     admitted_ += admitted ? 1 : 0;
     auto connection = std::make_unique<Connection>();
+    connection->backlog = std::make_unique<Backlog>(sessionFolder_);
     const wire::ConfigRecord config = configFor(peer ? peer->pid : 0);
     if (!admitted ||
         !sendWithFile(socket, wire::encodeFrame(wire::Type::Config, wire::encode(config)),
-                      connection->ring.file())) {
+                      connection->backlog->ringFile())) {
         ::close(socket);
         return;
     }
@@ -140,6 +150,7 @@ void Server::accept() {
     connection->pid = peer->pid;
     connection->asksForNative = (config.flags & wire::kConfigNative) != 0;
     connection->assembler = std::make_unique<Assembler>(session_);
+    connection->backlog->start();
     connections_.push_back(std::move(connection));
 }
 
@@ -156,34 +167,34 @@ bool Server::poll(int milliseconds) {
 bool Server::pollOnce(int milliseconds) {
     answer();
     std::vector<pollfd> waiting{{listener_, POLLIN, 0}};
-    for (const auto& connection : connections_)
-        waiting.push_back({connection->socket, POLLIN, 0});  // -1 is passed over
-    const int ready = ::poll(waiting.data(), waiting.size(), milliseconds);
+    bool more = false;
+    for (const auto& connection : connections_) {  // -1 is passed over
+        waiting.push_back({connection->left ? -1 : connection->socket, POLLIN, 0});
+        more |= connection->socket >= 0 && !connection->backlog->isEmpty();
+    }
+    const int ready = ::poll(waiting.data(), waiting.size(), more ? 0 : milliseconds);
     bool received = ready > 0;
     for (std::size_t i = 1; i < waiting.size(); ++i) {
         Connection& connection = *connections_[i - 1];
         if (connection.socket < 0) continue;
-        const bool ended = waiting[i].revents != 0 && hungUpOn(connection.socket);
-        received |= receive(connection, ended);
-        if (ended || connection.ring.nonsense() || !connection.reader.error().empty())
+        if (waiting[i].revents != 0 && hungUpOn(connection.socket)) {
+            connection.left = true;
+            connection.backlog->end();
+        }
+        received |= receive(connection);
+        if ((connection.left && connection.backlog->isEmpty()) || connection.backlog->nonsense() ||
+            !connection.reader.error().empty())
             close(connection);
     }
     if (waiting[0].revents != 0) accept();
     return received;
 }
 
-/// Takes in what is there, a part of it where more may come.
-bool Server::receive(Connection& connection, bool all) {
-    bool received = false;
-    if (recordingEnded_) {
-        connection.ring.skip();
-        return received;
-    }
-    for (int rounds = 0; (all || rounds < 4) && connection.ring.take(connection.reader); ++rounds) {
-        received = true;
-        takeFrames(connection);
-    }
-    if (connection.ring.nonsense()) notes_.push_back("the agent's records broke off");
+/// Takes in a part of what is there.
+bool Server::receive(Connection& connection) {
+    const bool received = connection.backlog->take(connection.reader);
+    if (received) takeFrames(connection);
+    if (connection.backlog->nonsense()) notes_.push_back("the agent's records broke off");
     return received;
 }
 
@@ -252,6 +263,9 @@ bool Server::admits(const Connection& connection) const {
 
 void Server::close(Connection& connection) {
     if (connection.socket < 0) return;
+    connection.backlog->end();
+    while (!connection.backlog->nonsense() && receive(connection)) {
+    }
     ::close(connection.socket);
     connection.socket = -1;
     const core::Status status = connection.assembler->finish();
@@ -265,9 +279,11 @@ bool Server::connected() const {
 }
 
 void Server::hangUp() {
-    recordingEnded_ = session_->isOpen();
-    for (auto& connection : connections_)
-        if (connection->socket >= 0) ::shutdown(connection->socket, SHUT_WR);
+    for (auto& connection : connections_) {
+        if (connection->socket < 0) continue;
+        if (session_->isOpen()) connection->backlog->end();
+        ::shutdown(connection->socket, SHUT_WR);
+    }
 }
 
 core::Status Server::noteExit(pid_t pid, int status) {

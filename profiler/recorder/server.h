@@ -13,7 +13,7 @@
 
 #include "core/base/result.h"
 #include "profiler/recorder/assembler.h"
-#include "profiler/recorder/ring_reader.h"
+#include "profiler/recorder/backlog.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
 
@@ -51,8 +51,8 @@ public:
     bool connected() const;  // an agent is on the line
     bool everConnected() const { return admitted_ > 0; }
     std::size_t admitted() const { return admitted_; }
-    /// Asks the agents to leave; the connections end when they have. What has not been taken in by
-    /// now is not recorded. What a live run does until then is taken in.
+    /// Asks the agents to leave; the connections end when they have and all that they had written
+    /// by now is taken in. Only what a live run does until then is taken in, too.
     void hangUp();
     /// Ends all connections and writes what is complete. Errors: the session could not be written.
     core::Status finish();
@@ -77,20 +77,21 @@ public:
 private:
     struct Connection {
         int socket = -1;
-        RingReader ring;
+        std::unique_ptr<Backlog> backlog;
         pid_t pid = 0;
         wire::FrameReader reader;
         std::unique_ptr<Assembler> assembler;
         bool asksForNative = false;
         std::future<std::string> native;  // the answer that the process waits for
         bool refused = false;             // records are read and thrown away
+        bool left = false;                // the agent; what it has written is still taken in
     };
 
     Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
     core::Status listen();
     void accept();
     bool pollOnce(int milliseconds);
-    bool receive(Connection& connection, bool all);
+    bool receive(Connection& connection);
     void takeFrames(Connection& connection);
     void close(Connection& connection);
     bool admits(const Connection& connection) const;
@@ -100,9 +101,8 @@ private:
 
     wire::ConfigRecord config_;
     uid_t user_;  // besides ourselves
-    std::string folder_, socketPath_;
+    std::string folder_, socketPath_, sessionFolder_;
     int listener_ = -1;
-    bool recordingEnded_ = false;
     std::size_t admitted_ = 0, expected_ = 1;
     bool distributed_ = false;  // the first process is a rank
     FindNative findNative_;

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <list>
 #include <random>
+#include <thread>
 
+#include "profiler/recorder/backlog.h"
 #include "profiler/recorder/ring_reader.h"
 #include "profiler/wire/frame_reader.h"
 #include "profiler/wire/records.h"
@@ -96,21 +99,36 @@ std::string errorAfterChange(std::size_t at, std::uint8_t value) {
 /// What an agent does with its end of the shared memory.
 class Writer {
 public:
-    explicit Writer(const RingReader& ring)
+    explicit Writer(const RingReader& ring) : Writer(ring.file()) {}
+    explicit Writer(int ring)
         : memory_(mmap(nullptr, kRingHeadBytes + kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-                       ring.file(), 0)) {}
+                       ring, 0)) {}
     ~Writer() { munmap(memory_, kRingHeadBytes + kRingBytes); }
-    RingHead& head() { return *static_cast<RingHead*>(memory_); }
-    void write(const std::vector<std::byte>& bytes) {
-        for (const std::byte byte : bytes) {
-            const std::uint64_t at = head().written.fetch_add(1) % kRingBytes;
-            static_cast<std::byte*>(memory_)[kRingHeadBytes + at] = byte;
-        }
+    Writer(const Writer&) = delete;
+    Writer& operator=(const Writer&) = delete;
+    RingHead& head() const { return *static_cast<RingHead*>(memory_); }
+    void writeWhenThereIsRoom(const std::vector<std::byte>& bytes) const {
+        while (head().written.load() - head().taken.load() + bytes.size() > kRingBytes)
+            std::this_thread::yield();
+        write(bytes);
+    }
+    void write(const std::vector<std::byte>& bytes) const {
+        std::uint64_t at = head().written.load();
+        for (const std::byte byte : bytes)
+            static_cast<std::byte*>(memory_)[kRingHeadBytes + at++ % kRingBytes] = byte;
+        head().written.store(at, std::memory_order_release);
     }
 
 private:
     void* memory_;
 };
+
+bool moved(RingReader& ring, FrameReader& reader) {
+    return ring.take([&](std::span<const std::byte> bytes) {
+        reader.feed(bytes);
+        return true;
+    });
+}
 
 TEST(Ring, CarriesFramesAroundItsEnd) {
     RingReader ring;
@@ -120,7 +138,7 @@ TEST(Ring, CarriesFramesAroundItsEnd) {
     const auto frame = encodeFrame(Type::Fault, payload);
     for (int i = 0; i < 20; ++i) {  // more than fits at once
         writer.write(frame);
-        while (ring.take(reader)) {
+        while (moved(ring, reader)) {
         }
         const auto received = reader.next();
         ASSERT_TRUE(received.has_value());
@@ -136,7 +154,7 @@ TEST(Ring, DropsWhatIsSkipped) {
     FrameReader reader;
     writer.write(encodeFrame(Type::Done, {}));
     ring.skip();
-    EXPECT_FALSE(ring.take(reader));
+    EXPECT_FALSE(moved(ring, reader));
     EXPECT_EQ(writer.head().taken.load(), writer.head().written.load());
 }
 
@@ -145,13 +163,81 @@ TEST(Ring, BelievesNoAgentThatClaimsMoreThanThereIsRoomFor) {
     Writer writer(ring);
     FrameReader reader;
     writer.head().written.store(kRingBytes + 1);
-    EXPECT_FALSE(ring.take(reader));
+    EXPECT_FALSE(moved(ring, reader));
     EXPECT_TRUE(ring.nonsense());
 }
 
 TEST(Ring, CannotBeShrunkByTheAgent) {
     const RingReader ring;
     EXPECT_NE(ftruncate(ring.file(), 0), 0);
+}
+
+/// Numbered frames go through the ring, far more than it holds, before one of them is looked at.
+class BacklogTest : public testing::Test {
+protected:
+    static constexpr int kFrames = 500;
+
+    static std::vector<std::byte> payload(int number) {
+        return std::vector<std::byte>(100'000, static_cast<std::byte>(number % 251));
+    }
+    void fill(Backlog& backlog) {
+        const Writer& ring = writers_.emplace_back(backlog.ringFile());
+        for (int i = 0; i < kFrames; ++i)
+            ring.writeWhenThereIsRoom(encodeFrame(Type::Fault, payload(i)));
+    }
+    static void expectAll(Backlog& backlog) {
+        FrameReader reader;
+        int number = 0;
+        while (backlog.take(reader))
+            while (const auto frame = reader.next())
+                ASSERT_TRUE(frame->payload == payload(number++));
+        EXPECT_EQ(reader.error(), "");
+        EXPECT_EQ(number, kFrames);
+        EXPECT_TRUE(backlog.isEmpty());
+    }
+
+    std::list<Writer> writers_;
+};
+
+TEST_F(BacklogTest, KeepsInMemoryWhatTheRecorderHasNotTaken) {
+    Backlog backlog("/nowhere");
+    backlog.start();
+    fill(backlog);
+    backlog.end();
+    expectAll(backlog);
+}
+
+TEST_F(BacklogTest, KeepsInAFileWhatDoesNotFitIntoMemory) {
+    Backlog backlog(testing::TempDir(), 1u << 20);
+    backlog.start();
+    fill(backlog);
+    backlog.end();
+    expectAll(backlog);
+}
+
+TEST_F(BacklogTest, LetsTheTrainingWaitWhereThereIsNoRoom) {
+    Backlog backlog("/nowhere", 1u << 20);
+    backlog.start();
+    FrameReader reader;
+    int number = 0;
+    std::thread training([&] { fill(backlog); });
+    while (number < kFrames) {
+        while (backlog.take(reader))
+            while (const auto frame = reader.next())
+                EXPECT_TRUE(frame->payload == payload(number++));
+        std::this_thread::yield();
+    }
+    training.join();
+    backlog.end();
+    EXPECT_TRUE(backlog.isEmpty());
+}
+
+TEST_F(BacklogTest, ThrowsAwayWhatComesAfterItsEnd) {
+    Backlog backlog("/nowhere");
+    backlog.start();
+    backlog.end();
+    fill(backlog);
+    EXPECT_TRUE(backlog.isEmpty());
 }
 
 TEST(FrameReader, RefusesWhatIsNoFrame) {
