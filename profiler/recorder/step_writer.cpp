@@ -53,6 +53,11 @@ void Assembler::settleCategories(std::int64_t endSeq) {
 
 core::Status Assembler::writeStorages(std::int64_t endSeq) {
     core::SessionWriter& session = session_->session();
+    for (const std::int64_t id : pending_.frees) {
+        const StorageState& state = storages_.at(id);
+        const std::int64_t freeSeq = *state.row.freeSeq;
+        if (state.written && freeSeq < endSeq) HW_TRY(session.setFreed(at(id), at(freeSeq)));
+    }
     for (const std::int64_t id : pending_.storages) {
         StorageState& state = storages_.at(id);
         if (state.row.allocSeq >= endSeq) continue;
@@ -70,10 +75,6 @@ core::Status Assembler::writeStorages(std::int64_t endSeq) {
         const core::StorageRow& row = storages_.at(id).row;
         HW_TRY(session.setCategory(at(id), row.category, layerAt(row.layer)));
         HW_TRY(session.setStorageBytes(at(id), row.bytes));
-    }
-    for (const std::int64_t id : pending_.frees) {
-        const core::StorageRow& row = storages_.at(id).row;
-        if (*row.freeSeq < endSeq) HW_TRY(session.setFreed(at(id), at(*row.freeSeq)));
     }
     return {};
 }
