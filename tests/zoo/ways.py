@@ -378,7 +378,7 @@ def profiler_around(steps):
     print("seen", any("addmm" in event.key for event in seen.key_averages()))
 
 
-@program("flop-counter")
+@program("flop-counter", "torch.utils.flop_counter")
 def flop_counter(steps):
     from torch.utils.flop_counter import FlopCounterMode
     model = deep(2)
