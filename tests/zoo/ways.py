@@ -342,7 +342,7 @@ def saved_on_disk(steps):
     train(steps, model, loss)
 
 
-@program("functional-gradients")
+@program("functional-gradients", "torch.func")
 def functional_gradients(steps):
     from torch.func import functional_call, grad, vmap
     model = nn.Sequential(nn.Linear(16, 64), nn.Tanh(), nn.Linear(64, 4))
@@ -362,7 +362,7 @@ def functional_gradients(steps):
     digest(model)
 
 
-@program("compiled")
+@program("compiled", "torch._dynamo")
 def compiled(steps):
     model = deep(2)
     run = torch.compile(model, backend="aot_eager")
