@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/digest.h"
+#include "core/base/lists.h"
 #include "core/graph/unseen_ops.h"
 
 namespace hw::core {
@@ -109,10 +110,6 @@ private:
     std::vector<std::int32_t> version_;
 };
 
-void pushDistinct(std::vector<OpIndex>& list, OpIndex op) {
-    if (list.empty() || list.back() != op) list.push_back(op);
-}
-
 bool writesTo(const Op& op, StorageIndex storage) {
     return std::any_of(op.writes.begin(), op.writes.end(),
                        [&](const Write& write) { return write.storage == storage; });
@@ -173,7 +170,7 @@ std::string TrainingGraph::finish() {
         for (const Use& use : op.inputs) {
             if (use.tensor < 0 || use.tensor >= tensorCount)
                 return place("op", i) + " reads an unknown tensor";
-            pushDistinct(storages[storageOf(use.tensor)].readers, i);
+            pushUnlessLast(storages[storageOf(use.tensor)].readers, i);
             if (tensors[use.tensor].creator == kNone) readBefore[use.tensor] = true;
         }
         for (const OpOutput& output : op.outputs) {

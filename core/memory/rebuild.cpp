@@ -3,12 +3,10 @@
 
 #include <algorithm>
 
+#include "core/base/lists.h"
+
 namespace hw::core {
 namespace {
-
-void pushUnlessLast(std::vector<OpIndex>& list, OpIndex op) {
-    if (list.empty() || list.back() != op) list.push_back(op);
-}
 
 std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
     std::vector<std::vector<OpIndex>> chain(graph.storages.size());

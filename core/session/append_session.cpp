@@ -23,28 +23,28 @@ struct Table {
 
 // What refers to a row comes after it. Processes, layers, call stacks and steps are written one by
 // one; curves are made of the steps.
-constexpr Table kAppendedTables[] = {{"devices", Becomes::Device},
-                                     {"ops", Becomes::Moved},
-                                     {"op_inputs"},
-                                     {"op_outputs"},
-                                     {"op_writes"},
-                                     {"op_stacks"},
-                                     {"storages", Becomes::Moved},
-                                     {"storage_stacks"},
-                                     {"tensors", Becomes::Moved},
-                                     {"final_tensors"},
-                                     {"generators"},
-                                     {"contents"},
-                                     {"signatures"},
-                                     {"implementations"},
-                                     {"menus"},
-                                     {"implementation_signatures"},
-                                     {"kernels"},
-                                     {"copies"},
-                                     {"ranges"},
-                                     {"gaps"},
-                                     {"plans", Becomes::Plan},
-                                     {"runs"}};
+constexpr Table kTables[] = {{"devices", Becomes::Device},
+                             {"ops", Becomes::Moved},
+                             {"op_inputs"},
+                             {"op_outputs"},
+                             {"op_writes"},
+                             {"op_stacks"},
+                             {"storages", Becomes::Moved},
+                             {"storage_stacks"},
+                             {"tensors", Becomes::Moved},
+                             {"final_tensors"},
+                             {"generators"},
+                             {"contents"},
+                             {"signatures"},
+                             {"implementations"},
+                             {"menus"},
+                             {"implementation_signatures"},
+                             {"kernels"},
+                             {"copies"},
+                             {"ranges"},
+                             {"gaps"},
+                             {"plans", Becomes::Plan},
+                             {"runs"}};
 
 Becomes becomes(const Table& table, const std::string& column) {
     using enum Becomes;
@@ -76,7 +76,7 @@ public:
         HW_TRY(layers());
         HW_TRY(stacks());
         HW_TRY(guarded(out_.path(), "joining", [&] {
-            for (const Table& table : kAppendedTables)
+            for (const Table& table : kTables)
                 if (from_.hasTable(table.name)) copy(table);
             moveArguments();
         }));

@@ -14,8 +14,6 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-constexpr int kApplyPollMilliseconds = 100;
-
 /// What acts in a process can do there whatever its user can.
 core::Status requireOwn(pid_t pid) {
     const auto status = statusOf(pid);
@@ -29,7 +27,7 @@ void follow(Server& server, StepTeller& teller, HandOver& plans, const std::stri
             const std::string& target, const Progress& progress) {
     bool ready = false;
     while (server.connected() && server.faults().empty()) {
-        server.poll(kApplyPollMilliseconds);
+        server.poll(kLivePollMilliseconds);
         teller.tellNew();
         plans.poll();
         if (!ready && server.saw(wire::Milestone::Torch)) {

@@ -19,6 +19,8 @@
 
 namespace hw::profiler {
 
+inline constexpr int kLivePollMilliseconds = 100;  // between two looks at a live run
+
 /// What acts in a process; the first program is tried first.
 struct LivePrograms {
     std::optional<std::int64_t> rank;  // none: any process

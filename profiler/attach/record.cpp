@@ -16,9 +16,6 @@ using core::Error;
 using core::ErrorCode;
 using wire::Milestone;
 
-/// What a grandchild that keeps the socket open may hold up the end.
-constexpr int kDrainRounds = 40;
-
 /// What went wrong in the program's own process, if the shim said so.
 std::string faultOf(const Server& server) {
     const Assembler* recorded = server.recorded();

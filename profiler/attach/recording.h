@@ -60,8 +60,12 @@ wire::ConfigRecord configOf(const CaptureOptions& options,
 /// the process itself.
 Server::FindNative findNative(const Progress& progress);
 
-/// Records wait in the agent's queue: the program's own work goes first.
+/// Records can wait (profiler/recorder/backlog.h): the program's own work goes first.
 void yieldToProgram();
+
+/// Polls without a record after a program's end, then it is over: what a grandchild that keeps the
+/// socket open may hold it up.
+inline constexpr int kDrainRounds = 40;
 
 /// Takes records in and reports progress.
 class Receiver {

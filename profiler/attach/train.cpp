@@ -14,16 +14,12 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-/// What a grandchild that keeps the socket open may hold up the end.
-constexpr int kLiveDrainRounds = 40;
-constexpr int kLivePollMilliseconds = 100;
-
 /// The program's wait status; none where the plan was taken out of it.
 std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller,
                                    HandOver& handOver) {
     Claims claims;
     std::optional<int> status;
-    for (int drained = 0; !status || (server.connected() && drained < kLiveDrainRounds);) {
+    for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
         const bool received = server.poll(kLivePollMilliseconds);
         teller.tellNew();
         handOver.poll();

@@ -30,7 +30,7 @@ std::string resolved(const fs::path& path) {
 }
 
 /// The folder with the headers of CUDA's runtime: of a package beside the framework's, or of a
-/// toolkit; empty where there is noFramework. Packages of some versions hold them in part only.
+/// toolkit; empty where there is none. Packages of some versions hold them in part only.
 std::string cudaHeaders(const fs::path& packages) {
     std::vector<fs::path> folders;
     const auto eachIn = [&](const fs::path& parent, const std::string& begin,
@@ -84,7 +84,7 @@ bool FrameworkFiles::hasNewAbi() const {
     const std::string content = contentsOf(libc10);
     for (auto at = content.find(kNewString); at != std::string::npos;
          at = content.find(kNewString, at + 1)) {
-        const auto begin = content.rfind('\0', at) + 1;  // 0 where there is noFramework
+        const auto begin = content.rfind('\0', at) + 1;  // 0 where there is none
         const auto name = std::string_view(content).substr(begin, at - begin);
         if (name.starts_with("_ZN3c10") || name.starts_with("_ZNK3c10")) return true;
     }

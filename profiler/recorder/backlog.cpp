@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
+#include <filesystem>
 #include <utility>
 
 namespace hw::profiler {
@@ -69,12 +69,10 @@ bool Backlog::add(std::span<const std::byte> bytes) {
 
 bool Backlog::openFile() {
     if (file_ >= 0 || noFile_) return file_ >= 0;
-    file_ = open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file_ < 0) {  // a file system without files that have no name
-        std::string path = folder_ + "/.highwater-XXXXXX";
-        file_ = mkostemp(path.data(), O_CLOEXEC);
-        if (file_ >= 0) unlink(path.c_str());
-    }
+    std::error_code ignored;
+    const std::string other = std::filesystem::temp_directory_path(ignored).string();
+    for (const std::string& folder : {folder_, other})  // not all have files without a name
+        if (file_ < 0) file_ = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     noFile_ = file_ < 0;
     return file_ >= 0;
 }

@@ -25,7 +25,7 @@ class Backlog {
 public:
     static constexpr std::size_t kMostInMemory = 64u << 20;
 
-    /// `folder`: of the file.
+    /// `folder`: of the file, where that has files without a name; else that of temporary files.
     explicit Backlog(std::string folder, std::size_t mostInMemory = kMostInMemory);
     ~Backlog();
     Backlog(const Backlog&) = delete;
