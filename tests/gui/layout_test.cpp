@@ -56,6 +56,16 @@ std::string needs(const MainWindow& window) {
     return all;
 }
 
+// Nothing is being computed any more, and what came of it has its place: a figure's new size asks
+// for room, whose row for another height, which may change its size.
+void settle(MainWindow& window) {
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !window.workspace().busy(); }, kPatience));
+    for (int round = 0; round < 5; ++round) {
+        QCoreApplication::sendPostedEvents();
+        QCoreApplication::processEvents();
+    }
+}
+
 class Layout : public ::testing::TestWithParam<QSize> {
 protected:
     std::unique_ptr<MainWindow> start(const QString& session = QStringLiteral(SAMPLE_SESSION)) {
@@ -88,7 +98,7 @@ TEST_P(Layout, ARestartChangesNoPixel) {
         window->resizeDocks({upper, lower}, {upper->height() + 11, lower->height() - 11},
                             Qt::Vertical);
         window->workspace().setBudgetRatio(0.7);
-        QTest::qWait(50);
+        settle(*window);
         before = placesIn(*window);
         window->close();
     }
@@ -123,7 +133,7 @@ TEST_P(Layout, TheTimelineLeadsAndNothingIsOutsideTheWindow) {
 TEST_P(Layout, TablesHaveRowsAndFiguresAreWhole) {
     const auto window = start();
     window->workspace().setBudgetRatio(0.7);
-    QTest::qWait(50);
+    settle(*window);
     const TableView& compared = window->panel<ComparePanel>().table();
     const QRect second = compared.visualRect(compared.model()->index(1, 0));
     EXPECT_TRUE(compared.viewport()->rect().contains(second.adjusted(1, 1, -1, -1)))
