@@ -53,7 +53,7 @@ void BudgetRuntime::Running::clear() {
     outputs.clear();
     made.clear();
     kept.clear();
-    onTape = false;
+    onTape = elsewhere = false;
 }
 
 // --- steps
@@ -186,6 +186,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         traceOp(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
                 running.inputs);
         tracing_ = true;
+        streams_.wait();  // what ops take on a GPU is not known when they return
         agent_.begin(window);
     }
     const std::int64_t live = trace_ ? window[0] : 0;
@@ -198,6 +199,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         failed(running);
         throw;
     }
+    if (tracing_) streams_.wait();
     const std::int64_t ended = agent_.now();
     guard.lock();
     const std::int64_t cost = std::max<std::int64_t>(1, ended - began - evictingNs_);
@@ -257,6 +259,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         evictor_.lock(s);
         running.locked.push_back(s);
     }
+    if (const c10::Device device = deviceOf(tensors, toldDevice(values)); device.is_cuda())
+        followStream(device, tensors, running);
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
@@ -273,11 +277,23 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     running.onTape = mayRunAgain(op, values, tensors, running);
 }
 
+/// The op runs on a GPU. What it reads there on another stream than recomputations stays, as nobody
+/// knows here when that stream is done with it.
+void BudgetRuntime::followStream(c10::Device device, const Tensors& tensors, Running& running) {
+    const bool reads = std::any_of(tensors.begin(), tensors.end(),
+                                   [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
+    static_cast<void>(streams_.follow(device, reads, 0));
+    running.elsewhere = !streams_.any() || streams_.elsewhere();
+    if (!running.elsewhere) return;
+    for (const Storage s : running.inputs) keepAsItIs(s);
+}
+
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective ||
-        !deviceOf(tensors, toldDevice(values)).is_cpu())
+    const c10::Device device = deviceOf(tensors, toldDevice(values));
+    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective || running.elsewhere ||
+        !(device.is_cpu() || device.is_cuda()))
         return false;
     const bool updates =
         factsOf(op.known).hasStatistics && updatesStatistics(*op.known.schema, values);

@@ -25,6 +25,7 @@
 #include "planners/dtr/evictor.h"
 #include "slots.h"
 #include "step_kinds.h"
+#include "streams.h"
 #include "tape.h"
 
 namespace hw::executor::live {
@@ -88,6 +89,7 @@ private:
         std::vector<core::StorageIndex> made;
         std::vector<Input> kept;  // inputs, for the tape
         bool onTape = false;
+        bool elsewhere = false;  // on a GPU, on another stream than what is run again
 
         void clear();
     };
@@ -107,6 +109,7 @@ private:
     void prepare(const profiler::native::Passing& op, Values values, Running& running);
     void finish(Values results, std::int64_t cost, Running& running);
     void failed(Running& running);
+    void followStream(c10::Device device, const Tensors& tensors, Running& running);
     void unlock(Running& running);
     bool mayRunAgain(const profiler::native::Passing& op, Values values, const Tensors& tensors,
                      Running& running);
@@ -144,6 +147,7 @@ private:
     Sources holdSources(Storage storage);
     void drop(Storage storage);
     void materialize(Storage storage);
+    void makeAgain(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
     void runAgain(const TapeOp& op, Storage wanted, const Items<Input>* waiting);
     void settle();
@@ -165,6 +169,7 @@ private:
     planners::Evictor evictor_;
     Slots slots_;
     Tape tape_;
+    Streams streams_;
     std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
     std::vector<bool> made_;      // by ops since the last step
     std::vector<bool> watched_;   // the agent tells when its bytes go

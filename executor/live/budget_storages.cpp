@@ -277,8 +277,12 @@ BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     return Sources::Held;
 }
 
-/// Chains may be as long as a step: what a goal needs are goals of their own, on a stack of ours.
 void BudgetRuntime::materialize(Storage storage) {
+    streams_.run([&] { makeAgain(storage); });
+}
+
+/// Chains may be as long as a step: what a goal needs are goals of their own, on a stack of ours.
+void BudgetRuntime::makeAgain(Storage storage) {
     std::vector<Goal> goals;
     goals.push_back({storage});
     try {
@@ -461,6 +465,7 @@ void BudgetRuntime::reset() {
     tape_.compact(std::vector<std::int64_t>(tape_.storages(), -1), 0,
                   std::vector<bool>(tape_.storages(), false));
     slots_.reset(0);
+    streams_.reset();
     room_ = 0;
     evictor_ = planners::Evictor(0, heuristic_, options());
     evictor_.state().clock = clock;

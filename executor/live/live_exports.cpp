@@ -8,6 +8,7 @@
 
 #include "budget_runtime.h"
 #include "cuda_allocations.h"
+#include "cuda_room.h"
 #include "observer.h"
 #include "runtime.h"
 
@@ -96,6 +97,10 @@ HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
 HW_EXPORT const char* hwl_count_cuda() {
     hw::profiler::native::countCudaBlocks();
     return hw::profiler::native::cudaBlocksMissed();
+}
+/// After it: blocks keep to the agent's limit, too; 0: they do not.
+HW_EXPORT int hwl_limit_cuda() {
+    return hw::profiler::native::keepCudaLimit(gRuntime->agent()) ? 1 : 0;
 }
 /// A plan from a file; empty: taken, else why not.
 HW_EXPORT const char* hwl_add(const char* path) {

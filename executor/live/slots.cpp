@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cuda_allocations.h"
 #include "encoding.h"
 
 namespace hw::executor::live {
@@ -53,7 +54,10 @@ void Slots::forgetDead(std::size_t storage) {
 }
 
 bool evictable(const c10::StorageImpl& impl) {
-    return impl.device_type() == c10::DeviceType::CPU && impl.nbytes() > 0 &&
+    const bool ours = impl.device_type() == c10::DeviceType::CPU ||
+                      (impl.device_type() == c10::DeviceType::CUDA &&
+                       profiler::native::cudaBlocksCounted());
+    return ours && impl.nbytes() > 0 &&
            impl.allocator() != nullptr && impl.data_ptr().get() != nullptr &&
            impl.data_ptr().get_deleter() == impl.allocator()->raw_deleter();
 }

@@ -42,7 +42,7 @@ struct Slot {
     StoragePointer lock() const { return held ? held : weak.lock(); }
 };
 
-/// Its bytes are the framework's to give back, and in the processor's memory.
+/// Its bytes are the framework's to give back, and counted.
 bool evictable(const c10::StorageImpl& impl);
 
 class Slots {

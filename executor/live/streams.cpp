@@ -51,6 +51,10 @@ bool Streams::elsewhere() const {
     return any;
 }
 
+void Streams::wait() const {
+    for (const c10::Stream stream : settled_) stream.synchronize();
+}
+
 Streams::Turn::Turn(const Streams& streams) : streams_(streams) {
     for (const c10::Stream stream : streams.settled_) {
         before_.push_back(current(stream.device()));

@@ -25,6 +25,8 @@ public:
     /// Whether this thread is on another stream of a device. What it queues from here on waits for
     /// what the plan has queued.
     bool elsewhere() const;
+    /// Returns when what was queued on them is done.
+    void wait() const;
     /// Runs the work on the plan's streams. Whatever it throws comes through.
     template <typename Work>
     void run(const Work& work) const {

@@ -288,6 +288,28 @@ void countFreed(std::uintptr_t address) {
     noteFreed(entry.tag != 0 ? entry.tag : entry.address);
 }
 
+bool admitBlock(std::int64_t bytes) {
+    native::Shortage shortage{bytes, 0, 0};
+    while (true) {
+        const std::int64_t cap = gCap.load(std::memory_order_relaxed);
+        if (cap <= 0 || tPaused || !gEnabled.load(std::memory_order_relaxed) ||
+            gLive.load(std::memory_order_relaxed) + bytes <= cap)
+            return true;
+        const native::Room room = roomFor(shortage, false);
+        if (room != native::Room::Made) return room == native::Room::Above;
+    }
+}
+
+bool rescueBlock(native::Shortage& shortage) {
+    const std::int64_t live = gLive.load(std::memory_order_relaxed);
+    bool made = false;
+    while (roomFor(shortage, true) == native::Room::Made) {
+        made = true;
+        if (live - gLive.load(std::memory_order_relaxed) >= shortage.bytes) break;
+    }
+    return made;
+}
+
 int patchAllocator() {
     forgetBlocks();
     if (gMemalign == nullptr) gMemalign = &posix_memalign;

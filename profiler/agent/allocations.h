@@ -34,6 +34,12 @@ struct AllocationFigures {
     std::int64_t peak;  // highest live bytes since the last reset of the window
 };
 
+/// For allocators that are not patched: whether a block of so many bytes keeps to the limit, after
+/// room has been made if need be.
+bool admitBlock(std::int64_t bytes);
+/// There is no memory for a block: whether some has been made free, as much as it takes if possible.
+bool rescueBlock(native::Shortage& shortage);
+
 /// Live bytes now; the op window restarts there.
 std::int64_t beginOpWindow();
 /// Live and highest bytes since beginOpWindow().

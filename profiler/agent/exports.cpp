@@ -179,6 +179,12 @@ void allocated(std::uint64_t address, std::int64_t bytes) {
 void released(std::uint64_t address) {
     countFreed(static_cast<std::uintptr_t>(address));
 }
+int admit(std::int64_t bytes) {
+    return admitBlock(bytes) ? 1 : 0;
+}
+int rescue(native::Shortage* shortage) {
+    return rescueBlock(*shortage) ? 1 : 0;
+}
 
 }  // namespace
 
@@ -220,6 +226,8 @@ HW_EXPORT const void* hw_api() {
                                       &hw_now,
                                       &allocated,
                                       &released,
-                                      &onShortage};
+                                      &onShortage,
+                                      &admit,
+                                      &rescue};
     return &api;
 }

@@ -90,6 +90,7 @@ def main():
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     parser.add_argument("--autocast", action="store_true", help="forward in bfloat16 where torch sees fit")
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--memory", type=int, help="bytes that the allocator may take from the driver")
     parser.add_argument("--figures", required=True, help="where they go, as JSON")
     arguments = parser.parse_args()
 
@@ -97,6 +98,8 @@ def main():
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.benchmark = False
     cuda = torch.cuda if arguments.device == "cuda" else None
+    if cuda and arguments.memory:
+        cuda.set_per_process_memory_fraction(arguments.memory / cuda.get_device_properties(0).total_memory)
     model, (optimizer, options), batch = task(arguments.model, cuda is None)
     model = model.to(arguments.device)
     optimizer = optimizer(model.parameters(), **options)
@@ -117,7 +120,8 @@ def main():
         if cuda:
             cuda.synchronize()
         steps.append({"ms": (time.perf_counter() - begin) * 1e3, "loss": loss.item().hex(),
-                      "peak": cuda.max_memory_allocated() if cuda else None})
+                      "peak": cuda.max_memory_allocated() if cuda else None,
+                      "reserved": cuda.max_memory_reserved() if cuda else None})
 
     digest = hashlib.sha256()
     for value in model.state_dict().values():

@@ -47,6 +47,11 @@ struct AgentApi {
     /// memory, again and again as long as there is room made; with none the framework's allocator
     /// is refused. Null: there is no limit.
     void (*onShortage)(MakeRoom makeRoom);
+    /// The same for an allocator that the agent does not see by itself. Before it makes a block of
+    /// so many bytes: 1: it may, 0: that would pass the limit.
+    int (*admit)(std::int64_t bytes);
+    /// It has no memory for the block: 1: as many bytes have gone, or all that could; 0: none.
+    int (*rescue)(Shortage* shortage);
 };
 
 }  // namespace hw::profiler::native

@@ -50,13 +50,15 @@ def when_initialized(work):
         call(guarded)
 
 
-def count_blocks(count):
-    """Blocks of the caching allocator, from the first one on. `count`: does it, and says why it cannot."""
+def count_blocks(count, keep_limit):
+    """Blocks of the caching allocator, from the first one on. `count`: does it, and says why it cannot. `keep_limit`: lets
+    the allocator keep to the limit itself, if it can; else it is told how much it may take from the driver."""
     def begin():
         why = count().decode("utf-8", "replace")
         if why:
             encode.send_gap("live bytes on the GPU", why)
-        limit(library.hw_cap())
+        if not keep_limit():
+            limit(library.hw_cap())
 
     when_initialized(begin)
 

@@ -49,6 +49,7 @@ def load():
             ("touch", None, ctypes.c_int64, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("count_cuda", ctypes.c_char_p),
+            ("limit_cuda", ctypes.c_int),
             ("interrupt", None, ctypes.c_char_p),
             ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
@@ -360,7 +361,7 @@ def start(flags, rank):
             return why
     if not flags & wire.CONFIG_RUNNING:  # else from the first whole step on
         library.hw_limit()
-    gpu.count_blocks(native.hwl_count_cuda)
+    gpu.count_blocks(native.hwl_count_cuda, native.hwl_limit_cuda)
     heuristic = library.hw_heuristic()
     plans = library.hw_programs() if heuristic >= 0 else b""
     if heuristic >= 0:
