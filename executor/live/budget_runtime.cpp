@@ -54,6 +54,7 @@ void BudgetRuntime::Running::clear() {
     made.clear();
     kept.clear();
     onTape = elsewhere = false;
+    onGpu = nullptr;
 }
 
 // --- steps
@@ -186,11 +187,12 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         traceOp(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
                 running.inputs);
         tracing_ = true;
-        streams_.wait();  // what ops take on a GPU is not known when they return
         agent_.begin(window);
     }
     const std::int64_t live = trace_ ? window[0] : 0;
+    const bool waits = running.onGpu != nullptr && (tracing_ || running.onGpu->wanted());
     guard.unlock();
+    if (waits) streams_.wait();
     const std::int64_t began = agent_.now();
     try {
         op.handle.redispatchBoxed(op.below, stack);
@@ -199,10 +201,12 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         failed(running);
         throw;
     }
-    if (tracing_) streams_.wait();
+    if (waits) streams_.wait();
     const std::int64_t ended = agent_.now();
     guard.lock();
-    const std::int64_t cost = std::max<std::int64_t>(1, ended - began - evictingNs_);
+    const std::int64_t measured = std::max<std::int64_t>(1, ended - began - evictingNs_);
+    if (waits) running.onGpu->add(measured);
+    const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->ns : measured;
     const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
     if (std::exchange(tracing_, false)) {
         agent_.end(window);
@@ -260,7 +264,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         running.locked.push_back(s);
     }
     if (const c10::Device device = deviceOf(tensors, toldDevice(values)); device.is_cuda())
-        followStream(device, tensors, running);
+        followStream(device, op.known, tensors, running);
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
@@ -279,7 +283,9 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
 
 /// The op runs on a GPU. What it reads there on another stream than recomputations stays, as nobody
 /// knows here when that stream is done with it.
-void BudgetRuntime::followStream(c10::Device device, const Tensors& tensors, Running& running) {
+void BudgetRuntime::followStream(c10::Device device, const profiler::native::Operator& op,
+                                 const Tensors& tensors, Running& running) {
+    running.onGpu = &costs_.of(op, tensors);
     const bool reads = std::any_of(tensors.begin(), tensors.end(),
                                    [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
     static_cast<void>(streams_.follow(device, reads, 0));

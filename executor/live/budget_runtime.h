@@ -21,6 +21,7 @@
 #include "decision_log.h"
 #include "engine.h"
 #include "guides.h"
+#include "op_costs.h"
 #include "op_lock.h"
 #include "planners/dtr/evictor.h"
 #include "slots.h"
@@ -90,6 +91,7 @@ private:
         std::vector<Input> kept;  // inputs, for the tape
         bool onTape = false;
         bool elsewhere = false;  // on a GPU, on another stream than what is run again
+        OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
 
         void clear();
     };
@@ -109,7 +111,8 @@ private:
     void prepare(const profiler::native::Passing& op, Values values, Running& running);
     void finish(Values results, std::int64_t cost, Running& running);
     void failed(Running& running);
-    void followStream(c10::Device device, const Tensors& tensors, Running& running);
+    void followStream(c10::Device device, const profiler::native::Operator& op,
+                      const Tensors& tensors, Running& running);
     void unlock(Running& running);
     bool mayRunAgain(const profiler::native::Passing& op, Values values, const Tensors& tensors,
                      Running& running);
@@ -170,6 +173,7 @@ private:
     Slots slots_;
     Tape tape_;
     Streams streams_;
+    OpCosts costs_;
     std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
     std::vector<bool> made_;      // by ops since the last step
     std::vector<bool> watched_;   // the agent tells when its bytes go

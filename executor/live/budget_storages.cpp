@@ -363,7 +363,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     const std::vector<at::Tensor> results =
         op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
-    figures_.recomputedNs += agent_.now() - began;
+    figures_.recomputedNs += streams_.any() ? op.cost : agent_.now() - began;
     madeAgain_.clear();
     if (log_) log_->line("made");
     const auto take = [&](Storage s, std::size_t result) {

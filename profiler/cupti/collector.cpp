@@ -142,19 +142,21 @@ bool Collector::start(const wire::GpuHost& host) {
     return true;
 }
 
+/// All of them, and then none but ours: once CUDA is in use, CUPTI 13 records no call that is enabled
+/// by itself, and so nothing that leads from a kernel to its op.
 void Collector::enableCalls(bool on) {
-    const auto each = [&](auto function, const auto& ids) {
-        for (const CUpti_CallbackId id : ids) function(id, on ? 1 : 0);
-    };
-    if (cupti_->enableRuntime != nullptr && cupti_->enableDriver != nullptr) {
-        each(cupti_->enableRuntime, kRuntimeLaunches);
-        each(cupti_->enableRuntime, kRuntimeCalls);
-        each(cupti_->enableDriver, kDriverLaunches);
-        each(cupti_->enableDriver, kDriverCalls);
-        return;
-    }
     for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER})
         on ? cupti_->enable(kind) : cupti_->disable(kind);
+    if (!on) return;
+    const auto leave = [](auto function, int count, const auto& launches, const auto& calls) {
+        const auto among = [](CUpti_CallbackId id, const auto& ids) {
+            return std::find(std::begin(ids), std::end(ids), id) != std::end(ids);
+        };
+        for (CUpti_CallbackId id = 1; function != nullptr && id < CUpti_CallbackId(count); ++id)
+            if (!among(id, launches) && !among(id, calls)) function(id, 0);
+    };
+    leave(cupti_->enableRuntime, CUPTI_RUNTIME_TRACE_CBID_SIZE, kRuntimeLaunches, kRuntimeCalls);
+    leave(cupti_->enableDriver, CUPTI_DRIVER_TRACE_CBID_SIZE, kDriverLaunches, kDriverCalls);
 }
 
 bool Collector::begin() {

@@ -32,7 +32,7 @@ struct UnmapArguments {
 
 }  // namespace
 
-/// Expandable segments: CUPTI's own memory records leave these calls out.
+/// Expandable segments: the memory records of older CUPTIs leave these calls out.
 void Collector::memoryCall(CUpti_CallbackId id, const CUpti_CallbackData& call) {
     wire::Activity activity;
     activity.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);

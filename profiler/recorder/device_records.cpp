@@ -169,6 +169,20 @@ core::Status DeviceRecords::writeWork(core::SessionWriter& session, const Activi
     return session.insertCopy(work);
 }
 
+/// Expandable segments are told by the driver's call and, since CUPTI 13, by a memory record, too.
+bool DeviceRecords::toldAlready(const Activity& activity) {
+    const auto detail = static_cast<MemoryDetail>(activity.detail);
+    if (activity.extra != kDevice) return false;
+    if (detail == MemoryDetail::Allocate || detail == MemoryDetail::Map) {
+        released_.erase(activity.address);
+        return !segments_.insert(activity.address).second;
+    }
+    if (detail != MemoryDetail::Release && detail != MemoryDetail::Unmap) return false;
+    if (segments_.erase(activity.address) == 0) return released_.contains(activity.address);
+    released_.insert(activity.address);
+    return false;
+}
+
 /// Segments are what the framework's caching allocator takes from the driver.
 core::Status DeviceRecords::writeMemory(core::SessionWriter& session, const Activity& activity) {
     core::MemoryEventRow row;
@@ -182,6 +196,7 @@ core::Status DeviceRecords::writeMemory(core::SessionWriter& session, const Acti
         row.kind = nameOf(kPools, activity.detail);
         return session.insert(row);
     }
+    if (toldAlready(activity)) return {};
     const auto detail = static_cast<MemoryDetail>(activity.detail);
     const bool release = detail == MemoryDetail::Release;
     switch (detail) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/session/session_writer.h"
@@ -66,6 +67,7 @@ private:
     core::Status writeWork(core::SessionWriter& session, const wire::Activity& activity,
                            std::optional<std::int64_t> op);
     core::Status writeAllWork(core::SessionWriter& session, bool last);
+    bool toldAlready(const wire::Activity& activity);
     core::Status writeMemory(core::SessionWriter& session, const wire::Activity& activity);
     core::Status writeMemoryEvents(core::SessionWriter& session, bool last);
     core::Status writeRanges(core::SessionWriter& session);
@@ -83,6 +85,7 @@ private:
     std::map<std::int64_t, wire::Activity> open_;  // ranges that began
     std::vector<std::pair<wire::Activity, std::int64_t>> closed_;  // with their ends
     std::unordered_map<std::int64_t, std::int64_t> created_;       // handle to bytes
+    std::unordered_set<std::int64_t> segments_, released_;         // addresses, of those told of
     std::vector<OpSpan> ops_;
     std::optional<std::int64_t> firstBegin_;
     std::int64_t lastEnd_ = 0;

@@ -48,7 +48,7 @@ def main():
         subprocess.run(["c++", "-std=" + standard, "-O0", "-w", "-DNDEBUG", "-DHIGHWATER_CUDA", HERE + "/cuda_blocks.cpp",
                         "-I" + ROOT + "/profiler/agent/native", "-I" + root + "/include",
                         "-I" + root + "/include/torch/csrc/api/include", "-I" + cuda,
-                        libraries + "/libc10_cuda.so", libraries + "/libc10.so", "-Wl,--allow-shlib-undefined",
+                        libraries + "/libc10_cuda.so", libraries + "/libc10.so", runtime[0], "-Wl,--allow-shlib-undefined",
                         "-Wl,-rpath," + libraries, "-o", program], check=True)
         folders = [os.path.dirname(path) for path in runtime]
         done = subprocess.run([program], capture_output=True, text=True, check=False,

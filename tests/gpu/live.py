@@ -43,7 +43,7 @@ class LiveChecks:
         path, plan, report = (machine.path(name + end) for end in (".live.hws", ".live.plan.json", ".report.json"))
         # cuBLAS is deterministic with one of two settings only; this one takes less memory.
         environment = {"CUBLAS_WORKSPACE_CONFIG": ":16:8"}
-        machine.run(machine.highwater, "record", "-o", path, "--warmup", "0", "--steps", "3", "--",
+        machine.run(machine.highwater, "record", *machine.gpu, "-o", path, "--warmup", "0", "--steps", "3", "--",
                     *self.train(variant, name + ".recorded.json"), environment=environment)
         machine.run(machine.highwater, "plan", path, "--ratio", str(RATIO), "--time-limit", "10", "-o", plan)
         machine.run(*self.train(variant, name + ".alone.json"), environment=environment)

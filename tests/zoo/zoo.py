@@ -17,6 +17,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", choices=PROGRAMS, metavar="NAME")
     parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--device", help="where tensors are made that name none (a GPU: with deterministic kernels)")
     options = parser.parse_args()
     if options.name is None:
         for name, (packages, _) in PROGRAMS.items():
@@ -26,6 +27,9 @@ def main():
     warnings.simplefilter("ignore")
     torch.manual_seed(7)
     torch.set_num_threads(1)
+    if options.device:
+        torch.set_default_device(options.device)
+        torch.use_deterministic_algorithms(True, warn_only=True)
     PROGRAMS[options.name][1](options.steps)
 
 

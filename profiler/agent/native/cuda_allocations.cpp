@@ -9,6 +9,7 @@
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
 #define HIGHWATER_CUDA_BLOCKS
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAGraphsC10Utils.h>
 #endif
 #endif
 
@@ -80,6 +81,14 @@ void countCudaBlocks() {
 
 bool cudaBlocksCounted() {
     return gBlocks == Blocks::Counted;
+}
+
+bool mayWaitForCuda() {
+#ifdef HIGHWATER_CUDA_BLOCKS
+    return c10::cuda::currentStreamCaptureStatusMayInitCtx() == c10::cuda::CaptureStatus::None;
+#else
+    return false;
+#endif
 }
 
 const char* cudaBlocksMissed() {

@@ -17,4 +17,7 @@ bool cudaBlocksCounted();
 /// Why they are not and will not be; empty as long as that is open, and where they are.
 const char* cudaBlocksMissed();
 
+/// Whether this thread may wait for what is on the GPU: not where its work goes into a CUDA graph.
+bool mayWaitForCuda();
+
 }  // namespace hw::profiler::native

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "registry.h"
 
+#include <ATen/ATen.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <algorithm>
 #include <iterator>
 
@@ -265,20 +268,41 @@ void Registry::resized(Storage& storage) {
     stream_.begin(FrameType::Resize).put(storage.id).put(bytes).end();
 }
 
+/// All bytes of its storage. The agent does not count the copy.
+at::Tensor Registry::hostCopy(const at::Tensor& tensor, std::int64_t bytes) {
+    const at::AutoDispatchBelowADInplaceOrView belowAutograd;
+    agent_.pause(1);
+    at::Tensor copied;
+    try {
+        copied = at::empty({0}, tensor.options().dtype(at::kByte))
+                     .set_(tensor.storage(), 0, {bytes}, {1})
+                     .cpu();
+    } catch (...) {
+        agent_.pause(0);
+        throw;
+    }
+    agent_.pause(0);
+    return copied;
+}
+
 void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {
     if (storage.stored == epoch_ || (storage.op >= 0 && storage.epoch == epoch_)) return;
     storage.stored = epoch_;
     const bool plain = at::isIntegralType(tensor.scalar_type(), /*includeBool=*/true);
     if (storage.bytes == 0 || !(contents_ || storage.bytes <= wire::kSmallContents || plain))
         return;
+    const bool onCuda = tensor.is_cuda();
+    if (onCuda && !contents_ && !plain) return;  // each copy waits for the GPU
     const std::string what = "contents of storage " + std::to_string(storage.id);
-    if (!tensor.device().is_cpu()) {
+    if (!tensor.device().is_cpu() && !(onCuda && mayWaitForCuda())) {
         stream_.gap(what, "it is not in host memory");
     } else if (storage.bytes > wire::kMaxPlainContents && !contents_) {
         stream_.gap(what, std::to_string(storage.bytes) +
                               " bytes are more than is stored without --contents");
     } else {
-        const auto* data = reinterpret_cast<const char*>(addressOf(*storage.key()));
+        const at::Tensor copied = onCuda ? hostCopy(tensor, storage.bytes) : at::Tensor();
+        const auto* data = onCuda ? static_cast<const char*>(copied.data_ptr())
+                                  : reinterpret_cast<const char*>(addressOf(*storage.key()));
         for (std::int64_t offset = 0; offset < storage.bytes; offset += kChunkBytes) {
             const std::int64_t run = std::min(kChunkBytes, storage.bytes - offset);
             stream_.begin(FrameType::Contents)

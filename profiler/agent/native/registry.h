@@ -125,6 +125,7 @@ private:
         return found != nullptr ? found->get() : nullptr;
     }
     Storage& add(Key key, const at::Tensor& tensor, const Place& place, std::int64_t seq);
+    at::Tensor hostCopy(const at::Tensor& tensor, std::int64_t bytes);
     void watch(Storage& storage);
     void gone(Storage& storage);  // or its bytes
     std::vector<Storage*> expired();
