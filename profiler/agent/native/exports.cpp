@@ -144,6 +144,13 @@ HW_EXPORT void hwn_sweep() {
         gSession->stream.flush();
     });
 }
+/// As Registry::tellUnknown.
+HW_EXPORT void hwn_tell_unknown(std::int64_t live, std::int64_t seq) {
+    guarded(*gSession, [&] {
+        gSession->registry.tellUnknown(live, seq);
+        gSession->stream.flush();
+    });
+}
 HW_EXPORT void hwn_recount() {
     guarded(*gSession, [] { gSession->registry.recount(); });
 }

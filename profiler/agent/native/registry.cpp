@@ -195,6 +195,26 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
     return storage;
 }
 
+void Registry::tellUnknown(std::int64_t live, std::int64_t seq) {
+    if (!cudaBlocksCounted()) return;
+    std::int64_t unknown = live - toldUnknown_;
+    live_.each([&](Key, const std::unique_ptr<Storage>& storage) {
+        if (storage->counted) unknown -= storage->bytes;
+    });
+    if (unknown <= 0) return;
+    toldUnknown_ += unknown;
+    stream_.begin(FrameType::Storage)
+        .put(storages_++)
+        .put(seq)
+        .put(unknown)
+        .put(std::int64_t{-1})
+        .put(std::int64_t{-1})
+        .put(std::int64_t{0})
+        .put(static_cast<std::uint8_t>(Category::Workspace))
+        .text("cuda:0")
+        .end();
+}
+
 std::int64_t Registry::tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op) {
     c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     const std::uint64_t form = viewOf(tensor);

@@ -101,6 +101,9 @@ public:
     void categorizeGradients(bool onlyUsed);
     /// What forward left alive is what it saved for now.
     void saveActivations();
+    /// Of a process that uses a GPU: what is alive beyond the storages that are known (workspaces
+    /// that libraries keep from op to op) is told as one more, at `seq`. live: counted bytes.
+    void tellUnknown(std::int64_t live, std::int64_t seq);
     /// The tensors that are alive, at least one a storage.
     std::vector<std::int64_t> finals() const;
 
@@ -143,6 +146,7 @@ private:
     std::int64_t epoch_ = 0;  // goes up with every possible start of a step
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
+    std::int64_t toldUnknown_ = 0;  // bytes
     std::int64_t tensors_ = 0;
     std::int64_t uncounted_ = 0;  // live bytes that the framework's allocator did not make
     std::int64_t opPeak_ = 0;     // highest counted + uncounted bytes during an op of this step

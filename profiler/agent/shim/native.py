@@ -62,6 +62,7 @@ def load_native(contents, stacks):
             ("categorize_gradients", None, ctypes.c_int),
             ("save_activations", None),
             ("sweep", None),
+            ("tell_unknown", None, ctypes.c_int64, ctypes.c_int64),
             ("recount", None),
             ("next_epoch", None),
             ("figures", None, longs),
@@ -96,6 +97,7 @@ class NativeRegistry:
         self.values = (ctypes.c_int64 * 4)()
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
+        self.tell_unknown = native.hwn_tell_unknown
         self.save_activations = native.hwn_save_activations
         self.categorize_owned = native.hwn_categorize_owned
         self.categorize_gradients = native.hwn_categorize_gradients

@@ -43,7 +43,7 @@ class Steps:
         self.milestones = set()
         self.compiled = False   # told that it is
         self.shared = False     # told that other threads train, too
-        self.uncounted = 0
+        self.uncounted = self.first = 0
         self.environment = Environment()
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last scan
@@ -145,8 +145,9 @@ class Steps:
         library.hw_window(self.window)
         self.carried_peak = 0
         self.uncounted = registry.uncounted
+        self.first = registry.seq
         encode.send(wire.TYPE_STEP_START, struct.pack(
-            "<3q", registry.seq, library.hw_now(), self.window[0] + registry.uncounted))
+            "<3q", self.first, library.hw_now(), self.window[0] + registry.uncounted))
 
     def end(self, passing):
         now = library.hw_now()
@@ -154,6 +155,8 @@ class Steps:
         registry.sweep()
         finals = self.finals(passing)
         library.hw_window(self.window)
+        if registry.native:
+            registry.tell_unknown(self.window[0], self.first)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
         always = min(self.uncounted, registry.uncounted)
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
@@ -170,6 +173,7 @@ class Steps:
                             "recorded, and the live bytes are those of all")
         registry.next_epoch()
         self.uncounted = registry.uncounted
+        self.first = registry.seq
         self.ended = True
         self.capture.watch_closely()
         library.hw_gpu_flush()
