@@ -90,7 +90,7 @@ private:
         std::vector<core::StorageIndex> made;
         std::vector<Input> kept;  // inputs, for the tape
         bool onTape = false;
-        bool elsewhere = false;  // on a GPU, on another stream than what is run again
+        bool elsewhere = false;           // on a GPU, on another stream than what is run again
         OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
 
         void clear();

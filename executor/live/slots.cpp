@@ -54,11 +54,11 @@ void Slots::forgetDead(std::size_t storage) {
 }
 
 bool evictable(const c10::StorageImpl& impl) {
-    const bool ours = impl.device_type() == c10::DeviceType::CPU ||
-                      (impl.device_type() == c10::DeviceType::CUDA &&
-                       profiler::native::cudaBlocksCounted());
-    return ours && impl.nbytes() > 0 &&
-           impl.allocator() != nullptr && impl.data_ptr().get() != nullptr &&
+    const bool ours =
+        impl.device_type() == c10::DeviceType::CPU ||
+        (impl.device_type() == c10::DeviceType::CUDA && profiler::native::cudaBlocksCounted());
+    return ours && impl.nbytes() > 0 && impl.allocator() != nullptr &&
+           impl.data_ptr().get() != nullptr &&
            impl.data_ptr().get_deleter() == impl.allocator()->raw_deleter();
 }
 

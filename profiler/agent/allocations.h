@@ -37,7 +37,8 @@ struct AllocationFigures {
 /// For allocators that are not patched: whether a block of so many bytes keeps to the limit, after
 /// room has been made if need be.
 bool admitBlock(std::int64_t bytes);
-/// There is no memory for a block: whether some has been made free, as much as it takes if possible.
+/// There is no memory for a block: whether some has been made free, as much as it takes if
+/// possible.
 bool rescueBlock(native::Shortage& shortage);
 
 /// Live bytes now; the op window restarts there.

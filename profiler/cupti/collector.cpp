@@ -142,8 +142,8 @@ bool Collector::start(const wire::GpuHost& host) {
     return true;
 }
 
-/// All of them, and then none but ours: once CUDA is in use, CUPTI 13 records no call that is enabled
-/// by itself, and so nothing that leads from a kernel to its op.
+/// All of them, and then none but ours: once CUDA is in use, CUPTI 13 records no call that is
+/// enabled by itself, and so nothing that leads from a kernel to its op.
 void Collector::enableCalls(bool on) {
     for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER})
         on ? cupti_->enable(kind) : cupti_->disable(kind);

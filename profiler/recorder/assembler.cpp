@@ -239,8 +239,10 @@ core::Status Assembler::take(wire::StorageRecord record) {
         record.category >= core::kCategoryCount || record.layer >= layers_ ||
         (byOp && record.creator != nextOp_) || record.seq < 0)
         return malformed("an impossible storage");
-    // The storages of an op share its seq, which the op itself is about to use.
-    if (byOp ? record.seq <= lastSeq_ : !advance(record.seq))
+    // The storages of an op share its seq, which the op itself is about to use. What a step's end
+    // shows to have been there all along comes with the seq of its start.
+    const bool older = !byOp && start_ && record.seq == start_->seq;
+    if (byOp ? record.seq <= lastSeq_ : !older && !advance(record.seq))
         return malformed("a storage out of order");
     StorageState state;
     state.row.id = record.id;

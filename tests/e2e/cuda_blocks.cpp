@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: MIT
-// What the capture makes of the events of the framework's CUDA allocator, made by hand: no GPU is
-// needed to make them.
+// What the capture makes of the events of the framework's CUDA allocator, made by hand, and how the
+// live runtime stands between an allocator and its callers: no GPU is needed for them.
 #include "cuda_allocations.cpp"
+#include "cuda_room.cpp"
 
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR < 3
+#define FAKE_CONST const
+#else
+#define FAKE_CONST
+#endif
 
 namespace {
 
@@ -29,9 +36,68 @@ Entry event(Entry::Action action, std::uint64_t address, std::size_t bytes) {
 #endif
 }
 
+/// Has the members of the framework's that are stood between.
+struct FakeAllocator : c10::Allocator {
+    c10::DataPtr allocate(std::size_t bytes) FAKE_CONST override {
+        return {take(bytes), c10::Device(c10::DeviceType::CPU)};
+    }
+    virtual void* raw_alloc(std::size_t bytes) { return take(bytes); }
+    void copy_data(void*, const void*, std::size_t) const {}
+    void* take(std::size_t bytes) const {
+        ++asked;
+        TORCH_CHECK_WITH(OutOfMemoryError, memory >= bytes, "there is no memory");
+        return const_cast<FakeAllocator*>(this);
+    }
+    static inline int asked = 0;
+    static inline std::size_t memory = 1000;
+};
+
+template <typename Call>
+bool refused(const Call& call) {
+    try {
+        call();
+        return false;
+    } catch (const c10::OutOfMemoryError&) {
+        return true;
+    }
+}
+
+std::int64_t gLimit = 500;
+int gRescues = 0;
+
+void standsBetween() {
+    FakeAllocator fake;
+    c10::Allocator* const seen = &fake;  // as the framework holds it
+    AgentApi agent{};
+    agent.admit = [](std::int64_t bytes) { return bytes <= gLimit ? 1 : 0; };
+    agent.rescue = [](Shortage* shortage) {
+        expect(shortage->memory == 1, "there is no memory, whatever the limit");
+        FakeAllocator::memory += 100;
+        return gRescues-- > 0 ? 1 : 0;
+    };
+    gRoomAgent = &agent;
+    expect(standBetween(static_cast<c10::Allocator&>(fake), &c10::Allocator::allocate, gAllocate,
+                        &allocateWithRoom) &&
+               standBetween(fake, &FakeAllocator::raw_alloc, gRawAlloc, &rawAllocWithRoom),
+           "both members are virtual");
+    expect(virtualFunction(fake, &FakeAllocator::take) == nullptr, "this one is not");
+    expect(seen->allocate(400).get() == &fake && FakeAllocator::asked == 1,
+           "it is asked as before");
+    expect(refused([&] { seen->allocate(501); }) && FakeAllocator::asked == 1,
+           "what passes the limit is refused before");
+    FakeAllocator* volatile raw = &fake;
+    expect(refused([&] { raw->raw_alloc(501); }) && FakeAllocator::asked == 1, "this way, too");
+    gLimit = 1 << 20;
+    gRescues = 3;
+    expect(raw->raw_alloc(1200) == &fake && gRescues == 1, "what finds no memory is asked again");
+    gRescues = 1;
+    expect(refused([&] { seen->allocate(2000); }), "until there is no more room to be made");
+}
+
 }  // namespace
 
 int main() {
+    standsBetween();
     onBlock(event(Entry::ALLOC, 512, 100));  // before any recording
     AgentApi agent{};
     agent.allocated = [](std::uint64_t address, std::int64_t bytes) { gSeen[address] = bytes; };

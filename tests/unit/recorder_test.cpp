@@ -242,6 +242,7 @@ TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
     using wire::MemoryDetail;
     const auto memory = [](MemoryDetail detail, I64 begin, I64 mebibytes, std::uint16_t flags) {
         wire::Activity made;
+        made.address = mebibytes << 30;
         made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
         made.detail = static_cast<std::uint8_t>(detail);
         made.flags = flags;
@@ -274,6 +275,65 @@ TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
                             " ON series = series.id WHERE name = 'device 0 reserved'");
     ASSERT_TRUE(highest.step());
     EXPECT_EQ(highest.optionalInteger(0), 22 << 20);
+}
+
+TEST_F(Recorder, ASegmentThatIsToldTwiceCountsOnce) {
+    using wire::MemoryDetail;
+    const auto memory = [](MemoryDetail detail, I64 begin, I64 address, std::uint16_t flags) {
+        wire::Activity made;
+        made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
+        made.detail = static_cast<std::uint8_t>(detail);
+        made.flags = flags;
+        made.begin = made.end = begin;
+        made.value = 20 << 20;
+        made.address = address;
+        made.extra = 3;  // of the device
+        return made;
+    };
+    constexpr std::uint16_t kCall = wire::kActivityHostClock;
+    ok(Type::Clock, I64{100'000}, I64{0}, I64{10});
+    beginStep();
+    // One is told by its call first, the other by CUPTI's record; then both go, and one comes
+    // again.
+    EXPECT_TRUE(activities({memory(MemoryDetail::Map, 1010, 1 << 30, kCall),
+                            memory(MemoryDetail::Allocate, 101'011, 1 << 30, 0),
+                            memory(MemoryDetail::Allocate, 101'012, 2 << 20, 0),
+                            memory(MemoryDetail::Map, 1013, 2 << 20, kCall),
+                            memory(MemoryDetail::Unmap, 1014, 1 << 30, kCall),
+                            memory(MemoryDetail::Release, 101'015, 1 << 30, 0),
+                            memory(MemoryDetail::Release, 101'016, 2 << 20, 0),
+                            memory(MemoryDetail::Unmap, 1017, 2 << 20, kCall),
+                            memory(MemoryDetail::Map, 1018, 1 << 30, kCall),
+                            memory(MemoryDetail::Allocate, 101'019, 1 << 30, 0)}));
+    end(2, {0, 1});
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    core::Statement reserved(core::databaseOf(*session),
+                             "SELECT MAX(maximum), MIN(minimum) FROM series JOIN series_buckets"
+                             " ON series = series.id WHERE name = 'device 0 reserved'");
+    ASSERT_TRUE(reserved.step());
+    EXPECT_EQ(reserved.optionalInteger(0), 40 << 20);
+    EXPECT_EQ(reserved.optionalInteger(1), 0);
+}
+
+TEST_F(Recorder, WhatTheEndOfAStepShowsToHaveBeenThereIsAConstantFromItsStartOn) {
+    beginStep();
+    EXPECT_TRUE(storage(2, 1, 1000, -1));
+    end(2, {1});
+    ok(Type::StepConfirmed);
+    EXPECT_FALSE(storage(3, 1, 1000, -1)) << "that step is over";
+    ASSERT_TRUE(assembler_->finish());
+    auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto graph = core::loadGraph(*session, 0);
+    ASSERT_TRUE(graph) << graph.error().what;
+    ASSERT_EQ(graph->storages.size(), 3u);
+    EXPECT_EQ(graph->constantBytes(), core::Bytes(1100));
+    const auto judged = core::evaluate(*graph, core::baselineSchedule(*graph));
+    EXPECT_TRUE(judged.valid) << judged.why;
+    EXPECT_EQ(judged.peak, core::Bytes(1216));
 }
 
 TEST_F(Recorder, TwoProcessesShareASessionAndNothingElse) {

@@ -43,7 +43,8 @@ class Steps:
         self.milestones = set()
         self.compiled = False   # told that it is
         self.shared = False     # told that other threads train, too
-        self.uncounted = self.first = 0
+        self.uncounted = 0
+        self.first = self.after = 0  # sequence numbers at which the step began, and the next one does
         self.environment = Environment()
         self.window = (ctypes.c_int64 * 2)()
         self.optimizers = []    # weak references to those of the last scan
@@ -173,7 +174,7 @@ class Steps:
                             "recorded, and the live bytes are those of all")
         registry.next_epoch()
         self.uncounted = registry.uncounted
-        self.first = registry.seq
+        self.after = registry.seq
         self.ended = True
         self.capture.watch_closely()
         library.hw_gpu_flush()
@@ -196,6 +197,7 @@ class Steps:
 
     def confirm(self):
         encode.send(wire.TYPE_STEP_CONFIRMED, b"")
+        self.first = self.after
         self.recorded += 1
         self.ended = False
         self.carried_peak = 0
