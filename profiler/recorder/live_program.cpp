@@ -103,6 +103,7 @@ public:
         secureDrops();
         markKept();
         holdSources();
+        endWithLastOp();
         return {};
     }
 
@@ -435,6 +436,14 @@ private:
         list.insert(list.begin(), {LiveAction::Hold, s});
         if (releasedAt_[s] != kEnd && expiry_[s] == releasedAt_[s] - 1)
             after_[expiry_[s]].push_back({LiveAction::Release, s});
+    }
+
+    /// What a plan makes again for the step's end, no op of the step comes after.
+    void endWithLastOp() {
+        if (graph_.ops.empty()) return;
+        auto& last = after_[graph_.ops.size() - 1];
+        const auto& atEnd = before_[graph_.ops.size()];
+        last.insert(last.end(), atEnd.begin(), atEnd.end());
     }
 
     void writeActions(Writer& out, const std::vector<Placed>& actions) const {

@@ -41,6 +41,19 @@ TEST(LiveProgram, DropsWhatCanBeMadeAgain) {
     EXPECT_FALSE(program->bytes.empty());
 }
 
+// Else the runtime would find it gone, and make it again with everything on the way at once.
+TEST(LiveProgram, EndsWithWhatThePlanMakesAgainForTheEnd) {
+    Chain chain;
+    chain.plan.schedule = {Action::compute(0), Action::compute(1), Action::compute(2),
+                           Action::compute(3), Action::free(1)};
+    const auto left = liveProgram(chain.graph, chain.plan, {});
+    chain.plan.schedule.push_back(Action::recompute(0, {0}));
+    const auto made = liveProgram(chain.graph, chain.plan, {});
+    ASSERT_TRUE(left && made);
+    EXPECT_EQ(made->recomputes, 1);
+    EXPECT_GT(made->bytes.size(), left->bytes.size());
+}
+
 // Once the constant has been written, nothing makes `a` again: it stays.
 TEST(LiveProgram, KeepsWhatItCouldNotRestore) {
     test::GraphBuilder builder;
