@@ -488,6 +488,23 @@ void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::St
     op.handle.redispatchBoxed(op.below, stack);
 }
 
+void BudgetRuntime::change(c10::StorageImpl* storage) {
+    const Guard guard(lock_);
+    const std::int64_t there = acting_ ? slots_.find(storage) : -1;
+    if (there < 0) return;
+    const auto s = static_cast<Storage>(there);
+    logReferences();
+    if (!present(s)) {
+        if (log_) log_->line("bring", s);
+        materialize(s);
+    }
+    aboutToChange({s});
+    if (log_) log_->line("beside", std::vector<Storage>{s});
+    slots_[s].version = ++slots_[s].written;
+    keepAsItIs(s);
+    if (trace_) trace_->failed();
+}
+
 void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     const Guard guard(lock_);
     c10::StorageImpl* const impl = plainStorage(tensor);

@@ -72,6 +72,9 @@ public:
     /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
     /// looking; it is not dropped any more.
     virtual void touch(const c10::TensorImpl& tensor, bool stays) = 0;
+    /// A storage's bytes are about to change, to go or to come without any op: FSDP takes those of
+    /// gathered parameters away and gives them others. What was made from them is there before.
+    virtual void change(c10::StorageImpl* storage) = 0;
 
     const profiler::native::AgentApi& agent() const { return agent_; }
     const StepFigures& figures() const { return figures_; }

@@ -187,6 +187,10 @@ HW_EXPORT int hwl_boundary() {
 HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
     gEngine->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0);
 }
+/// As Engine::change(), of a storage's impl.
+HW_EXPORT void hwl_change(std::int64_t storage) {
+    gEngine->change(reinterpret_cast<c10::StorageImpl*>(storage));
+}
 /// What extensions are to call instead of the framework's caster of tensors, which is at
 /// `original`.
 HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {

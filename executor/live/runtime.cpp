@@ -396,6 +396,13 @@ void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
         program().storages[static_cast<std::size_t>(storage)].pinned = true;
 }
 
+void Runtime::change(c10::StorageImpl* storage) {
+    Guard guard(lock_);
+    if (!planned() || slots_.find(storage) < 0) return;
+    awaitOp(guard);
+    if (planned()) diverge("other bytes for a storage, by no op");
+}
+
 /// What it reads is there, and stays; before it writes what the plan knows, the plan is left.
 void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     Guard guard(lock_);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Two ranks of FSDP2: parameters that are gathered before they are used, and whose bytes go again afterwards."""
 import json
+import os
 import unittest
 
 from ranks_test import free_port
@@ -31,6 +32,7 @@ for step in range(5):
 open(sys.argv[1] + str(rank), "w").write(repr(lines))
 dist.destroy_process_group()
 """
+WIDE = TRAIN.replace("randn(64, ", "randn(1024, ")  # more activations than parameters
 PARAMETERS = 4 * 4 * (256 * 512 + 512 + 512 * 256 + 256)  # bytes of all
 
 
@@ -57,6 +59,24 @@ class FullyShard(InFolder):
         gathered = self.query("SELECT id >> 40, COUNT(*) FROM storages WHERE category = 'parameter' AND creator IS NULL"
                               " AND free_seq IS NOT NULL GROUP BY 1")
         self.assertEqual([rank for rank, count in gathered if count >= 2 * 2 * 4], [0, 1])  # steps, passes, blocks
+
+    def test_what_was_made_from_gathered_parameters_is_made_before_they_go(self):
+        """Their bytes go and come back in place, by no op: recomputed from others, losses would be others."""
+        train = (TORCH2, "-m", "torch.distributed.run", "--nproc_per_node", "2", "--master_port", free_port(), self.script(WIDE))
+        alone = self.lines_of(*train)
+        self.assertEqual(self.lines_of(HIGHWATER, "record", "--steps", "2", "-o", self.session, "--", *train), alone)
+        peak = json.loads(run("info", "--json", self.session)[1])["baseline"]["peak_bytes"]
+        within = self.lines_of(HIGHWATER, "train", "--budget", str(int(0.88 * peak)), "--planner", "dtr:eqclass", "--report",
+                               os.path.join(self.folder, "report.json"), "--", *train)
+        self.assertEqual(within, alone)
+        with open(os.path.join(self.folder, "report.json")) as file:
+            told = json.load(file)
+        self.assertGreater(told["evictions"], 0)
+        self.assertLessEqual(told["measured_peak_bytes"], 0.88 * peak)
+        plans = os.path.join(self.folder, "plans")
+        self.assertEqual(run("plan", self.session, "--ranks", "all", "--ratio", "0.75", "--planner", "highwater", "--time-limit",
+                             "3", "-o", plans)[0], 0)
+        self.assertEqual(self.lines_of(HIGHWATER, "train", self.session, plans, "--", *train), alone)
 
 
 if __name__ == "__main__":

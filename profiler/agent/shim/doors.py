@@ -13,6 +13,8 @@ ADDRESSES = ("numpy", "data_ptr", "storage", "untyped_storage", "_typed_storage"
              "__array__")
 # ... or the bytes.
 COPIES = ("tolist", "__reduce_ex__")
+# Of storages: they give bytes others' values, or take them away.
+CHANGES = ("resize_", "copy_", "fill_", "__setitem__")
 
 
 class Patches:
@@ -36,8 +38,9 @@ class Patches:
 
 
 class Doors:
-    def __init__(self, touch, wrap_caster):
+    def __init__(self, touch, change, wrap_caster):
         self.touch = touch  # address of a tensor's impl, and whether its bytes' address stays known
+        self.change = change  # address of a storage's impl
         self.wrap_caster = wrap_caster  # address of the framework's caster; that of one that touches
         self.patches = Patches()
         self.extensions = None
@@ -47,6 +50,9 @@ class Doors:
             for name in names:
                 if hasattr(torch.Tensor, name):
                     self.patches.set(torch.Tensor, name, self.guard(getattr(torch.Tensor, name), stays))
+        for name in CHANGES:
+            if hasattr(torch.UntypedStorage, name):
+                self.patches.set(torch.UntypedStorage, name, self.guard_change(getattr(torch.UntypedStorage, name)))
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
                 self.patches.set(holder, "to_dlpack", self.guard(holder.to_dlpack, True))
@@ -73,6 +79,19 @@ class Doors:
             if isinstance(tensor, torch.Tensor):
                 touch(tensor._cdata, stays)
             return method(tensor, *arguments, **named)
+
+        guarded.__name__ = getattr(method, "__name__", "guarded")
+        guarded.__doc__ = method.__doc__
+        return guarded
+
+
+    def guard_change(self, method):
+        change = self.change
+
+        def guarded(storage, *arguments, **named):
+            if isinstance(storage, torch.UntypedStorage):
+                change(storage._cdata)
+            return method(storage, *arguments, **named)
 
         guarded.__name__ = getattr(method, "__name__", "guarded")
         guarded.__doc__ = method.__doc__

@@ -47,6 +47,7 @@ def load():
             ("forward", None),
             ("boundary", ctypes.c_int),
             ("touch", None, ctypes.c_int64, ctypes.c_int),
+            ("change", None, ctypes.c_int64),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("count_cuda", ctypes.c_char_p),
             ("limit_cuda", ctypes.c_int),
@@ -109,7 +110,7 @@ class Live:
         self.active = False       # a forward with gradients has begun since the last step's end
         self.handle = None
         self.patches = doors.Patches()
-        self.doors = doors.Doors(native.hwl_touch, native.hwl_wrap_caster)
+        self.doors = doors.Doors(native.hwl_touch, native.hwl_change, native.hwl_wrap_caster)
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
