@@ -129,6 +129,20 @@ protected:
     std::unique_ptr<Assembler> assembler_;
 };
 
+/// What happens to memory of the device.
+wire::Activity onDevice(wire::MemoryDetail detail, I64 begin, I64 bytes, I64 address,
+                        std::uint16_t flags) {
+    wire::Activity made;
+    made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
+    made.detail = static_cast<std::uint8_t>(detail);
+    made.flags = flags;
+    made.begin = made.end = begin;
+    made.value = bytes;
+    made.address = address;
+    made.extra = 3;
+    return made;
+}
+
 TEST_F(Recorder, AFinishedStepBecomesAGraph) {
     beginStep();
     EXPECT_TRUE(op(1, 2, 1, 0, 1, false, 1, 0));  // in place
@@ -241,15 +255,7 @@ TEST_F(Recorder, WhatAGpuDidGoesToItsOps) {
 TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
     using wire::MemoryDetail;
     const auto memory = [](MemoryDetail detail, I64 begin, I64 mebibytes, std::uint16_t flags) {
-        wire::Activity made;
-        made.address = mebibytes << 30;
-        made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
-        made.detail = static_cast<std::uint8_t>(detail);
-        made.flags = flags;
-        made.begin = made.end = begin;
-        made.value = mebibytes << 20;
-        made.extra = 3;  // of the device
-        return made;
+        return onDevice(detail, begin, mebibytes << 20, mebibytes << 30, flags);
     };
     ok(Type::Clock, I64{100'000}, I64{0}, I64{10});
     beginStep();
@@ -280,15 +286,7 @@ TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
 TEST_F(Recorder, ASegmentThatIsToldTwiceCountsOnce) {
     using wire::MemoryDetail;
     const auto memory = [](MemoryDetail detail, I64 begin, I64 address, std::uint16_t flags) {
-        wire::Activity made;
-        made.kind = static_cast<std::uint8_t>(wire::ActivityKind::Memory);
-        made.detail = static_cast<std::uint8_t>(detail);
-        made.flags = flags;
-        made.begin = made.end = begin;
-        made.value = 20 << 20;
-        made.address = address;
-        made.extra = 3;  // of the device
-        return made;
+        return onDevice(detail, begin, 20 << 20, address, flags);
     };
     constexpr std::uint16_t kCall = wire::kActivityHostClock;
     ok(Type::Clock, I64{100'000}, I64{0}, I64{10});

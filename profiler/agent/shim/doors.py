@@ -49,13 +49,15 @@ class Doors:
         for names, stays in ((ADDRESSES, True), (COPIES, False)):
             for name in names:
                 if hasattr(torch.Tensor, name):
-                    self.patches.set(torch.Tensor, name, self.guard(getattr(torch.Tensor, name), stays))
+                    self.patches.set(torch.Tensor, name,
+                                     guard(getattr(torch.Tensor, name), torch.Tensor, self.touching(stays)))
         for name in CHANGES:
             if hasattr(torch.UntypedStorage, name):
-                self.patches.set(torch.UntypedStorage, name, self.guard_change(getattr(torch.UntypedStorage, name)))
+                self.patches.set(torch.UntypedStorage, name, guard(
+                    getattr(torch.UntypedStorage, name), torch.UntypedStorage, lambda storage: self.change(storage._cdata)))
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
-                self.patches.set(holder, "to_dlpack", self.guard(holder.to_dlpack, True))
+                self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
         self.extensions = Extensions(self.touch, self.wrap_caster)
         load = importlib.machinery.ExtensionFileLoader.exec_module
 
@@ -72,30 +74,21 @@ class Doors:
             self.extensions.restore()
             self.extensions = None
 
-    def guard(self, method, stays):
+    def touching(self, stays):
         touch = self.touch
-
-        def guarded(tensor, *arguments, **named):
-            if isinstance(tensor, torch.Tensor):
-                touch(tensor._cdata, stays)
-            return method(tensor, *arguments, **named)
-
-        guarded.__name__ = getattr(method, "__name__", "guarded")
-        guarded.__doc__ = method.__doc__
-        return guarded
+        return lambda tensor: touch(tensor._cdata, stays)
 
 
-    def guard_change(self, method):
-        change = self.change
+def guard(method, kind, tell):
+    """The method, but `tell` hears of the object first where it is of that kind."""
+    def guarded(thing, *arguments, **named):
+        if isinstance(thing, kind):
+            tell(thing)
+        return method(thing, *arguments, **named)
 
-        def guarded(storage, *arguments, **named):
-            if isinstance(storage, torch.UntypedStorage):
-                change(storage._cdata)
-            return method(storage, *arguments, **named)
-
-        guarded.__name__ = getattr(method, "__name__", "guarded")
-        guarded.__doc__ = method.__doc__
-        return guarded
+    guarded.__name__ = getattr(method, "__name__", "guarded")
+    guarded.__doc__ = method.__doc__
+    return guarded
 
 
 class Extensions:
