@@ -212,9 +212,15 @@ std::string TrainingGraph::finish() {
 
 /// Collectives go on with their tensors after they have returned, and write them without saying so.
 /// What is read as it was made empty has been filled by code that calls no op (through numpy, or by
-/// C++ that has its address).
+/// C++ that has its address). Parameters that a step lets go of are those that FSDP has gathered:
+/// it takes their bytes away, whoever still refers to them, and a plan cannot put that off.
 void TrainingGraph::findUnseen() {
     for (Storage& storage : storages) storage.unseen = false;
+    if (recorded)
+        for (const Event& event : events)
+            if (event.kind == Event::Kind::Release && storages[event.index].isConstant())
+                storages[event.index].unseen =
+                    storages[event.index].category == Category::Parameter;
     if (recorded)
         for (const Op& op : ops) {
             const bool collective = isCollective(op.name);

@@ -190,7 +190,8 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         agent_.begin(window);
     }
     const std::int64_t live = trace_ ? window[0] : 0;
-    const bool waits = running.onGpu != nullptr && (tracing_ || running.onGpu->wanted());
+    const bool waits =
+        running.onGpu != nullptr && !keepsAll_ && (tracing_ || running.onGpu->wanted());
     guard.unlock();
     if (waits) streams_.wait();
     const std::int64_t began = agent_.now();
@@ -206,7 +207,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     guard.lock();
     const std::int64_t measured = std::max<std::int64_t>(1, ended - began - evictingNs_);
     if (waits) running.onGpu->add(measured);
-    const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->ns : measured;
+    const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->nsOr(measured) : measured;
     const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
     if (std::exchange(tracing_, false)) {
         agent_.end(window);

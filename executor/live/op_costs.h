@@ -18,6 +18,7 @@ public:
         std::int64_t ns = INT64_MAX;  // the least of the measured
         int times = 0;
 
+        std::int64_t nsOr(std::int64_t unmeasured) const { return times > 0 ? ns : unmeasured; }
         /// The first runs of a kernel load it, and search for a better one.
         bool wanted() const { return times < 3; }
         void add(std::int64_t measured) {

@@ -192,6 +192,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         const auto flags = from.number<std::uint8_t>();
         storage.constant = (flags & wire::kLiveConstant) != 0;
         storage.lasting = (flags & wire::kLiveLasting) != 0;
+        storage.gathered = (flags & wire::kLiveGathered) != 0;
     }
     program.ops.resize(ops);
     for (std::uint32_t s = 0; s < program.storages.size(); ++s)

@@ -74,6 +74,7 @@ struct ProgramStorage {
     std::int64_t bytes = 0;
     bool constant = false;
     bool lasting = false;              // the step leaves it behind
+    bool gathered = false;             // its bytes go by no op, and nothing is made from them again
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
     bool pinned = false;               // somebody read it past the dispatcher: it stays
 };

@@ -400,7 +400,12 @@ void Runtime::change(c10::StorageImpl* storage) {
     Guard guard(lock_);
     if (!planned() || slots_.find(storage) < 0) return;
     awaitOp(guard);
-    if (planned()) diverge("other bytes for a storage, by no op");
+    if (!planned()) return;
+    const auto known = static_cast<std::size_t>(slots_.find(storage));
+    if (program().storages[known].gathered)
+        slots_.unbind(known);  // what is gathered into it next is another storage of the plan
+    else
+        diverge("other bytes for a storage, by no op");
 }
 
 /// What it reads is there, and stays; before it writes what the plan knows, the plan is left.

@@ -80,6 +80,11 @@ std::optional<wire::LiveCodec> codecOf(std::string_view name) {
 }
 
 /// Where in the program's own order each action of a schedule belongs.
+/// See TrainingGraph::findUnseen().
+bool isGathered(const Storage& storage) {
+    return storage.isConstant() && storage.unseen && storage.category == Category::Parameter;
+}
+
 class Compiler {
 public:
     Compiler(const TrainingGraph& graph, const Plan& plan)
@@ -126,7 +131,8 @@ public:
         for (const Storage& storage : graph_.storages)
             out.put(storage.bytes.count())
                 .put(static_cast<std::uint8_t>((storage.isConstant() ? wire::kLiveConstant : 0) |
-                                               (storage.aliveAtEnd ? wire::kLiveLasting : 0)));
+                                               (storage.aliveAtEnd ? wire::kLiveLasting : 0) |
+                                               (isGathered(storage) ? wire::kLiveGathered : 0)));
         for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i)
             writeOp(out, i, forms);
         result_.bytes = out.take();
@@ -168,11 +174,17 @@ private:
         }
     }
 
-    /// The last op before which a storage can be made again from constants: they must still be
-    /// there, at the version that was read. An op that writes a constant is never run again.
+    /// Nothing makes it again: it stays as long as the program refers to it or the plan holds it.
+    bool isSource(StorageIndex s) const {
+        const Storage& storage = graph_.storages[s];
+        return storage.isConstant() || graph_.ops[storage.creator].once;
+    }
+
+    /// The last op before which a storage can be made again from sources: they must still be there,
+    /// at the version that was read. An op that writes one is never run again.
     void findExpiries() {
-        for (std::size_t s = 0; s < graph_.storages.size(); ++s)
-            if (!graph_.storages[s].isConstant()) expiry_[s] = kEnd;
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s)
+            if (!isSource(s)) expiry_[s] = kEnd;
         for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i) {
             const Op& op = graph_.ops[i];
             OpIndex until = kEnd;
@@ -180,16 +192,16 @@ private:
                 const StorageIndex s = graph_.storageOf(use.tensor);
                 until = std::min(until, expiry_[s]);
                 const auto& writers = graph_.storages[s].writers;
-                if (graph_.storages[s].isConstant() &&
-                    static_cast<std::size_t>(use.version) < writers.size())
+                if (isSource(s) && static_cast<std::size_t>(use.version) < writers.size())
                     until = std::min(until, writers[static_cast<std::size_t>(use.version)]);
             }
             for (const Write& write : op.writes)
-                if (graph_.storages[write.storage].isConstant()) until = i;
+                if (isSource(write.storage)) until = i;
             for (const OpOutput& output : op.outputs)
-                if (output.makesStorage) lower(graph_.storageOf(output.tensor), until);
+                if (output.makesStorage && !isSource(graph_.storageOf(output.tensor)))
+                    lower(graph_.storageOf(output.tensor), until);
             for (const Write& write : op.writes)
-                if (!graph_.storages[write.storage].isConstant()) lower(write.storage, until);
+                if (!isSource(write.storage)) lower(write.storage, until);
         }
     }
     void lower(StorageIndex s, OpIndex until) { expiry_[s] = std::min(expiry_[s], until); }
@@ -326,7 +338,7 @@ private:
             if (life.held) {
                 list.push_back({LiveAction::Release, s});
                 expiry_[s] = leading_ ? latest_ : next;
-            } else if (releasedAt_[s] > next && !graph_.storages[s].isConstant()) {
+            } else if (releasedAt_[s] > next && !isSource(s)) {
                 life.dropped = true;
                 life.dropBefore = !leading_;
                 life.drop = {leading_ ? std::max(latest_, OpIndex{0}) : next, list.size()};
@@ -399,7 +411,7 @@ private:
         std::vector<OpIndex> open;
         const auto chain = [&](StorageIndex s) {
             const Storage& storage = graph_.storages[s];
-            if (storage.isConstant()) return;
+            if (isSource(s)) return;
             open.push_back(storage.creator);
             open.insert(open.end(), storage.writers.begin(), storage.writers.end());
         };

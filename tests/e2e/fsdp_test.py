@@ -74,9 +74,14 @@ class FullyShard(InFolder):
         self.assertGreater(told["evictions"], 0)
         self.assertLessEqual(told["measured_peak_bytes"], 0.88 * peak)
         plans = os.path.join(self.folder, "plans")
-        self.assertEqual(run("plan", self.session, "--ranks", "all", "--ratio", "0.75", "--planner", "highwater", "--time-limit",
+        self.assertEqual(run("plan", self.session, "--ranks", "all", "--ratio", "0.85", "--planner", "highwater", "--time-limit",
                              "3", "-o", plans)[0], 0)
-        self.assertEqual(self.lines_of(HIGHWATER, "train", self.session, plans, "--", *train), alone)
+        report = os.path.join(self.folder, "planned.json")
+        self.assertEqual(self.lines_of(HIGHWATER, "train", self.session, plans, "--report", report, "--", *train), alone)
+        with open(report) as file:
+            for rank in json.load(file)["ranks"]:
+                self.assertGreaterEqual(rank["steps_planned"], 3)
+                self.assertAlmostEqual(rank["step_peaks_bytes"][-1] / rank["predicted_peak_bytes"], 1, delta=1e-3)
 
 
 if __name__ == "__main__":

@@ -54,6 +54,36 @@ TEST(LiveProgram, EndsWithWhatThePlanMakesAgainForTheEnd) {
     EXPECT_GT(made->bytes.size(), left->bytes.size());
 }
 
+// What is made from parameters that FSDP has gathered cannot be made again once they are gone: it
+// is what others are made from, and as long as the plan keeps it, these may go.
+TEST(LiveProgram, StartsFromWhatWasMadeFromGatheredParameters) {
+    test::GraphBuilder builder;
+    const auto x = builder.constant(8);
+    const auto gathered = builder.constant(50);
+    const auto made = builder.one("addmm", {x, gathered}, 100);
+    builder.release(gathered);
+    const auto a = builder.one("gelu", {made}, 100);
+    const auto b = builder.one("f", {a}, 10);
+    builder.one("gelu_backward", {b, made, a}, 10);
+    TrainingGraph graph = builder.build();
+    graph.recorded = true;
+    graph.storages[1].category = Category::Parameter;
+    ASSERT_EQ(graph.finish(), "");
+    EXPECT_TRUE(graph.ops[0].once);
+    EXPECT_FALSE(graph.ops[1].once);
+    Plan plan;
+    plan.schedule = {Action::compute(0), Action::free(1), Action::compute(1),
+                     Action::compute(2), Action::free(3), Action::recompute(1, {0}),
+                     Action::compute(3)};
+    ASSERT_TRUE(evaluate(graph, plan.schedule).valid) << evaluate(graph, plan.schedule).why;
+    const auto program = liveProgram(graph, plan, {});
+    ASSERT_TRUE(program) << program.error().what;
+    EXPECT_EQ(program->drops, 1);
+    EXPECT_EQ(program->kept, Bytes(0));
+    plan.schedule.insert(plan.schedule.end() - 1, Action::recompute(0, {0}));
+    EXPECT_FALSE(evaluate(graph, plan.schedule).valid) << "its parameters are gone";
+}
+
 // Once the constant has been written, nothing makes `a` again: it stays.
 TEST(LiveProgram, KeepsWhatItCouldNotRestore) {
     test::GraphBuilder builder;
