@@ -84,7 +84,7 @@ int run(const TrainArguments& arguments, const Common& common) {
                      "the program did not get through within " + humanBytes(*limits->cap) + ": " +
                          summary->shortage,
                      "give a larger --budget"});
-    if (options.limits.onOom && summary->exitStatus != 0 && !summary->shortage.empty())
+    if (!summary->shortage.empty())  // a thread of the program may have ended by it
         std::cerr << "note: " << summary->shortage << '\n';
     if (!summary->running) return summary->exitStatus;
     std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
