@@ -206,8 +206,9 @@ std::string TrainingGraph::finish() {
         if (tensor < 0 || tensor >= tensorCount) return "an unknown tensor is alive at the end";
         storages[storageOf(tensor)].aliveAtEnd = true;
     }
-    findUnseen();
-    return Checker(*this).run();
+    std::string wrong = Checker(*this).run();
+    if (wrong.empty()) findUnseen();
+    return wrong;
 }
 
 /// Collectives go on with their tensors after they have returned, and write them without saying so.
@@ -216,12 +217,11 @@ std::string TrainingGraph::finish() {
 /// it takes their bytes away, whoever still refers to them, and a plan cannot put that off.
 void TrainingGraph::findUnseen() {
     for (Storage& storage : storages) storage.unseen = false;
-    if (recorded)
+    if (recorded) {
         for (const Event& event : events)
             if (event.kind == Event::Kind::Release && storages[event.index].isConstant())
                 storages[event.index].unseen =
                     storages[event.index].category == Category::Parameter;
-    if (recorded)
         for (const Op& op : ops) {
             const bool collective = isCollective(op.name);
             for (const Use& use : op.inputs) {
@@ -234,6 +234,7 @@ void TrainingGraph::findUnseen() {
             for (const OpOutput& output : op.outputs)
                 storages[storageOf(output.tensor)].unseen |= collective;
         }
+    }
     for (Op& op : ops) {
         const auto unseen = [&](TensorIndex tensor) { return storages[storageOf(tensor)].unseen; };
         op.once = !op.viewOnly() &&

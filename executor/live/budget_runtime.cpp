@@ -264,8 +264,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         evictor_.lock(s);
         running.locked.push_back(s);
     }
-    if (const c10::Device device = deviceOf(tensors, toldDevice(values)); device.is_cuda())
-        followStream(device, op.known, tensors, running);
+    const c10::Device device = deviceOf(tensors, toldDevice(values));
+    if (device.is_cuda()) followStream(device, op.known, tensors, running);
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
@@ -279,7 +279,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         unfilled_[s] = false;
     }
     if (!running.written.empty()) aboutToChange(running.written);
-    running.onTape = mayRunAgain(op, values, tensors, running);
+    running.onTape = (device.is_cpu() || (device.is_cuda() && !running.elsewhere)) &&
+                     mayRunAgain(op, values, tensors, running);
 }
 
 /// The op runs on a GPU. What it reads there on another stream than recomputations stays, as nobody
@@ -287,9 +288,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
 void BudgetRuntime::followStream(c10::Device device, const profiler::native::Operator& op,
                                  const Tensors& tensors, Running& running) {
     running.onGpu = &costs_.of(op, tensors);
-    const bool reads = std::any_of(tensors.begin(), tensors.end(),
-                                   [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
-    static_cast<void>(streams_.follow(device, reads, 0));
+    static_cast<void>(streams_.follow(device, anyOnCuda(tensors), 0));
     running.elsewhere = !streams_.any() || streams_.elsewhere();
     if (!running.elsewhere) return;
     for (const Storage s : running.inputs) keepAsItIs(s);
@@ -298,10 +297,7 @@ void BudgetRuntime::followStream(c10::Device device, const profiler::native::Ope
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    const c10::Device device = deviceOf(tensors, toldDevice(values));
-    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective || running.elsewhere ||
-        !(device.is_cpu() || device.is_cuda()))
-        return false;
+    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective) return false;
     const bool updates =
         factsOf(op.known).hasStatistics && updatesStatistics(*op.known.schema, values);
     if (updates) {
@@ -317,9 +313,8 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     running.kept.resize(running.inputs.size());  // for their number only, as yet
     kept.op.inputs = Items<Input>(running.kept);
     kept.op.random = op.known.random;
-    agent_.pause(1);
+    const profiler::native::Pause pause(agent_);
     const bool plain = kept.call.keep(op.handle, values, tensors, kept.op);
-    agent_.pause(0);
     if (!plain) kept.call.clear();
     return plain;
 }

@@ -6,6 +6,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/version.h>
 
+#include <algorithm>
 #include <mutex>
 #include <unordered_set>
 #include <utility>
@@ -79,6 +80,11 @@ at::Device deviceOf(const Tensors& tensors, at::Device told) {
     for (const c10::TensorImpl* const tensor : tensors)
         if (!tensor->device().is_cpu()) return tensor->device();
     return told;
+}
+
+bool anyOnCuda(const Tensors& tensors) {
+    return std::any_of(tensors.begin(), tensors.end(),
+                       [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
 }
 
 at::Device toldDevice(Values arguments) {

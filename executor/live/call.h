@@ -44,6 +44,7 @@ Tensors plainTensors(const Tensors& tensors);
 
 /// The device that an op works on: a GPU if a tensor is there, else the one that it is told.
 at::Device deviceOf(const Tensors& tensors, at::Device told);
+bool anyOnCuda(const Tensors& tensors);
 /// The device that is among the arguments of an op, or the CPU.
 at::Device toldDevice(Values arguments);
 

@@ -87,14 +87,8 @@ public:
 protected:
     /// A profiler's own op is no part of the step.
     void letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-        agent_.pause(1);
-        try {
-            op.handle.redispatchBoxed(op.below, stack);
-        } catch (...) {
-            agent_.pause(0);
-            throw;
-        }
-        agent_.pause(0);
+        const profiler::native::Pause pause(agent_);
+        op.handle.redispatchBoxed(op.below, stack);
     }
 
     const profiler::native::AgentApi& agent_;

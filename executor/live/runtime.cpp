@@ -249,9 +249,8 @@ void Runtime::restoreAll() {
 
 /// The next op runs on a GPU.
 void Runtime::follow(c10::Device device, const Tensors& tensors) {
-    const bool reads = std::any_of(tensors.begin(), tensors.end(),
-                                   [](const c10::TensorImpl* tensor) { return tensor->is_cuda(); });
-    for (const std::size_t op : streams_.follow(device, reads, position_)) pin(program().ops[op]);
+    for (const std::size_t op : streams_.follow(device, anyOnCuda(tensors), position_))
+        pin(program().ops[op]);
     if (streams_.elsewhere()) pin(program().ops[position_]);
 }
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import statistics
 
-from rows import Skip, check, mib
+from rows import Skip, check, mib, same_bits
 
 TRAIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "live_train.py")
 RATIO = 0.7
@@ -57,10 +57,9 @@ class LiveChecks:
     def bits(self, variant):
         """losses and parameters as alone"""
         _, alone, planned = self.done(variant)
-        same = sum(a["loss"] == b["loss"] for a, b in zip(alone["steps"], planned["steps"]))
-        text = f"{same} of {STEPS} losses bit-identical, parameters " + (
-            "too" if alone["digest"] == planned["digest"] else "different")
-        return check(same == STEPS and alone["digest"] == planned["digest"], text)
+        losses, same = same_bits(alone, planned)
+        return check(same, f"{losses} of {STEPS} losses bit-identical, parameters " + (
+            "too" if alone["digest"] == planned["digest"] else "different"))
 
     def planned(self, variant):
         """steps under the plan"""

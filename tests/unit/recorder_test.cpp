@@ -124,6 +124,17 @@ protected:
         return assembler_->handle({Type::Activities, bytes});
     }
 
+    /// Of the bytes that device 0 has taken from its driver.
+    std::optional<I64> reserved(const std::string& what) const {
+        const auto session = core::Session::open(path());
+        if (!session) return std::nullopt;
+        core::Statement asked(core::databaseOf(*session),
+                              "SELECT " + what +
+                                  " FROM series JOIN series_buckets ON series = series.id"
+                                  " WHERE name = 'device 0 reserved'");
+        return asked.step() ? asked.optionalInteger(0) : std::nullopt;
+    }
+
     fs::path folder_;
     I64 stack_ = -1;  // of the ops that follow
     std::unique_ptr<Assembler> assembler_;
@@ -274,13 +285,7 @@ TEST_F(Recorder, CallsThatAreToldAtOnceWaitForRecordsOfWhatCameBefore) {
     end(seq, {0, 1});
     ok(Type::StepConfirmed);
     ASSERT_TRUE(assembler_->finish());
-    auto session = core::Session::open(path());
-    ASSERT_TRUE(session);
-    core::Statement highest(core::databaseOf(*session),
-                            "SELECT MAX(maximum) FROM series JOIN series_buckets"
-                            " ON series = series.id WHERE name = 'device 0 reserved'");
-    ASSERT_TRUE(highest.step());
-    EXPECT_EQ(highest.optionalInteger(0), 22 << 20);
+    EXPECT_EQ(reserved("MAX(maximum)"), 22 << 20);
 }
 
 TEST_F(Recorder, ASegmentThatIsToldTwiceCountsOnce) {
@@ -306,14 +311,8 @@ TEST_F(Recorder, ASegmentThatIsToldTwiceCountsOnce) {
     end(2, {0, 1});
     ok(Type::StepConfirmed);
     ASSERT_TRUE(assembler_->finish());
-    auto session = core::Session::open(path());
-    ASSERT_TRUE(session);
-    core::Statement reserved(core::databaseOf(*session),
-                             "SELECT MAX(maximum), MIN(minimum) FROM series JOIN series_buckets"
-                             " ON series = series.id WHERE name = 'device 0 reserved'");
-    ASSERT_TRUE(reserved.step());
-    EXPECT_EQ(reserved.optionalInteger(0), 40 << 20);
-    EXPECT_EQ(reserved.optionalInteger(1), 0);
+    EXPECT_EQ(reserved("MAX(maximum)"), 40 << 20);
+    EXPECT_EQ(reserved("MIN(minimum)"), 0);
 }
 
 TEST_F(Recorder, WhatTheEndOfAStepShowsToHaveBeenThereIsAConstantFromItsStartOn) {

@@ -54,4 +54,16 @@ struct AgentApi {
     int (*rescue)(Shortage* shortage);
 };
 
+/// What this thread allocates meanwhile is not counted.
+class Pause {
+public:
+    explicit Pause(const AgentApi& agent) : agent_(agent) { agent_.pause(1); }
+    ~Pause() { agent_.pause(0); }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+private:
+    const AgentApi& agent_;
+};
+
 }  // namespace hw::profiler::native

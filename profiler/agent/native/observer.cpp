@@ -82,7 +82,7 @@ void sendGenerator(Session& session, std::size_t index) {
     auto& [generator, epoch] = session.generators[index];
     if (epoch == session.registry.epoch()) return;
     epoch = session.registry.epoch();
-    session.agent.pause(1);
+    const Pause pause(session.agent);
     at::Generator known = generator;
     at::Tensor state;
     {
@@ -95,8 +95,6 @@ void sendGenerator(Session& session, std::size_t index) {
         .text(known.device().str())
         .raw({static_cast<const char*>(state.data_ptr()), static_cast<std::size_t>(state.nbytes())})
         .end();
-    state.reset();
-    session.agent.pause(0);
 }
 
 std::int64_t useGenerator(Session& session, Running& running, const at::Generator& generator) {
@@ -296,18 +294,6 @@ private:
     Running& running_;
 };
 
-/// A profiler's own op is no part of the step.
-class Pause {
-public:
-    explicit Pause(const AgentApi& agent) : agent_(agent) { agent_.pause(1); }
-    ~Pause() { agent_.pause(0); }
-    Pause(const Pause&) = delete;
-    Pause& operator=(const Pause&) = delete;
-
-private:
-    const AgentApi& agent_;
-};
-
 /// An op of a thread that was told of by observeBeside().
 void besideOp(Thread& thread, const Passing& op, torch::jit::Stack* stack) {
     if (thread.beside <= gLeft) {
@@ -350,7 +336,7 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
         handle.redispatchBoxed(below, stack);
         return;
     }
-    if (op.profiler) {
+    if (op.profiler) {  // it is no part of the step
         const Pause pause(session->agent);
         handle.redispatchBoxed(below, stack);
         return;

@@ -291,18 +291,10 @@ void Registry::resized(Storage& storage) {
 /// All bytes of its storage. The agent does not count the copy.
 at::Tensor Registry::hostCopy(const at::Tensor& tensor, std::int64_t bytes) {
     const at::AutoDispatchBelowADInplaceOrView belowAutograd;
-    agent_.pause(1);
-    at::Tensor copied;
-    try {
-        copied = at::empty({0}, tensor.options().dtype(at::kByte))
-                     .set_(tensor.storage(), 0, {bytes}, {1})
-                     .cpu();
-    } catch (...) {
-        agent_.pause(0);
-        throw;
-    }
-    agent_.pause(0);
-    return copied;
+    const Pause pause(agent_);
+    return at::empty({0}, tensor.options().dtype(at::kByte))
+        .set_(tensor.storage(), 0, {bytes}, {1})
+        .cpu();
 }
 
 void Registry::storeContents(Storage& storage, const at::Tensor& tensor) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who looks at tensors' bytes past the dispatcher: methods of tensors, and extensions that take tensors from Python."""
+"""Who looks at tensors' bytes past the dispatcher: methods of tensors and storages, CUDA graphs, and extensions that take
+tensors from Python."""
 import ctypes
 import importlib.machinery
 import os
@@ -89,6 +90,15 @@ def guard(method, kind, tell):
     guarded.__name__ = getattr(method, "__name__", "guarded")
     guarded.__doc__ = method.__doc__
     return guarded
+
+
+def watch_graphs(patches, interrupt):
+    """A CUDA graph's kernels read and write memory without any op: before it is captured or runs, `interrupt` is told."""
+    graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
+    for name, what in (("capture_begin", b"a CUDA graph is captured"), ("replay", b"a CUDA graph runs")):
+        method = getattr(graph, name, None)
+        if method is not None:
+            patches.set(graph, name, guard(method, object, lambda _, what=what: interrupt(what)))
 
 
 class Extensions:

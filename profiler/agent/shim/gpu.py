@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What CUPTI cannot tell of a process that has used its GPUs before: the segments that are there. What a plan in the
-program asks of the GPU's allocator and of CUDA graphs."""
+program asks of the GPU's allocator."""
 import struct
 
 import torch
@@ -84,25 +84,6 @@ def unlimit():
             torch.cuda.set_per_process_memory_fraction(1.0, device)
     except RuntimeError:
         pass  # a forked process, which cannot use them
-
-
-def watch_graphs(patches, interrupt):
-    """A CUDA graph's kernels read and write memory without any op: before it is captured or runs, `interrupt` is told."""
-    graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
-    for name, what in (("capture_begin", b"a CUDA graph is captured"), ("replay", b"a CUDA graph runs")):
-        method = getattr(graph, name, None)
-        if method is not None:
-            patches.set(graph, name, told(method, interrupt, what))
-
-
-def told(method, interrupt, what):
-    def guarded(*arguments, **named):
-        interrupt(what)
-        return method(*arguments, **named)
-
-    guarded.__name__ = getattr(method, "__name__", "guarded")
-    guarded.__doc__ = method.__doc__
-    return guarded
 
 
 _missed = False

@@ -149,7 +149,7 @@ class Live:
 
         self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
-        gpu.watch_graphs(self.patches, self.native.hwl_interrupt)
+        doors.watch_graphs(self.patches, self.native.hwl_interrupt)
         if self.budget:
             self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, Backwards(self)))
             if not self.running:
