@@ -360,8 +360,8 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
 void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<Input>* waiting) {
     if (log_) log_->line("again", wantedOne);
     const std::int64_t began = agent_.now();
-    const std::vector<at::Tensor> results =
-        op.call.run(op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
+    const std::vector<at::Tensor> results = op.call.run(
+        agent_, op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
     figures_.recomputedNs += streams_.any() ? op.cost : agent_.now() - began;
     madeAgain_.clear();

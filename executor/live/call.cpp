@@ -41,8 +41,11 @@ c10::DispatchKeySet keysOf(const c10::TensorImpl& tensor) {
 /// The generator is in the given state while this exists.
 class Replay {
 public:
-    Replay(const at::Generator& generator, const at::Tensor& state) : generator_(generator) {
+    Replay(const profiler::native::AgentApi& agent, const at::Generator& generator,
+           const at::Tensor& state)
+        : generator_(generator) {
         if (!generator_.defined()) return;
+        const profiler::native::Pause pause(agent);
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         before_ = generator_.get_state();
         generator_.set_state(state);
@@ -235,10 +238,11 @@ torch::jit::Stack Call::stack(const ProgramOp& planned, const FindStorage& find)
     return stack;
 }
 
-std::vector<at::Tensor> Call::run(const ProgramOp& planned, const FindStorage& find) const {
+std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, const ProgramOp& planned,
+                                  const FindStorage& find) const {
     torch::jit::Stack values = stack(planned, find);
     {
-        const Replay replay(generator_, generatorState_);
+        const Replay replay(agent, generator_, generatorState_);
         const at::AutoDispatchBelowADInplaceOrView belowAutograd;
         const c10::impl::ExcludeDispatchKeyGuard unseen(
             c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::Python,

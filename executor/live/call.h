@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "agent_api.h"
 #include "program.h"
 #include "registry.h"
 #include "values.h"
@@ -59,8 +60,10 @@ public:
     bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
               const ProgramOp& planned);
     /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
-    /// are left as they were; running statistics are not updated twice.
-    std::vector<at::Tensor> run(const ProgramOp& planned, const FindStorage& find) const;
+    /// are left as they were, and copies of their states are not counted; running statistics are
+    /// not updated twice.
+    std::vector<at::Tensor> run(const profiler::native::AgentApi& agent, const ProgramOp& planned,
+                                const FindStorage& find) const;
     /// No tensor is held any more; the room for the arguments stays, and what they were.
     void clear();
     bool kept() const { return op_.has_value(); }

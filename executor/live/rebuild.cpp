@@ -90,9 +90,10 @@ void Rebuild::runAgain(std::uint32_t op, const std::vector<StoragePointer>& inpu
             written.emplace_back(storage, Copy{inputs[k], planned.inputs[k].version + 1});
             break;
         }
-    const std::vector<at::Tensor> results = calls_[op].run(planned, [&](const Input& input) {
-        return inputs[static_cast<std::size_t>(&input - planned.inputs.data())];
-    });
+    const std::vector<at::Tensor> results =
+        calls_[op].run(agent_, planned, [&](const Input& input) {
+            return inputs[static_cast<std::size_t>(&input - planned.inputs.data())];
+        });
     ++ops_;
     for (std::size_t j = 0; j < planned.outputs.size() && j < results.size(); ++j)
         if (planned.outputs[j].makes)

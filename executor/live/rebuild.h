@@ -17,8 +17,9 @@ struct Unrestorable : std::runtime_error {
 
 class Rebuild {
 public:
-    Rebuild(const Program& program, const std::vector<Call>& calls, Slots& slots)
-        : program_(program), calls_(calls), slots_(slots) {}
+    Rebuild(const profiler::native::AgentApi& agent, const Program& program,
+            const std::vector<Call>& calls, Slots& slots)
+        : agent_(agent), program_(program), calls_(calls), slots_(slots) {}
 
     /// Brings a dropped storage back to the version that the program has brought it to. Throws
     /// Unrestorable, and what the ops throw.
@@ -37,6 +38,7 @@ private:
     std::uint32_t nextOp(const Goal& goal);
     void runAgain(std::uint32_t op, const std::vector<StoragePointer>& inputs);
 
+    const profiler::native::AgentApi& agent_;
     const Program& program_;
     const std::vector<Call>& calls_;
     Slots& slots_;

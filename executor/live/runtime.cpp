@@ -208,12 +208,12 @@ void Runtime::recompute(const Action& action) {
     for (const std::uint32_t storage : op.writes)
         needed = needed || slots_[storage].version < position(storage);
     if (!needed) return;
-    Rebuild rebuild(program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_);
     std::vector<StoragePointer> inputs;
     for (const Input& input : op.inputs) inputs.push_back(rebuild.at(input.storage, input.version));
     std::vector<at::Tensor> results;
     again([&] {
-        results = calls_[action.target].run(op, [&](const Input& input) {
+        results = calls_[action.target].run(agent_, op, [&](const Input& input) {
             return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
         });
     });
@@ -229,7 +229,7 @@ void Runtime::recompute(const Action& action) {
 }
 
 void Runtime::restore(std::size_t storage) {
-    Rebuild rebuild(program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_);
     again([&] { streams_.run([&] { rebuild.restore(storage); }); });
     figures_.restoredBytes += program().storages[storage].bytes;
 }
@@ -237,7 +237,7 @@ void Runtime::restore(std::size_t storage) {
 void Runtime::restoreAll() {
     const std::vector<std::size_t> gone = slots_.away();
     if (gone.empty()) return;
-    Rebuild rebuild(program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_);
     streams_.run([&] {
         for (const std::size_t storage : gone) {
             if (!slots_[storage].away()) continue;

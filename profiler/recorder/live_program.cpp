@@ -262,7 +262,7 @@ private:
                             "plan again without encodings: --options encodings=off");
         Life& life = life_[s];
         const OpIndex next = nextFixed(fixed_);
-        hold(s, leading_ ? fixed_ : next - 1);
+        hold(s, leading_ ? fixed_ : next);
         const OpIndex at = leading_ ? std::max(latest_, OpIndex{0}) : next;
         auto& list = leading_ ? after_[at] : before_[next];
         life.dropBefore = !leading_;
@@ -334,7 +334,7 @@ private:
         const OpIndex next = nextFixed(fixed_);
         auto& list = leading_ ? after_[std::max(latest_, OpIndex{0})] : before_[next];
         if (life.resident) {
-            hold(s, leading_ ? fixed_ : next - 1);
+            hold(s, leading_ ? fixed_ : next);
             if (life.held) {
                 list.push_back({LiveAction::Release, s});
                 expiry_[s] = leading_ ? latest_ : next;

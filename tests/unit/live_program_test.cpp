@@ -6,6 +6,7 @@
 
 #include "core/memory/evaluate.h"
 #include "core/plan/codec.h"
+#include "profiler/wire/live_program.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::profiler {
@@ -52,6 +53,28 @@ TEST(LiveProgram, EndsWithWhatThePlanMakesAgainForTheEnd) {
     ASSERT_TRUE(left && made);
     EXPECT_EQ(made->recomputes, 1);
     EXPECT_GT(made->bytes.size(), left->bytes.size());
+}
+
+// The program lets go of `x` right before the op before which the plan reads it again: without it
+// the runtime would make it again, from as far back as need be.
+TEST(LiveProgram, HoldsWhatThePlanReadsAfterTheProgramHasLetGoOfIt) {
+    test::GraphBuilder builder;
+    const auto w = builder.constant(8);
+    const auto x = builder.one("f", {w}, 100);
+    const auto s = builder.one("g", {x}, 10);
+    builder.release(x);
+    builder.one("h", {s}, 10);
+    const TrainingGraph graph = builder.build();
+    Plan plan;
+    plan.schedule = {Action::compute(0),        Action::compute(1), Action::free(2),
+                     Action::recompute(1, {0}), Action::free(1),    Action::compute(2)};
+    ASSERT_TRUE(evaluate(graph, plan.schedule).valid) << evaluate(graph, plan.schedule).why;
+    const auto program = liveProgram(graph, plan, {});
+    ASSERT_TRUE(program) << program.error().what;
+    for (const auto action : {wire::LiveAction::Hold, wire::LiveAction::Release}) {
+        const std::string written{static_cast<char>(action), 1, 0, 0, 0};
+        EXPECT_NE(program->bytes.find(written), std::string::npos);
+    }
 }
 
 // What is made from parameters that FSDP has gathered cannot be made again once they are gone: it
