@@ -20,7 +20,7 @@ namespace {
 struct Entry {
     std::uintptr_t address;
     std::int64_t bytes;
-    std::uintptr_t tag;
+    std::uintptr_t tag;  // or, with kBirth, how many steps had begun before it was allocated
 };
 
 struct Shard {
@@ -31,6 +31,7 @@ struct Shard {
 };
 
 constexpr std::int64_t kWatched = INT64_MIN;  // bytes of a block that is not counted
+constexpr std::uintptr_t kBirth = std::uintptr_t{1} << 63;
 constexpr std::size_t kMostFreed = native::kMostFreed;
 constexpr const char* kLibrary = "libc10.so";
 constexpr std::size_t kShards = 8;  // few, to stay in the processor's caches
@@ -45,6 +46,7 @@ std::atomic<bool> gEnabled{false};
 std::atomic<std::int64_t> gCap{0};  // 0: none
 std::atomic<native::MakeRoom> gMakeRoom{nullptr};
 std::atomic<std::int64_t> gLive{0};
+std::atomic<std::uintptr_t> gSteps{0};
 std::atomic<std::int64_t> gOpPeak{0};
 std::atomic<std::int64_t> gStepPeak{0};
 thread_local bool tPaused __attribute__((tls_model("initial-exec"))) = false;
@@ -76,6 +78,13 @@ public:
 private:
     std::atomic_flag& lock_;
 };
+
+std::uintptr_t birth() {
+    return kBirth | gSteps.load(std::memory_order_relaxed);
+}
+std::uintptr_t tagOf(const Entry& entry) {
+    return (entry.tag & kBirth) != 0 ? 0 : entry.tag;
+}
 
 /// The bytes that were counted at this address before: whoever freed them was not seen.
 std::int64_t place(Shard& shard, Entry entry) {
@@ -179,7 +188,7 @@ Claim claim(std::int64_t bytes, std::int64_t& live) {
 
 /// It has been made, or not: `made`.
 void settleClaim(std::uintptr_t address, std::int64_t bytes, std::int64_t live, bool made) {
-    const std::int64_t before = made ? insert({address, bytes, 0}) : -1;
+    const std::int64_t before = made ? insert({address, bytes, birth()}) : -1;
     if (before != 0) gLive.fetch_sub(before < 0 ? bytes : before, std::memory_order_relaxed);
     if (before < 0) return;
     raisePeak(gOpPeak, live);
@@ -273,7 +282,7 @@ void onShortage(native::MakeRoom makeRoom) {
 
 void countAllocated(std::uintptr_t address, std::int64_t bytes) {
     if (tPaused || !gEnabled.load(std::memory_order_relaxed)) return;
-    const std::int64_t before = insert({address, bytes, 0});
+    const std::int64_t before = insert({address, bytes, birth()});
     if (before < 0) return;
     const std::int64_t live =
         gLive.fetch_add(bytes - before, std::memory_order_relaxed) + bytes - before;
@@ -285,7 +294,7 @@ void countFreed(std::uintptr_t address) {
     Entry entry;
     if (!gEnabled.load(std::memory_order_relaxed) || !remove(address, entry)) return;
     if (entry.bytes > 0) gLive.fetch_sub(entry.bytes, std::memory_order_relaxed);
-    noteFreed(entry.tag != 0 ? entry.tag : entry.address);
+    noteFreed(tagOf(entry) != 0 ? tagOf(entry) : entry.address);
 }
 
 bool admitBlock(std::int64_t bytes) {
@@ -357,18 +366,24 @@ bool watchBlock(std::uintptr_t address) {
     return insert({address, kWatched, 0}) >= 0;
 }
 
+std::int64_t countStep() {
+    return static_cast<std::int64_t>(gSteps.fetch_add(1) + 1);
+}
+
 BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted) {
-    if (!gEnabled.load(std::memory_order_relaxed)) return {-1, 0, false};
+    if (!gEnabled.load(std::memory_order_relaxed)) return {-1, 0, false, -1};
     {
         Shard& shard = shardOf(address);
         const Guard guard(shard.lock);
         if (Entry* entry = entryOf(shard, address); entry != nullptr) {
-            const BlockTag result{entry->bytes == kWatched ? -1 : entry->bytes, entry->tag, true};
+            const bool born = (entry->tag & kBirth) != 0;
+            const BlockTag result{entry->bytes == kWatched ? -1 : entry->bytes, tagOf(*entry), true,
+                                  born ? static_cast<std::int64_t>(entry->tag ^ kBirth) : -1};
             entry->tag = tag;
             return result;
         }
     }
-    return {-1, 0, uncounted && insert({address, kWatched, tag}) >= 0};
+    return {-1, 0, uncounted && insert({address, kWatched, tag}) >= 0, -1};
 }
 
 std::int64_t takeFreed(std::int64_t* tags) {

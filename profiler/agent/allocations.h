@@ -54,10 +54,13 @@ std::int64_t blockBytes(std::uintptr_t address);
 bool watchBlock(std::uintptr_t address);
 
 struct BlockTag {
-    std::int64_t bytes;  // requested size, -1 where the block is not counted
-    std::uintptr_t before;
-    bool watched;  // takeFreed() will tell
+    std::int64_t bytes;     // requested size, -1 where the block is not counted
+    std::uintptr_t before;  // 0: it had no tag
+    bool watched;           // takeFreed() will tell
+    std::int64_t steps;  // that had begun before it was allocated; -1: not known, or tagged since
 };
+/// A step begins; how many have, with this one.
+std::int64_t countStep();
 /// Names the block for takeFreed(). `uncounted`: watch it even if it was made unseen.
 BlockTag tagBlock(std::uintptr_t address, std::uintptr_t tag, bool uncounted);
 /// Tags (of those without: addresses) of counted and watched blocks that went since the last call,

@@ -171,6 +171,7 @@ int tagged(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t
                                     static_cast<std::uintptr_t>(tag), uncounted != 0);
     out[0] = block.bytes;
     out[1] = static_cast<std::int64_t>(block.before);
+    out[2] = block.steps;
     return block.watched ? 1 : 0;
 }
 void allocated(std::uint64_t address, std::int64_t bytes) {
@@ -228,6 +229,7 @@ HW_EXPORT const void* hw_api() {
                                       &released,
                                       &onShortage,
                                       &admit,
-                                      &rescue};
+                                      &rescue,
+                                      &countStep};
     return &api;
 }

@@ -174,6 +174,9 @@ class Ranks(InFolder):
 
         alone = self.lines_of(*self.run_ranks(deep))
         self.assertEqual(self.lines_of(HIGHWATER, "record", "-o", self.session, "--", *self.run_ranks(deep)), alone)
+        # The buckets of DDP, which no op has made, are there before the first op that reads them.
+        self.assertEqual(self.query("SELECT s.bytes FROM storages s JOIN steps t ON s.alloc_seq > t.first_seq AND"
+                                    " s.alloc_seq < t.end_seq WHERE s.creator IS NULL AND s.bytes > 100000"), [])
         plans = os.path.join(self.folder, "plans")
         os.mkdir(plans)
         predicted = []

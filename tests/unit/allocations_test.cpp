@@ -98,6 +98,19 @@ TEST_F(Allocations, TellTheirTagWhenTheyGo) {
     EXPECT_EQ(live(), 0);
 }
 
+TEST_F(Allocations, AreAsOldAsTheStepsThatBeganBefore) {
+    const std::int64_t begun = countStep();
+    countAllocated(kGpu, 300);
+    EXPECT_EQ(countStep(), begun + 1);
+    countAllocated(kGpu + 512, 20);
+    EXPECT_EQ(tagBlock(kGpu, 11, false).steps, begun);
+    EXPECT_EQ(tagBlock(kGpu + 512, 12, false).steps, begun + 1);
+    const BlockTag again = tagBlock(kGpu, 13, false);
+    EXPECT_EQ(again.steps, -1);
+    EXPECT_EQ(again.before, 11U);
+    EXPECT_EQ(tagBlock(kGpu + 1024, 14, true).steps, -1);
+}
+
 TEST_F(Allocations, OfOursAreNotCounted) {
     pauseCounting(true);
     countAllocated(kGpu, 300);

@@ -29,8 +29,10 @@ struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
     /// Gives the block a tag, which freed() will tell; 1: it will, 0: its end goes unseen.
-    /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before. `uncounted`: whether a
-    /// block that was made unseen may go through the framework's allocator.
+    /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before, 0: it had none;
+    /// out[2]: how many steps had begun before it was allocated, -1 where that is not known any
+    /// more. Tags are below 2^63. `uncounted`: whether a block that was made unseen may go through
+    /// the framework's allocator.
     int (*tag)(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out);
     std::int64_t (*freed)(std::int64_t* tags);  // -1: some were lost
     const std::atomic<std::size_t>* pending;    // how many freed() would tell
@@ -52,6 +54,7 @@ struct AgentApi {
     int (*admit)(std::int64_t bytes);
     /// It has no memory for the block: 1: as many bytes have gone, or all that could; 0: none.
     int (*rescue)(Shortage* shortage);
+    std::int64_t (*stepBegins)();  // how many have begun, with this one
 };
 
 /// What this thread allocates meanwhile is not counted.

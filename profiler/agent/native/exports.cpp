@@ -154,6 +154,10 @@ HW_EXPORT void hwn_tell_unknown(std::int64_t live, std::int64_t seq) {
 HW_EXPORT void hwn_recount() {
     guarded(*gSession, [] { gSession->registry.recount(); });
 }
+/// As Registry::stepBegan.
+HW_EXPORT void hwn_step_began(std::int64_t seq) {
+    guarded(*gSession, [&] { gSession->registry.stepBegan(seq); });
+}
 HW_EXPORT void hwn_next_epoch() {
     guarded(*gSession, [] { gSession->registry.nextEpoch(); });
 }

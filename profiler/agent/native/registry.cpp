@@ -141,7 +141,7 @@ void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
     const bool uncounted = willBeTold(*key, address);
-    std::int64_t block[2] = {-1, 0};
+    std::int64_t block[3] = {-1, 0, -1};
     const auto tag = [&](Key key) {
         return address != 0 &&
                agent_.tag(address, reinterpret_cast<std::uint64_t>(key), uncounted, block) != 0;
@@ -149,6 +149,7 @@ void Registry::watch(Storage& storage) {
     bool watched = tag(key);
     storage.counted = storage.bytes == 0 || block[0] >= 0;
     storage.address = address;
+    storage.old = block[2] >= 0 && block[2] < steps_;
     const Key before = reinterpret_cast<Key>(block[1]);
     const Storage* other = watched && before != key ? known(before) : nullptr;
     if (other != nullptr && other->weak.expired()) {
@@ -182,9 +183,10 @@ Storage& Registry::add(Key key, const at::Tensor& tensor, const Place& place, st
     storage.layer = place.layer;
     watch(storage);
     if (!storage.counted) uncounted_ += storage.bytes;
+    const bool allAlong = storage.old && place.op < 0 && begun_ >= 0;
     stream_.begin(FrameType::Storage)
         .put(storage.id)
-        .put(seq)
+        .put(allAlong ? begun_ : seq)
         .put(storage.bytes)
         .put(place.op)
         .put(place.layer)

@@ -48,6 +48,7 @@ struct Storage {
     Phase phase = Phase::Unknown;
     Category category = Category::Unknown;
     bool counted = false;
+    bool old = false;  // its memory was there when the step began
     c10::SmallVector<View, 1> views;
 
     c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
@@ -109,7 +110,12 @@ public:
 
     std::int64_t nextSeq() { return seq_++; }
     std::int64_t seq() const { return seq_; }
+    /// The step has begun at `seq`: what is seen for the first time and was there before comes from
+    /// then. -1: where the step begins is not known yet.
+    void stepBegan(std::int64_t seq) { begun_ = seq; }
     void nextEpoch() {
+        steps_ = agent_.stepBegins();
+        begun_ = -1;
         ++epoch_;
         opPeak_ = 0;
     }
@@ -143,7 +149,9 @@ private:
     std::unordered_set<Key> unwatched_;            // no release of a block tells that they go
     std::vector<Owned> owned_;
     std::unordered_map<c10::TensorImpl*, std::size_t> ownedAt_;  // where in owned_
-    std::int64_t epoch_ = 0;  // goes up with every possible start of a step
+    std::int64_t epoch_ = 0;   // goes up with every possible start of a step
+    std::int64_t steps_ = 0;   // as the agent counts them, like epochs
+    std::int64_t begun_ = -1;  // where the step began; -1: not known
     std::int64_t seq_ = 0;
     std::int64_t storages_ = 0;
     std::int64_t toldUnknown_ = 0;  // bytes

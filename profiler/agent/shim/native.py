@@ -65,6 +65,7 @@ def load_native(contents, stacks):
             ("tell_unknown", None, ctypes.c_int64, ctypes.c_int64),
             ("recount", None),
             ("next_epoch", None),
+            ("step_began", None, ctypes.c_int64),
             ("figures", None, longs),
             ("finals", ctypes.c_void_p, longs)):
         function = getattr(native, "hwn_" + name)
@@ -98,6 +99,7 @@ class NativeRegistry:
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.tell_unknown = native.hwn_tell_unknown
+        self.step_began = native.hwn_step_began
         self.save_activations = native.hwn_save_activations
         self.categorize_owned = native.hwn_categorize_owned
         self.categorize_gradients = native.hwn_categorize_gradients

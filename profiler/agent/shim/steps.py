@@ -147,6 +147,7 @@ class Steps:
         self.carried_peak = 0
         self.uncounted = registry.uncounted
         self.first = registry.seq
+        registry.step_began(self.first)
         encode.send(wire.TYPE_STEP_START, struct.pack(
             "<3q", self.first, library.hw_now(), self.window[0] + registry.uncounted))
 
@@ -198,6 +199,7 @@ class Steps:
     def confirm(self):
         encode.send(wire.TYPE_STEP_CONFIRMED, b"")
         self.first = self.after
+        self.capture.registry.step_began(self.first)
         self.recorded += 1
         self.ended = False
         self.carried_peak = 0

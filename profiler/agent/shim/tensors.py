@@ -52,6 +52,9 @@ class Registry:
         self.epoch += 1
         self.op_peak = 0
 
+    def step_began(self, seq):
+        """How old a block is, the capture in C++ knows."""
+
     def own(self, tensor, category, layer):
         """Whatever storage the tensor lies on is of this category, a parameter's gradient one."""
         tensor = local(tensor)
