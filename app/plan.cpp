@@ -27,7 +27,7 @@ struct PlanArguments {
     std::uint64_t seed = 0;
     double thrashLimit = 2.0;
     std::string fit = "peak", ranks;
-    bool layout = false, save = false;
+    bool layout = false, save = false, each = false, spare = false;
     MenuArguments menu;
 };
 
@@ -135,9 +135,10 @@ int runRanks(const PlanArguments& arguments, std::optional<CostSet> costs,
              "--ranks plans the last step of each rank within its peak, without a layout or "
              "a menu, and only writes files",
              "leave out --step, --layout, --save and --fit, or plan the steps one by one"});
-    return planRanks({arguments.file, arguments.planner, arguments.output, costs,
-                      std::move(request), [&](Bytes peak) { return budgetOf(arguments, peak); }},
-                     common);
+    return planRanks(
+        {arguments.file, arguments.planner, arguments.output, costs, std::move(request),
+         [&](Bytes peak) { return budgetOf(arguments, peak); }, arguments.each, arguments.spare},
+        common);
 }
 
 int run(const PlanArguments& arguments, const Common& common) {
@@ -164,6 +165,9 @@ int run(const PlanArguments& arguments, const Common& common) {
         costs = *parsed;
     }
     planners::PlanRequest request = requestOf(arguments, std::move(*options));
+    if (arguments.ranks.empty() && (arguments.each || arguments.spare))
+        return fail({ErrorCode::Usage, "--each and --spare are of plans for several ranks",
+                     "add --ranks all"});
     if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
@@ -251,6 +255,11 @@ void addPlan(CLI::App& app, Common& common) {
                      "all: a plan for each rank, within one budget for each, into the folder -o; a "
                      "ratio is of the highest peak")
         ->check(CLI::IsMember({"all"}));
+    command->add_flag("--each", arguments->each,
+                      "With --ranks: a ratio is of each rank's own peak, the same for all");
+    command->add_flag("--spare", arguments->spare,
+                      "With --ranks: ranks that wait for others recompute more, as far as the step "
+                      "takes no longer, and need less memory");
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

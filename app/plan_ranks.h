@@ -14,13 +14,16 @@ struct RanksToPlan {
     std::string file, planner, folder;
     std::optional<core::CostSet> costs;
     planners::PlanRequest request;  // but for its budget
-    /// What the budget is, from the highest baseline peak of any rank.
+    /// What the budget is, from a baseline peak.
     std::function<core::Result<core::Bytes>(core::Bytes)> budget;
+    bool each = false;   // from the rank's own peak; else one budget, from the highest of any
+    bool spare = false;  // ranks that wait for others recompute more, as far as nobody waits longer
 };
 
 /// The last step of each rank; ranks with the same graph share a plan where it keeps the budget in
 /// both. Writes rankN.plan.json for each, into a folder that is made where there is none, or
-/// nothing where a rank has no plan. The exit code.
+/// nothing where a rank has no plan. Tells how long the step takes, see core/ranks/step_time.h. The
+/// exit code.
 int planRanks(const RanksToPlan& what, const Common& common);
 
 }  // namespace hw::app

@@ -26,16 +26,33 @@ struct CollectiveMoment {
     std::int64_t cameNs = 0, passedNs = 0;
 };
 
+/// One end of a message. What is received is worked on after it has been sent.
+struct MessageMoment {
+    int peer = 0;  // rank of the other end
+    std::int64_t tag = 0;
+    std::int64_t step = 0;   // n-th that was recorded of its rank
+    std::int64_t order = 0;  // n-th of the step between these two, this way, with this tag
+    std::int64_t ns = 0;     // when it was sent, or when an op first worked on it
+};
+
+struct RankMoments {
+    int rank = 0;
+    std::vector<CollectiveMoment> passed;
+    std::vector<MessageMoment> sent, received;
+};
+
 /// The moments of each rank of a session, in the order of its processes. A collective is passed
 /// when the op that waits for it ends (`wait_tensor`). What is waited for without an op that shows
 /// it, as c10d's works are, is passed when the optimizer begins: one moment of the step, to which
 /// the rank came with its last collective. Errors: BadInput.
-Result<std::vector<std::vector<CollectiveMoment>>> collectiveMoments(const Session& session);
+Result<std::vector<RankMoments>> rankMoments(const Session& session);
 
 /// The median of how far apart two machines' ranks were when they passed the same collective. The
 /// error is the median distance from it, or by how much a rank would have passed one before another
-/// had come to it, where that is more. No moments in common: all 0.
-ClockOffset alignClock(const std::vector<std::vector<CollectiveMoment>>& reference,
-                       const std::vector<std::vector<CollectiveMoment>>& other);
+/// had come to it, where that is more. Where they passed none together, but sent each other
+/// messages both ways, as stages of a pipeline do: the middle of what these allow, which the error
+/// covers. Neither: all 0.
+ClockOffset alignClock(const std::vector<RankMoments>& reference,
+                       const std::vector<RankMoments>& other);
 
 }  // namespace hw::core

@@ -110,14 +110,34 @@ Status requireEachRankOnce(const std::vector<Part>& parts) {
                     "join the sessions of all machines, each with at least one complete step");
 }
 
-Status alignClocks(std::vector<Part>& parts) {
-    const auto reference = collectiveMoments(parts.front().session);
-    if (!reference) return reference.error();
-    for (std::size_t i = 1; i < parts.size(); ++i) {
-        const auto moments = collectiveMoments(parts[i].session);
-        if (!moments) return moments.error();
-        parts[i].clock = alignClock(*reference, *moments);
+void moveClock(std::vector<RankMoments>& ranks, std::int64_t offsetNs) {
+    for (RankMoments& rank : ranks) {
+        for (CollectiveMoment& each : rank.passed)
+            each.cameNs += offsetNs, each.passedNs += offsetNs;
+        for (auto* const messages : {&rank.sent, &rank.received})
+            for (MessageMoment& each : *messages) each.ns += offsetNs;
     }
+}
+
+/// To that of the first one, directly or over others: a stage of a pipeline knows its neighbours.
+Status alignClocks(std::vector<Part>& parts) {
+    std::vector<std::vector<RankMoments>> moments;
+    for (const Part& part : parts) {
+        auto ofPart = rankMoments(part.session);
+        if (!ofPart) return ofPart.error();
+        moments.push_back(std::move(*ofPart));
+    }
+    std::vector<std::size_t> aligned{0};
+    for (std::size_t by = 0; by < aligned.size(); ++by)
+        for (std::size_t i = 1; i < parts.size(); ++i) {
+            if (std::find(aligned.begin(), aligned.end(), i) != aligned.end()) continue;
+            ClockOffset clock = alignClock(moments[aligned[by]], moments[i]);
+            if (clock.moments == 0) continue;
+            clock.errorNs += parts[aligned[by]].clock.errorNs;
+            moveClock(moments[i], clock.offsetNs);
+            parts[i].clock = clock;
+            aligned.push_back(i);
+        }
     return {};
 }
 
@@ -165,7 +185,8 @@ Status write(const std::vector<Part>& parts, SessionWriter& to) {
                                     "the clock of " + part.session.path(),
                                     "no collective that its ranks passed together with those of " +
                                         parts.front().session.path() +
-                                        " was recorded: its times are as they were"}));
+                                        ", and no messages both ways, were recorded: its times "
+                                        "are as they were"}));
     }
     return to.setMeta(kJoinedFrom, files);
 }

@@ -85,22 +85,23 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
         if (storage.aliveAtEnd) info.lastUse[s] = never;
         if (!storage.isConstant()) limit[s] = directLimit(graph, s, info.chain[s]);
     }
-    std::vector<bool> stays(count);
+    info.source.resize(count);
     for (std::size_t s = 0; s < count; ++s)
-        stays[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
+        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
             forEachDependency(graph, info, s, [&](StorageIndex input) {
-                if (stays[input] || limit[input] >= limit[s]) return;
+                if (info.source[input] || limit[input] >= limit[s]) return;
                 limit[s] = limit[input], changed = true;
             });
     }
     info.rematerializable.assign(count, false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-        info.rematerializable[s] = !stays[s] && (info.lastUse[s] < limit[s] ||
-                                                 (info.lastUse[s] == never && limit[s] == never));
+        info.rematerializable[s] =
+            !info.source[s] &&
+            (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
 
     // From what is rebuilt to what it reads, which mostly is older: all of a chain at once.
     info.neededUntil = info.lastUse;

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
-// What leaves for good: banished storages, and constants of a recorded session.
+// What leaves for good: banished storages, and what nothing makes again in a recorded session.
 #include "planners/dtr/runtime.h"
 
 namespace hw::planners {
 
 using namespace hw::core;
 
-// Constants of a recorded session leave after their release, once no rebuild can read them.
-void DtrRuntime::planConstantFrees() {
-    constantFrees_.resize(graph_.ops.size());
-    constantNeeds_.assign(graph_.storages.size(), kNone);
+// Sources of a recorded session leave after their release, once no rebuild can read them.
+void DtrRuntime::planSourceFrees() {
+    std::vector<bool> sources = info_.source;
+    for (std::size_t s = 0; s < sources.size(); ++s)
+        sources[s] = sources[s] && (settings_.keepSources || graph_.storages[s].isConstant());
+    sourceFrees_.resize(graph_.ops.size());
+    sourceNeeds_.assign(graph_.storages.size(), kNone);
     OpIndex done = kNone;
     for (const Event& event : graph_.events) {
         if (event.kind == Event::Kind::Compute) done = event.index;
-        if (event.kind != Event::Kind::Release || !graph_.storages[event.index].isConstant())
-            continue;
+        if (event.kind != Event::Kind::Release || !sources[event.index]) continue;
         const OpIndex need = info_.neededUntil[event.index];
-        constantNeeds_[event.index] = need;
+        sourceNeeds_[event.index] = need;
         if (need > done && need < static_cast<OpIndex>(graph_.ops.size()))
-            constantFrees_[need].push_back(event.index);
+            sourceFrees_[need].push_back(event.index);
     }
 }
 

@@ -61,11 +61,20 @@ Proposal Dtr::plan(const core::TrainingGraph& graph, const PlanRequest& request,
     settings.heuristic = heuristic_;
     settings.banish = has(request, "dealloc", "banish");
     settings.some = has(request, "search", "some");
-    DtrRuntime runtime(graph, request, progress, settings);
-    Proposal proposal = runtime.run();
-    if (proposal.status == PlanStatus::Ok && !has(request, "frees", "late"))
-        proposal.schedule = freeEarly(graph, std::move(proposal.schedule), runtime.peakAction());
-    return proposal;
+    const auto attempt = [&] {
+        DtrRuntime runtime(graph, request, progress, settings);
+        Proposal proposal = runtime.run();
+        if (proposal.status == PlanStatus::Ok && !has(request, "frees", "late"))
+            proposal.schedule =
+                freeEarly(graph, std::move(proposal.schedule), runtime.peakAction());
+        return proposal;
+    };
+    Proposal proposal = attempt();
+    const bool sources =
+        std::any_of(graph.ops.begin(), graph.ops.end(), [](const core::Op& op) { return op.once; });
+    if (proposal.status != PlanStatus::Infeasible || !sources) return proposal;
+    settings.keepSources = true;  // at the cost of their memory
+    return attempt();
 }
 
 }  // namespace hw::planners

@@ -13,7 +13,7 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
                        const Progress& progress, const DtrSettings& settings)
     : DtrRuntime(graph, request, progress, settings,
                  graph.framework == "simrd" ? RebuildInfo{} : rebuildInfo(graph)) {
-    if (!simulated_) planConstantFrees();
+    if (!simulated_) planSourceFrees();
 }
 
 DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
@@ -91,8 +91,8 @@ void DtrRuntime::computeFirst(OpIndex index) {
     materialize(index, kNone, false);
     for (const OpOutput& output : graph_.ops[index].outputs)
         at(graph_.storageOf(output.tensor)).lastAccess = evictor_.state().clock;
-    if (!constantFrees_.empty())
-        for (const StorageIndex s : constantFrees_[index]) freeForGood(s);
+    if (!sourceFrees_.empty())
+        for (const StorageIndex s : sourceFrees_[index]) freeForGood(s);
 }
 
 void DtrRuntime::checkCancelled() {
@@ -123,11 +123,13 @@ void DtrRuntime::touch(StorageIndex s) {
 void DtrRuntime::release(StorageIndex s) {
     DtrStorage& storage = at(s);
     storage.dead = true;
-    if (graph_.storages[s].isConstant() && !simulated_ && constantNeeds_[s] <= now_)
+    const bool source =
+        graph_.storages[s].isConstant() || (settings_.keepSources && info_.source[s]);
+    if (source && !simulated_ && sourceNeeds_[s] <= now_)
         freeForGood(s);
     else if (settings_.banish)
         tryBanish(s);
-    else if (!graph_.storages[s].isConstant()) {
+    else if (!source) {
         evictor_.unpin(s);
         if (storage.material) evict(s);
     }
@@ -155,6 +157,9 @@ void DtrRuntime::materialize(OpIndex index, TensorIndex wanted, bool again) {
 
 // Locks first on what is there, so that rebuilding one input does not evict another.
 void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
+    if (again && graph_.ops[index].once)
+        throw Stop{PlanStatus::Infeasible, "op " + std::to_string(index) + " (" +
+                                               graph_.ops[index].name + ") must not run again"};
     if (depth_ == frames_.size()) frames_.emplace_back();
     Frame& frame = frames_[depth_++];
     frame.op = index, frame.wanted = wanted, frame.again = again;

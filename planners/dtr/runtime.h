@@ -17,6 +17,7 @@ struct DtrSettings {
     DtrHeuristic heuristic = DtrHeuristic::EqClass;
     bool banish = false;         // instead of eager eviction
     bool some = false;           // choose among some storages only, see EvictionHeuristic
+    bool keepSources = false;    // what others are rebuilt from stays as long as any may be
     bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
 };
 
@@ -94,7 +95,7 @@ protected:
     void noteFreed(core::StorageIndex s);
 
     // freeing for good (dtr_banish.cpp)
-    void planConstantFrees();
+    void planSourceFrees();
     void freeForGood(core::StorageIndex s);
     void tryBanish(core::StorageIndex s);
     bool banishable(core::StorageIndex s) const;
@@ -116,8 +117,8 @@ protected:
     std::size_t depth_ = 0;
     std::size_t outer_ = 0;  // of these belong to an op that waits for other ones to come back
     std::vector<core::StorageIndex> touched_, made_, toBanish_;
-    std::vector<std::vector<core::StorageIndex>> constantFrees_;  // [op]: freed right after it
-    std::vector<core::OpIndex> constantNeeds_;
+    std::vector<std::vector<core::StorageIndex>> sourceFrees_;  // [op]: freed right after it
+    std::vector<core::OpIndex> sourceNeeds_;
     core::Schedule schedule_;
     core::OpIndex now_ = core::kNone;  // last op of the program that has begun
     std::int64_t memory_ = 0, peak_ = 0, rematTime_ = 0, executed_ = 0;

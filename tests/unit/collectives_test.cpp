@@ -3,6 +3,7 @@
 #include "core/session/collectives.h"
 
 #include "core/memory/evaluate.h"
+#include "core/session/exchanges.h"
 #include "core/session/session_writer.h"
 #include "tests/unit/graph_builder.h"
 
@@ -48,6 +49,45 @@ TEST(Collectives, RunOnce) {
     schedule.push_back(Action::recompute(2, {0}));
     EXPECT_FALSE(evaluate(graph, schedule).valid);
     EXPECT_TRUE(graph.ops[2].once);
+}
+
+TEST(Collectives, AreExchangedWithSomebodyAndUsedSomewhere) {
+    auto session = SessionWriter::inMemory();
+    for (const std::int64_t id : {1, 2}) {
+        StorageRow storage;
+        storage.id = id, storage.allocSeq = 0;
+        ASSERT_TRUE(session.insert(storage));
+        TensorRow tensor;
+        tensor.id = id, tensor.storage = id;
+        ASSERT_TRUE(session.insert(tensor));
+    }
+    std::int64_t next = 0;
+    const auto op = [&](const char* name, const char* args, std::vector<OpRow::Input> inputs) {
+        OpRow row;
+        row.id = row.seq = next, row.beginNs = 10 * next++, row.name = name, row.args = args;
+        row.inputs = std::move(inputs);
+        ASSERT_TRUE(session.insert(row));
+    };
+    op("c10d::recv_", R"({"a":[[{"t":1}],{"opaque":"Object"},3,7],"k":{}})", {{1, 0}});
+    op("c10d::send", R"({"a":[[{"t":2}],{"opaque":"Object"},2,0],"k":{}})", {{2, 0}});
+    op("aten::add", "", {{2, 0}});
+    op("aten::add", "", {{1, 0}});
+    op("c10d::allreduce_", R"({"a":[[{"t":2}],{"opaque":"Object"}],"k":{}})", {{2, 0}});
+    StepRow step;
+    step.firstSeq = 0, step.endSeq = 100;
+    const auto exchanges = exchangesOf(session, step);
+    ASSERT_TRUE(exchanges) << exchanges.error().what;
+    ASSERT_EQ(exchanges->size(), 3u);
+    const Exchange &received = (*exchanges)[0], &sent = (*exchanges)[1], &met = (*exchanges)[2];
+    EXPECT_EQ(received.kind, Exchange::Kind::Receive);
+    EXPECT_EQ(std::pair(received.peer, received.tag), std::pair(3, std::int64_t{7}));
+    EXPECT_EQ(received.use, 3) << "not what is sent";
+    EXPECT_EQ(received.useBeginNs, 30);
+    EXPECT_EQ(sent.kind, Exchange::Kind::Send);
+    EXPECT_EQ(sent.peer, 2);
+    EXPECT_FALSE(sent.use);
+    EXPECT_EQ(met.kind, Exchange::Kind::Meeting);
+    EXPECT_FALSE(met.use);
 }
 
 TEST(Collectives, AreToldByOperationGroupAndBytes) {

@@ -186,6 +186,28 @@ TEST(DtrBanish, WaitsForEvictedDependents) {
     }
 }
 
+// What was made of what another rank sent is not made again: as long as others are, it stays.
+TEST(Dtr, WhatOthersAreRebuiltFromStaysWhereNothingMakesItAgain) {
+    test::GraphBuilder b;
+    const TensorIndex buffer = b.one("aten::empty", {}, 5);
+    b.inPlace("c10d::recv_", {buffer});
+    const TensorIndex from = b.one("norm", {buffer}, 10);
+    b.release(buffer);
+    const TensorIndex x = b.one("b", {from}, 50);
+    b.release(from);
+    const TensorIndex c = b.one("c", {}, 60);
+    b.release(c);
+    b.final(b.one("d", {x}, 5));
+    b.final(x);
+    b.raw().recorded = true;
+    const TrainingGraph graph = b.build();
+    ASSERT_TRUE(graph.ops[2].once);
+    EXPECT_EQ(planFor("dtr:eqclass", graph, budgetOf(110)).recomputedOps, 0);
+    const Outcome outcome = planFor("dtr:eqclass", graph, budgetOf(75));
+    ASSERT_EQ(outcome.status, PlanStatus::Ok) << outcome.reason;
+    EXPECT_EQ(outcome.recomputedOps, 1);
+}
+
 TEST(Dtr, OptionsOfUnknownWordsAreRefused) {
     EXPECT_TRUE(checkOptions("dtr:lru", {{"dealloc", "banish"}, {"frees", "late"}}));
     const auto refused = [](const char* option, const char* value) {

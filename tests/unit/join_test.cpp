@@ -162,15 +162,30 @@ TEST_F(Join, TheClockIsTheOneOnWhichRanksPassTogether) {
 
 TEST(ClockOffset, ItsErrorCoversWhatCannotBe) {
     // By its median, 100, the second step's collective would be left before the other had come.
-    const std::vector<std::vector<CollectiveMoment>> reference{
-        {{0, 0, 1000, 1100}, {1, 0, 2000, 2100}, {2, 0, 3000, 3100}}};
-    const std::vector<std::vector<CollectiveMoment>> other{
-        {{0, 0, 900, 1000}, {1, 0, 1700, 1760}, {2, 0, 2900, 3000}}};
+    const std::vector<RankMoments> reference{
+        {0, {{0, 0, 1000, 1100}, {1, 0, 2000, 2100}, {2, 0, 3000, 3100}}, {}, {}}};
+    const std::vector<RankMoments> other{
+        {1, {{0, 0, 900, 1000}, {1, 0, 1700, 1760}, {2, 0, 2900, 3000}}, {}, {}}};
     const ClockOffset clock = alignClock(reference, other);
     EXPECT_EQ(clock.offsetNs, 100);
     EXPECT_EQ(clock.errorNs, 140);
-    EXPECT_EQ(alignClock(reference, {{{0, 0, 900, 1000}, {0, 1, 901, 1001}}}).moments, 0)
+    EXPECT_EQ(alignClock(reference, {{1, {{0, 0, 900, 1000}, {0, 1, 901, 1001}}, {}, {}}}).moments,
+              0)
         << "a step of other collectives is no measure";
+}
+
+// The other clock is 100 behind. What the first rank sends at 1000 is worked on at 1030, by its
+// own clock; what the other sends at 2000, at 2010.
+TEST(ClockOffset, MessagesBothWaysBoundIt) {
+    const RankMoments reference{
+        0, {}, {{1, 0, 0, 0, 1000}}, {{1, 0, 0, 0, 2010}, {1, 0, 0, 1, 2500}}};
+    RankMoments other{1, {}, {{0, 0, 0, 0, 1900}, {0, 0, 0, 1, 2300}}, {{0, 0, 0, 0, 930}}};
+    const ClockOffset clock = alignClock({reference}, {other});
+    EXPECT_EQ(clock.moments, 3);
+    EXPECT_EQ(clock.offsetNs, 90);
+    EXPECT_EQ(clock.errorNs, 20) << "from 70 to 110";
+    other.sent.clear();
+    EXPECT_EQ(alignClock({reference}, {other}).moments, 0) << "one way says one bound only";
 }
 
 TEST_F(Join, WithoutACollectiveTheClockIsNotKnown) {
