@@ -24,6 +24,7 @@ struct InfoArguments {
     std::optional<std::int64_t> step;
     std::string costs;
     std::string by;
+    bool ranks = false;
 };
 
 Json gapList(const Session& session) {
@@ -163,6 +164,7 @@ int run(const InfoArguments& arguments, const Common& common) {
         return printOrigins(arguments.file, arguments.by, arguments.step, costs, common);
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
+    if (arguments.ranks) return printRankTimes(*session, costs, common);
     const auto counts = session->counts();
     if (!counts) return fail(counts.error());
     if (const auto last = session->lastStep(); !last)
@@ -227,6 +229,9 @@ void addInfo(CLI::App& app, Common& common) {
                      "What made the memory at the peak and what is saved for the backward, by "
                      "line, file, function or layer")
         ->check(CLI::IsMember(kOriginKeys));
+    command->add_flag("--ranks", arguments->ranks,
+                      "The last step of each rank side by side: peak, op time, how long it waits "
+                      "for others, and which rank decides");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "core/ranks/rank_steps.h"
 #include "core/session/collectives.h"
 
 namespace hw::app {
@@ -85,6 +86,42 @@ void printRanks(const Session& session) {
             std::printf(", clock within %s", humanTime(Nanoseconds(*process.clockErrorNs)).c_str());
         std::printf("\n");
     }
+}
+
+int printRankTimes(const Session& session, std::optional<CostSet> costs, const Common& common) {
+    const auto ranks = loadRanks(session, costs);
+    if (!ranks) return fail(ranks.error());
+    if (ranks->empty()) return fail(session.lastStep().error());
+    const StepTime time = recordedTime(*ranks);
+    Json list = Json::array();
+    if (!common.json)
+        std::printf("%5s  %-16s %6s %12s %12s %12s\n", "rank", "host", "step", "peak", "ops take",
+                    "waits");
+    for (std::size_t r = 0; r < ranks->size(); ++r) {
+        const LoadedRank& rank = (*ranks)[r];
+        list.push_back({{"rank", rank.rank},
+                        {"host", rank.host},
+                        {"step", rank.graph.sessionStep},
+                        {"peak_bytes", rank.baseline.peak.count()},
+                        {"time_ns", rank.baseline.time.count()},
+                        {"waiting_ns", time.ranks[r].waiting.count()}});
+        if (!common.json)
+            std::printf("%5d  %-16s %6lld %12s %12s %12s%s\n", rank.rank, rank.host.c_str(),
+                        static_cast<long long>(rank.graph.sessionStep),
+                        humanBytes(rank.baseline.peak).c_str(),
+                        humanTime(rank.baseline.time).c_str(),
+                        humanTime(time.ranks[r].waiting).c_str(),
+                        r == time.decides ? "  sets the step" : "");
+    }
+    if (common.json)
+        printJson({{"time_ns", time.time.count()},
+                   {"slowest_rank", (*ranks)[time.decides].rank},
+                   {"exchanges_matched", time.matched},
+                   {"ranks", list}});
+    else
+        std::printf("the step takes %s (op times, and waiting for each other)\n",
+                    humanTime(time.time).c_str());
+    return 0;
 }
 
 Json collectivesJson(const Session& session, std::int64_t step) {

@@ -7,20 +7,16 @@
 #include <map>
 #include <vector>
 
+#include "core/import/import.h"
 #include "core/memory/evaluate.h"
-#include "core/ranks/step_time.h"
+#include "core/ranks/rank_steps.h"
 
 namespace hw::app {
 namespace {
 
 using namespace hw::core;
 
-struct Rank {
-    int rank = 0;
-    std::string host;
-    TrainingGraph graph;
-    std::vector<Exchange> exchanges;
-    Evaluation baseline;
+struct Rank : LoadedRank {
     Bytes budget;
     planners::Outcome outcome;
     Bytes spared;             // by recomputing while it would wait
@@ -30,44 +26,12 @@ struct Rank {
     bool planned() const { return outcome.status == planners::PlanStatus::Ok; }
 };
 
-/// Each process with its last step, by rank.
-Result<std::vector<Rank>> loadRanks(const RanksToPlan& what) {
-    auto first = loadStep(what.file, {}, what.costs);
-    if (!first) return first.error();
-    const auto processes = first->session.processes();
-    if (!processes) return processes.error();
-    const auto steps = first->session.steps();
-    if (!steps) return steps.error();
-    std::map<std::int64_t, StepRow> last;  // by process
-    for (const StepRow& step : *steps) last[step.process] = step;
-    std::vector<Rank> ranks;
-    for (const ProcessRow& process : *processes) {
-        const auto at = last.find(process.id);
-        if (at == last.end()) continue;
-        auto step = loadStep(what.file, at->second.id, what.costs);
-        if (!step) return step.error();
-        auto exchanges = exchangesOf(step->session, at->second);
-        if (!exchanges) return exchanges.error();
-        Rank& rank = ranks.emplace_back();
-        rank.rank = process.rank, rank.host = process.host;
-        rank.graph = std::move(step->graph), rank.baseline = std::move(step->baseline);
-        rank.exchanges = std::move(*exchanges);
-    }
-    std::stable_sort(ranks.begin(), ranks.end(),
-                     [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
-    return ranks;
-}
-
 /// How long the step takes: under the plans, or as it is.
 StepTime timeOf(const std::vector<Rank>& ranks, bool planned) {
-    std::vector<Schedule> baselines(planned ? 0 : ranks.size());
     std::vector<RankStep> steps;
-    for (std::size_t r = 0; r < ranks.size(); ++r) {
-        if (!planned) baselines[r] = baselineSchedule(ranks[r].graph);
-        steps.push_back({ranks[r].rank, &ranks[r].graph,
-                         planned ? &ranks[r].outcome.plan->schedule : &baselines[r],
-                         &ranks[r].exchanges});
-    }
+    for (const Rank& rank : ranks)
+        steps.push_back({rank.rank, &rank.graph,
+                         planned ? &rank.outcome.plan->schedule : &rank.captured, &rank.exchanges});
     return simulateStep(steps);
 }
 
@@ -241,24 +205,29 @@ int report(const RanksToPlan& what, const std::vector<Rank>& ranks, const Common
 }  // namespace
 
 int planRanks(const RanksToPlan& what, const Common& common) {
-    auto ranks = loadRanks(what);
-    if (!ranks) return fail(ranks.error());
+    const auto session = openAny(what.file);
+    if (!session) return fail(session.error());
+    auto loaded = loadRanks(*session, what.costs);
+    if (!loaded) return fail(loaded.error());
+    if (loaded->empty()) return fail(session->lastStep().error());
+    std::vector<Rank> ranks;
+    for (LoadedRank& rank : *loaded) ranks.push_back({std::move(rank), {}, {}, {}, {}, {}});
     Bytes highest;
-    for (const Rank& rank : *ranks) highest = std::max(highest, rank.baseline.peak);
-    for (Rank& rank : *ranks) {
+    for (const Rank& rank : ranks) highest = std::max(highest, rank.baseline.peak);
+    for (Rank& rank : ranks) {
         const auto budget = what.budget(what.each ? rank.baseline.peak : highest);
         if (!budget) return fail(budget.error());
         rank.budget = *budget;
     }
-    if (const Status planned = planAll(what, *ranks); !planned) return fail(planned.error());
+    if (const Status planned = planAll(what, ranks); !planned) return fail(planned.error());
     const bool all =
-        std::all_of(ranks->begin(), ranks->end(), [](const Rank& rank) { return rank.planned(); });
+        std::all_of(ranks.begin(), ranks.end(), [](const Rank& rank) { return rank.planned(); });
     if (all && what.spare)
-        if (const Status spared = spareMemory(what, *ranks); !spared) return fail(spared.error());
+        if (const Status spared = spareMemory(what, ranks); !spared) return fail(spared.error());
     if (all)
-        if (const Status written = writeAll(what.folder, *ranks); !written)
+        if (const Status written = writeAll(what.folder, ranks); !written)
             return fail(written.error());
-    return report(what, *ranks, common);
+    return report(what, ranks, common);
 }
 
 }  // namespace hw::app

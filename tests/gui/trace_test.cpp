@@ -19,7 +19,7 @@
 namespace hw::viewer {
 namespace {
 
-int pixelsOf(const QImage& image, const QColor& colour) {
+int drawnPixels(const QImage& image, const QColor& colour) {
     int count = 0;
     for (int y = 0; y < image.height(); ++y)
         for (int x = 0; x < image.width(); ++x) count += image.pixelColor(x, y) == colour;
@@ -177,8 +177,8 @@ TEST(TraceShot, PicturesOfAPlan) {
         options.output = folder.filePath("t.png").toStdString();
         ASSERT_TRUE(shot(options));
         const QImage image(QString::fromStdString(options.output));
-        EXPECT_GT(pixelsOf(image, theme().lifetime(LifetimeKind::Kept)), 2000);
-        EXPECT_GT(pixelsOf(image, theme().lifetime(LifetimeKind::Rematerialized)), 500);
+        EXPECT_GT(drawnPixels(image, theme().lifetime(LifetimeKind::Kept)), 2000);
+        EXPECT_GT(drawnPixels(image, theme().lifetime(LifetimeKind::Rematerialized)), 500);
     }
     for (const char* name : {"t.svg", "t.pdf"}) {
         options.output = folder.filePath(QLatin1String(name)).toStdString();

@@ -11,6 +11,7 @@
 #include "viewer/export/report_batch.h"
 #include "viewer/export/report_map.h"
 #include "viewer/models/live_set.h"
+#include "viewer/models/rank_model.h"
 #include "viewer/plots/batch_plot.h"
 #include "viewer/plots/frontier_plot.h"
 #include "viewer/plots/theme.h"
@@ -20,14 +21,14 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360, kTreemapHeight = 380,
-              kMapHeight = 230;
+constexpr int kReportWidth = 1000, kTimelineHeight = 430, kFrontierHeight = 360,
+              kTreemapHeight = 380, kMapHeight = 230;
 
 // The widget as SVG, without what comes before the element itself.
 QByteArray svgOf(QWidget& widget, int height) {
     widget.setAttribute(Qt::WA_DontShowOnScreen);
     widget.setStyleSheet(QStringLiteral("background: %1").arg(theme().panel.name()));
-    widget.resize(kWidth, height);
+    widget.resize(kReportWidth, height);
     widget.show();
     QApplication::processEvents(QEventLoop::ExcludeUserInputEvents);
     const QTemporaryDir folder;
@@ -101,6 +102,23 @@ core::Status addBatch(const Workspace& workspace, Report& report) {
     return {};
 }
 
+/// Where several were recorded.
+core::Status addRanks(const Document& document, Report& report) {
+    if (document.ranks < 2) return {};
+    auto rows = loadRankRows(document.path);
+    if (!rows) return rows.error();
+    ReportSection section{Workspace::tr("The ranks side by side"), {}, {}, {}, {}};
+    section.paragraphs << Workspace::tr(
+        "The last step of each rank: its peak, how much lower that is than the highest, the time "
+        "of its ops, and how long it waits for messages and collectives of the others, by op times "
+        "alone. The rank that waits least decides how long the step takes.");
+    RankModel model;
+    model.setRows(std::move(*rows));
+    section.tables.push_back(tableOf(model));
+    report.sections.push_back(std::move(section));
+    return {};
+}
+
 void addMaps(const Workspace& workspace, ReportSection& section) {
     const std::vector<ReportMap> maps = reportMaps(workspace);
     if (maps.empty()) return;
@@ -152,6 +170,7 @@ core::Status saveReport(Workspace& workspace, const std::string& file) {
     Report report = reportContent(workspace);
     addPictures(workspace, report);
     if (core::Status added = addBatch(workspace, report); !added) return added;
+    if (core::Status added = addRanks(*document, report); !added) return added;
     if (ending(file) == QLatin1String("pdf")) return saveReportPdf(report, file);
     QSaveFile out(QString::fromStdString(file));
     const QByteArray html = reportHtml(report);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kMarginMm = 18;
 constexpr int kResolution = 1200;
-constexpr double kPixels = 96;                                         // an inch of the layout
-constexpr double kPageWidth = (210 - 2 * kMarginMm) / 25.4 * kPixels;  // A4 between its margins
+constexpr double kPdfPixels = 96;                                         // an inch of the layout
+constexpr double kPageWidth = (210 - 2 * kMarginMm) / 25.4 * kPdfPixels;  // A4 between its margins
 
 const char* const kPrintedStyle = R"(
 body { color: #1c232b; font-size: 9pt; }
@@ -118,7 +118,7 @@ core::Status saveReportPdf(const Report& report, const std::string& file) {
         core::badInput("cannot write " + file, "choose a folder that exists and can be written");
     QPainter painter;
     if (!painter.begin(&writer)) return cannot;
-    const double scale = kResolution / kPixels;
+    const double scale = kResolution / kPdfPixels;
     const QSizeF page(writer.width() / scale, writer.height() / scale);
 
     QTextDocument document;

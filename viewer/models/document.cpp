@@ -7,6 +7,7 @@
 #include <QStringList>
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -182,6 +183,13 @@ void loadSurroundings(const core::Session& session, Document& document) {
         document.capacity = *capacity;
 }
 
+std::size_t ranksOf(const core::Session& session) {
+    std::set<std::int64_t> processes;
+    if (const auto steps = session.steps())
+        for (const core::StepRow& step : *steps) processes.insert(step.process);
+    return processes.size();
+}
+
 QString commandOf(const core::Session& session, std::int64_t step) {
     const auto steps = session.steps();
     const auto processes = session.processes();
@@ -325,8 +333,9 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     document->step = *step;
     if (core::Result<core::SessionCounts> counts = session->counts())
         document->steps = counts->steps;
+    document->ranks = ranksOf(*session);
     document->command = commandOf(*session, *step);
-    document->overview = loadOverview(*session);
+    document->overview = loadOverview(*session, *step);
     loadSurroundings(*session, *document);
     core::Result<core::TrainingGraph> graph = core::loadGraph(*session, *step);
     if (!graph) return graph.error();

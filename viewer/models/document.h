@@ -83,6 +83,7 @@ struct Document {
     QString name;     // of the file
     QString command;  // of the process that made the step; empty where it is not known
     std::int64_t step = 0, steps = 0;
+    std::size_t ranks = 1;  // that have a step in the session
     std::vector<StepSummary>
         overview;  // of all recorded steps; empty where there is no curve of them
     qsizetype gaps = 0;

@@ -32,10 +32,17 @@ StepSummary summarize(const core::StepRow& row, const std::vector<core::SeriesBu
 
 }  // namespace
 
-std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t pieces) {
-    const auto steps = session.steps();
+std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t of,
+                                      std::int64_t pieces) {
+    auto steps = session.steps();
     const auto series = session.series();
-    if (!steps || !series || steps->empty()) return {};
+    if (!steps || !series) return {};
+    const auto own = std::find_if(steps->begin(), steps->end(),
+                                  [&](const core::StepRow& row) { return row.id == of; });
+    if (own == steps->end()) return {};
+    std::erase_if(*steps, [process = own->process](const core::StepRow& row) {
+        return row.process != process;
+    });
     std::map<std::int64_t, std::int64_t> curveOf;
     for (const core::SeriesRow& row : *series)
         if (row.key.axis == core::SeriesAxis::Seq && row.key.step && !row.key.device)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// All recorded steps of a session at once, each as a short curve of its live bytes.
+// All recorded steps of a rank at once, each as a short curve of its live bytes.
 #pragma once
 
 #include <vector>
@@ -20,8 +20,10 @@ struct StepSummary {
     std::vector<Piece> pieces;
 };
 
-/// Steps in their order, about `pieces` pieces in all; the highest of each step is always among
-/// them. Empty where the session has no curve of its steps, or one that cannot be read.
-std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t pieces = 4000);
+/// Those of the rank whose step `of` is, in their order, about `pieces` pieces in all; the highest
+/// of each step is always among them. Empty where the session has no curve of its steps, or one
+/// that cannot be read.
+std::vector<StepSummary> loadOverview(const core::Session& session, std::int64_t of,
+                                      std::int64_t pieces = 4000);
 
 }  // namespace hw::viewer

@@ -14,7 +14,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kSwatch = 40, kRow = 32;
+constexpr int kCompareSwatch = 40, kCompareRow = 32;
 constexpr int kAbove = 10, kBetween = 8;
 constexpr int kRowsFirst = 2;  // of the table, before there are figures above it
 
@@ -25,7 +25,7 @@ public:
     using QStyledItemDelegate::QStyledItemDelegate;
 
     QSize sizeHint(const QStyleOptionViewItem& option, const QModelIndex& index) const override {
-        return {QStyledItemDelegate::sizeHint(option, index).width(), kRow};
+        return {QStyledItemDelegate::sizeHint(option, index).width(), kCompareRow};
     }
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
@@ -38,7 +38,7 @@ public:
         if (index.data(CompareModel::kOtherBudgetRole).toBool())
             text.palette.setColor(QPalette::Text, theme().muted);
         if (index.column() == CompareModel::Planner) {
-            const QRect swatch(option.rect.left() + 8, option.rect.top(), kSwatch,
+            const QRect swatch(option.rect.left() + 8, option.rect.top(), kCompareSwatch,
                                option.rect.height());
             drawPlannerSwatch(painter, swatch, index.data().toString());
             text.rect.setLeft(swatch.right());
@@ -72,7 +72,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     model_ = new CompareModel(workspace, this);
     table_ = new TableView(model_);
     table_->setItemDelegate(new RowDelegate(table_));
-    table_->setLeading(CompareModel::Planner, kSwatch + 8);
+    table_->setLeading(CompareModel::Planner, kCompareSwatch + 8);
     table_->setSelectionMode(QAbstractItemView::SingleSelection);
     auto* column = new QVBoxLayout(this);
     budget_ = new QLabel;
@@ -130,7 +130,7 @@ void ComparePanel::chooseColumns() {
 // A low view is for the table: its rows say the same and more.
 void ComparePanel::placeFigures() {
     const int rows = table_->header()->sizeHint().height() +
-                     std::min(kRowsFirst, table_->shown().rowCount()) * kRow;
+                     std::min(kRowsFirst, table_->shown().rowCount()) * kCompareRow;
     int room = height() - kAbove - rows;
     const auto place = [&](QWidget* part, bool wanted, int needed) {
         const bool fits = wanted && !table_->isHidden() && needed + kBetween <= room;
@@ -250,7 +250,8 @@ int ComparePanel::naturalHeight() const {
     const int outcome =
         outcome_->text().isEmpty() ? 0 : outcome_->heightForWidth(width()) + kBetween;
     return kAbove + figures_->heightWithin(width()) + kBetween + outcome +
-           table_->header()->sizeHint().height() + table_->shown().rowCount() * kRow + kMargin;
+           table_->header()->sizeHint().height() + table_->shown().rowCount() * kCompareRow +
+           kMargin;
 }
 
 core::Status ComparePanel::compute() {

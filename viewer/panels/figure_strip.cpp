@@ -10,7 +10,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kSmallest = 12;  // pixels, as cells of tables have
-constexpr int kMargin = 14, kBetweenFigures = 22, kBetweenRows = 6;
+constexpr int kFigureMargin = 14, kBetweenFigures = 22, kBetweenRows = 6;
 
 int lineHeight(int pixels) {
     return QFontMetrics(uiFont(pixels, true)).height() + 2;
@@ -20,7 +20,7 @@ int lineHeight(int pixels) {
 
 FigureStrip::FigureStrip(const QStringList& names) {
     grid_ = new QGridLayout(this);
-    grid_->setContentsMargins(kMargin, 0, kMargin, 0);
+    grid_->setContentsMargins(kFigureMargin, 0, kFigureMargin, 0);
     grid_->setHorizontalSpacing(kBetweenFigures);
     grid_->setVerticalSpacing(kBetweenRows);
     for (const QString& name : names) {
@@ -57,7 +57,7 @@ int FigureStrip::widthOf(const Form& form) const {
         width = std::max({width, names_[i]->sizeHint().width(),
                           metrics.horizontalAdvance(figures_[i]->text()) + 2});
     }
-    int sum = 2 * kMargin - kBetweenFigures;
+    int sum = 2 * kFigureMargin - kBetweenFigures;
     for (const int width : widths) sum += kBetweenFigures + width;
     return sum;
 }

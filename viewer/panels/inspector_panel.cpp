@@ -14,7 +14,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kRow = 22, kPad = 6, kCell = 12, kFilter = 50;  // pixels
+constexpr int kInspectorRow = 22, kInspectorPad = 6, kCell = 12, kFilter = 50;  // pixels
 
 // Paths may be broken after their separators, figures may not.
 QString breakable(const QString& text) {
@@ -28,12 +28,12 @@ public:
     explicit FactDelegate(TableView* view) : QStyledItemDelegate(view), view_(view) {}
 
     QSize sizeHint(const QStyleOptionViewItem&, const QModelIndex& index) const override {
-        const int room = view_->columnWidth(index.column()) - 2 * kPad;
-        if (index.column() != InspectorModel::Value || room <= 0) return {0, kRow};
+        const int room = view_->columnWidth(index.column()) - 2 * kInspectorPad;
+        if (index.column() != InspectorModel::Value || room <= 0) return {0, kInspectorRow};
         const QRect text = QFontMetrics(uiFont(kCell))
                                .boundingRect(QRect(0, 0, room, 10'000), kFlags,
                                              breakable(index.data().toString()));
-        return {0, std::max(kRow, text.height() + 7)};
+        return {0, std::max(kInspectorRow, text.height() + 7)};
     }
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
@@ -49,7 +49,7 @@ public:
                         : !value                                         ? theme().muted
                         : index.data(InspectorModel::kLinkRole).toBool() ? theme().accent
                                                                          : theme().text);
-        const QRect room = option.rect.adjusted(kPad, 3, -kPad, 0);
+        const QRect room = option.rect.adjusted(kInspectorPad, 3, -kInspectorPad, 0);
         if (value)
             painter->drawText(room, kFlags, breakable(text));
         else
@@ -86,7 +86,7 @@ InspectorPanel::InspectorPanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_->setRootIsDecorated(true);
     table_->setIndentation(10);
     table_->setSortingEnabled(false);
-    table_->setRowHeight(kRow);
+    table_->setRowHeight(kInspectorRow);
     table_->setItemDelegate(new FactDelegate(table_));
     table_->setCopiedColumn(InspectorModel::Value);
     table_->setAccessibleName(tr("what is known of the selection"));
@@ -153,7 +153,7 @@ int InspectorPanel::naturalHeight() const {
         ++rows;
         for (const Fact& fact : group.facts) rows += 1 + fact.value.size() / kLine;
     }
-    return static_cast<int>(std::clamp<qsizetype>(40 + rows * kRow, 300, 1000));
+    return static_cast<int>(std::clamp<qsizetype>(40 + rows * kInspectorRow, 300, 1000));
 }
 
 core::Status InspectorPanel::compute() {

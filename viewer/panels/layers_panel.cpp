@@ -2,35 +2,17 @@
 #include "viewer/panels/layers_panel.h"
 
 #include <QHeaderView>
-#include <QPainter>
-#include <QStyledItemDelegate>
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "viewer/plots/theme.h"
+#include "viewer/panels/share_bar.h"
 
 namespace hw::viewer {
 namespace {
 
 constexpr int kNarrow = 620;  // pixels below which only the first figures are shown
 constexpr int kSlim = 240, kIndent = 14, kSlimIndent = 8;
-constexpr int kBar = 72, kRowsOpen = 34;
-
-// A bar beside the figure: the layer's share of the peak.
-class ShareDelegate : public QStyledItemDelegate {
-public:
-    using QStyledItemDelegate::QStyledItemDelegate;
-
-    void paint(QPainter* painter, const QStyleOptionViewItem& option,
-               const QModelIndex& index) const override {
-        QStyledItemDelegate::paint(painter, option, index);
-        const QRectF room(option.rect.left() + 8, option.rect.center().y() - 2.5, kBar - 8, 6);
-        painter->fillRect(room, theme().line);
-        const double share = std::clamp(index.data(LayerModel::kShareRole).toDouble(), 0.0, 1.0);
-        painter->fillRect(QRectF(room.left(), room.top(), room.width() * share, room.height()),
-                          theme().accent);
-    }
-};
+constexpr int kRowsOpen = 34;
 
 }  // namespace
 
@@ -51,8 +33,9 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_ = new TableView(model_);
     table_->setRootIsDecorated(true);
     table_->setIndentation(kIndent);
-    table_->setItemDelegateForColumn(LayerModel::Share, new ShareDelegate(table_));
-    table_->setLeading(LayerModel::Share, kBar);
+    table_->setItemDelegateForColumn(LayerModel::Share,
+                                     new ShareBar(LayerModel::kShareRole, table_));
+    table_->setLeading(LayerModel::Share, ShareBar::kWidth);
     table_->setTextElideMode(Qt::ElideMiddle);
     addToHeader(table_->filterBox());
     auto* column = new QVBoxLayout(this);

@@ -8,7 +8,7 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kHeaderHeight = 34, kSideMargin = 14;
+constexpr int kLiveHeaderHeight = 34, kSideMargin = 14;
 const QString kUnknown = QStringLiteral("—");
 
 QString coloured(const QColor& colour, const QString& text) {
@@ -63,7 +63,7 @@ QWidget* LivePanel::makeHeader() {
     auto* row = new QHBoxLayout(made);
     row->setContentsMargins(kSideMargin, 0, kSideMargin, 0);
     row->setSpacing(16);
-    row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
+    row->addItem(new QSpacerItem(0, kLiveHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
     row->addWidget(headline_);
     row->addStretch(1);
     row->addWidget(legend_);

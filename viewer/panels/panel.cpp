@@ -13,7 +13,7 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kHeaderHeight = 34;
+constexpr int kPanelHeaderHeight = 34;
 
 std::string viewsWith(bool TraceAxes::*axis) {
     std::string names;
@@ -38,11 +38,11 @@ Panel::Panel(Workspace& workspace, const PanelKind& kind) : workspace_(workspace
     row->setContentsMargins(14, 0, 14, 0);
     row->setSpacing(10);
     // A dock goes by the hint of its title bar.
-    row->addItem(new QSpacerItem(0, kHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
+    row->addItem(new QSpacerItem(0, kPanelHeaderHeight, QSizePolicy::Fixed, QSizePolicy::Fixed));
     auto* label = new QLabel(title());
     label->setObjectName(QStringLiteral("panelTitle"));
     row->addWidget(label, 0);
-    label->setFixedHeight(kHeaderHeight);
+    label->setFixedHeight(kPanelHeaderHeight);
     row->addStretch(1);
 }
 

@@ -12,7 +12,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr int kSwatch = 18;
+constexpr int kPeakSwatch = 18;
 constexpr int kTableToo = 900;  // pixels of a picture from which on it has the table
 
 // The category's colour before the tensor's name.
@@ -23,7 +23,7 @@ public:
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
         QStyleOptionViewItem text(option);
-        text.rect.setLeft(option.rect.left() + kSwatch);
+        text.rect.setLeft(option.rect.left() + kPeakSwatch);
         text.textElideMode = Qt::ElideMiddle;
         QStyledItemDelegate::paint(painter, text, index);
         const auto category =
@@ -85,7 +85,7 @@ PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     table_ = new TableView(model_, LiveTensorModel::Place);
     table_->setItemDelegateForColumn(LiveTensorModel::Place, new CategoryDelegate(table_));
     table_->setItemDelegateForColumn(LiveTensorModel::Line, new LineDelegate(table_));
-    table_->setLeading(LiveTensorModel::Place, kSwatch);
+    table_->setLeading(LiveTensorModel::Place, kPeakSwatch);
     table_->setTextElideMode(Qt::ElideRight);
     legend_ = new Legend;
     addToHeader(legend_);

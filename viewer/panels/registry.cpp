@@ -7,6 +7,7 @@
 #include "viewer/panels/map_panel.h"
 #include "viewer/panels/peak_panel.h"
 #include "viewer/panels/plan_panel.h"
+#include "viewer/panels/ranks_panel.h"
 #include "viewer/panels/sizes_panel.h"
 #include "viewer/panels/steps_panel.h"
 #include "viewer/panels/timeline_panel.h"
@@ -17,10 +18,10 @@ namespace hw::viewer {
 
 const std::vector<const PanelKind*>& panelKinds() {
     static const std::vector<const PanelKind*> kinds{
-        &TimelinePanel::kKind,  &PeakPanel::kKind,   &FlamePanel::kKind,   &LayersPanel::kKind,
-        &MapPanel::kKind,       &WhatIfPanel::kKind, &ComparePanel::kKind, &PlanPanel::kKind,
-        &SizesPanel::kKind,     &BatchPanel::kKind,  &StepsPanel::kKind,   &TracePanel::kKind,
-        &InspectorPanel::kKind,
+        &TimelinePanel::kKind, &PeakPanel::kKind,      &FlamePanel::kKind,   &LayersPanel::kKind,
+        &MapPanel::kKind,      &WhatIfPanel::kKind,    &ComparePanel::kKind, &PlanPanel::kKind,
+        &SizesPanel::kKind,    &BatchPanel::kKind,     &RanksPanel::kKind,   &StepsPanel::kKind,
+        &TracePanel::kKind,    &InspectorPanel::kKind,
     };
     return kinds;
 }

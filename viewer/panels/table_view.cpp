@@ -21,7 +21,7 @@ namespace {
 constexpr int kHeaderPixels = 11, kCellPixels = 12;  // as the style sheet has them
 constexpr int kLowest = 44;                          // the header and a little
 constexpr int kCopiedShown = 240;                    // pixels of a text in the menu
-constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kNarrowest = 96;
+constexpr int kPadding = 18, kWidest = 340, kMeasuredRows = 60, kTableNarrowest = 96;
 constexpr int kMostMeasured = 4096;  // texts
 
 class RowHeight : public QStyledItemDelegate {
@@ -187,13 +187,13 @@ void TableView::fitColumns() {
         for (std::size_t i = 0; i < columns.size(); ++i) sum += capped(i);
         return sum;
     };
-    while (total() > room && cap > kNarrowest) cap -= 4;
+    while (total() > room && cap > kTableNarrowest) cap -= 4;
     const int spare = room - total();  // negative: a column of text gives way further
     const int yielding = std::max(0, wide_);
     for (std::size_t i = 0; i < columns.size(); ++i) {
         int width = capped(i);
         if (spare < 0 && columns[i] == yielding)
-            width = std::max(width + spare, std::min(width, kNarrowest));
+            width = std::max(width + spare, std::min(width, kTableNarrowest));
         if (spare > 0 && columns[i] == wide_) width += spare;
         if (spare > 0 && wide_ < 0) width += spare / static_cast<int>(columns.size());
         setColumnWidth(columns[i], width);

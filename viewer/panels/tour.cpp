@@ -12,14 +12,14 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kWidth = 340, kInset = 24;
+constexpr int kTourWidth = 340, kInset = 24;
 }
 
 Tour::Tour(QWidget* window, std::vector<Stop> stops) : QFrame(window), stops_(std::move(stops)) {
     std::erase_if(stops_, [](const Stop& stop) { return stop.view->isHidden(); });
     setObjectName(QStringLiteral("tour"));
     setAttribute(Qt::WA_StyledBackground);
-    setFixedWidth(kWidth);
+    setFixedWidth(kTourWidth);
     title_ = new QLabel;
     title_->setObjectName(QStringLiteral("tourTitle"));
     text_ = new QLabel;
@@ -66,8 +66,8 @@ void Tour::show(std::size_t stop) {
 void Tour::place() {
     if (stops_.empty()) return;
     layout()->activate();
-    resize(kWidth, layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(kWidth)
-                                                 : sizeHint().height());
+    resize(kTourWidth, layout()->hasHeightForWidth() ? layout()->totalHeightForWidth(kTourWidth)
+                                                     : sizeHint().height());
     const QWidget& view = *stops_[at_].view;
     const QRect around(view.mapTo(parentWidget(), QPoint()), view.size());
     const QRect window = parentWidget()->rect();

@@ -14,8 +14,8 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kReach = 10;   // pixels around a point that can be clicked
-constexpr int kNameRoom = 104;  // pixels right of the axes
+constexpr double kBatchReach = 10;  // pixels around a point that can be clicked
+constexpr int kNameRoom = 104;      // pixels right of the axes
 constexpr double kNameHeight = 14;
 constexpr double kBatchHeadroom = 1.14, kBatchSide = 1.05;
 
@@ -151,7 +151,7 @@ QPointF BatchPlot::pixelOf(const QPointF& point) const {
 
 BatchPlot::Hit BatchPlot::hitAt(const QPointF& pixel) const {
     Hit hit;
-    double nearest = kReach;
+    double nearest = kBatchReach;
     for (const Curve& curve : curves_)
         for (const QPointF& point : curve.points) {
             const QPointF offset = pixelOf(point) - pixel;

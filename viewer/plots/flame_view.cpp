@@ -9,7 +9,7 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kNarrowest = 0.7;  // pixels of a part that is drawn
+constexpr double kFlameNarrowest = 0.7;  // pixels of a part that is drawn
 
 int depthOf(const core::OriginNode& node) {
     int deepest = 0;
@@ -74,7 +74,7 @@ core::Bytes FlameView::found(core::Bytes core::OriginNode::*figure) const {
 
 void FlameView::layOut(const core::OriginNode& node, double left, double width, int depth,
                        int parent) {
-    if (width < kNarrowest) return;
+    if (width < kFlameNarrowest) return;
     const int index = static_cast<int>(cells_.size());
     cells_.push_back({&node, QRectF(left, kCaption + kRow * depth, width, kRow), depth, parent});
     const double scale =

@@ -16,9 +16,10 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kLeft = 76, kRight = 52;  // fixed: the slider lines up with them
-constexpr QMargins kAround(kLeft, 14, kRight, 46), kAroundLow(kLeft, 6, kRight, 22);
-constexpr double kReach = 10;          // pixels around a point that can be clicked
+constexpr int kFrontierLeft = 76, kFrontierRight = 52;  // fixed: the slider lines up with them
+constexpr QMargins kAround(kFrontierLeft, 14, kFrontierRight, 46),
+    kAroundLow(kFrontierLeft, 6, kFrontierRight, 22);
+constexpr double kFrontierReach = 10;  // pixels around a point that can be clicked
 constexpr double kLowestPercent = 10;  // height of the axis when nothing costs more
 constexpr double kAlong = 4;           // pixels beside a text along an edge
 constexpr double kTouch = 20;          // pixels that two texts may have in common
@@ -69,10 +70,10 @@ void FrontierPlot::resizeEvent(QResizeEvent* event) {
 }
 
 int FrontierPlot::axisLeft() const {
-    return kLeft;
+    return kFrontierLeft;
 }
 int FrontierPlot::axisRight() const {
-    return width() - kRight;
+    return width() - kFrontierRight;
 }
 
 // A little of what is impossible stays in sight, so that its edge can be seen.
@@ -152,7 +153,7 @@ QPointF FrontierPlot::pixelOf(const PlanEntry& plan) const {
 
 PlanPointer FrontierPlot::planAt(const QPointF& pixel) const {
     PlanPointer nearest;
-    double best = kReach;
+    double best = kFrontierReach;
     for (const Curve& curve : curves_)
         for (const PlanPointer& plan : curve.points) {
             const QPointF offset = pixelOf(*plan) - pixel;
@@ -337,7 +338,7 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
         QRectF best;
         double least = std::numeric_limits<double>::infinity();
         const QPointF end = frontier_.pixelOf(*curve->points.back());
-        if (end.x() > area.right() - 12 && size.width() <= kRight - 8)
+        if (end.x() > area.right() - 12 && size.width() <= kFrontierRight - 8)
             best = QRectF(QPointF(area.right() + 8, end.y() - size.height() / 2), size);
         for (auto plan = curve->points.rbegin(); best.isNull() || least > 0; ++plan) {
             if (plan == curve->points.rend() || (!best.isNull() && std::isinf(least))) break;

@@ -9,9 +9,9 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kSwatch = 10, kSpace = 7, kBetweenItems = 18;
+constexpr int kLegendSwatch = 10, kSpace = 7, kBetweenItems = 18;
 constexpr int kRound = 2;  // of text widths
-constexpr int kPixels = 12, kRowHeight = 20, kNarrowestLegend = 60;
+constexpr int kLegendPixels = 12, kRowHeight = 20, kNarrowestLegend = 60;
 }  // namespace
 
 Legend::Legend(QWidget* parent) : QWidget(parent) {
@@ -26,7 +26,8 @@ void Legend::setItems(std::vector<Item> items) {
 }
 
 int Legend::widthOf(const Item& item) const {
-    return kSwatch + kSpace + QFontMetrics(uiFont(kPixels)).horizontalAdvance(item.name) + kRound;
+    return kLegendSwatch + kSpace +
+           QFontMetrics(uiFont(kLegendPixels)).horizontalAdvance(item.name) + kRound;
 }
 
 // How many items each row has; one at least, however narrow it is.
@@ -71,11 +72,11 @@ void Legend::drawItem(QPainter& painter, const Item& item, const QRect& place) c
     painter.setBrush(item.hollow ? QBrush(Qt::NoBrush) : QBrush(item.colour));
     const double middle = place.center().y() + 0.5;
     if (item.line)
-        painter.drawRect(QRectF(place.left(), middle - 1, kSwatch, 2));
+        painter.drawRect(QRectF(place.left(), middle - 1, kLegendSwatch, 2));
     else
-        painter.drawRoundedRect(QRectF(place.left(), middle - kSwatch / 2.0, kSwatch, kSwatch), 2,
-                                2);
-    const QRect text = place.adjusted(kSwatch + kSpace, 0, 0, 0);
+        painter.drawRoundedRect(
+            QRectF(place.left(), middle - kLegendSwatch / 2.0, kLegendSwatch, kLegendSwatch), 2, 2);
+    const QRect text = place.adjusted(kLegendSwatch + kSpace, 0, 0, 0);
     painter.setPen(theme().text);
     painter.drawText(text, Qt::AlignVCenter,
                      painter.fontMetrics().elidedText(item.name, Qt::ElideRight, text.width()));
@@ -86,7 +87,7 @@ void Legend::paintEvent(QPaintEvent*) {
     if (height() < heightWithin(width())) updateGeometry();  // its tab has come to the front
     QPainter painter(this);
     painter.setRenderHint(QPainter::Antialiasing);
-    painter.setFont(uiFont(kPixels));
+    painter.setFont(uiFont(kLegendPixels));
     const std::vector<std::size_t> rows = rowsWithin(width());
     std::size_t next = 0;
     int top = (height() - static_cast<int>(rows.size()) * kRowHeight) / 2;

@@ -16,8 +16,7 @@ namespace {
 
 constexpr double kLiveHeadroom = 1.15, kFill = 0.55;
 constexpr double kFewest = 20;  // steps that the axis has room for from the start
-constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
-constexpr int kTop = 12, kBetweenPlots = 14, kBelow = 40;
+constexpr int kLiveTop = 12, kBetweenPlots = 14, kBelow = 40;
 constexpr int kTimesHeight = 120, kHeightForTimes = 360;  // pixels
 
 QMargins margins(int top, int bottom) {
@@ -91,7 +90,7 @@ void LiveStepsPlot::showTimes(bool shown) {
     times_->setAutoMargins(shown ? QCP::msAll : QCP::msLeft | QCP::msRight);
     times_->setMinimumMargins(shown ? margins(kBetweenPlots, kBelow) : QMargins());
     if (!shown) times_->setMargins({});
-    axisRect()->setMinimumMargins(margins(kTop, shown ? kBetweenPlots : kBelow));
+    axisRect()->setMinimumMargins(margins(kLiveTop, shown ? kBetweenPlots : kBelow));
     xAxis->setTickLabels(!shown);
     xAxis->setLabel(shown ? QString() : tr("step"));
     times_->axis(QCPAxis::atBottom)->setLabel(tr("step"));

@@ -10,11 +10,11 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kTop = 44;
-constexpr double kClosest = 1e-6;
+constexpr int kMapTop = 44;
+constexpr double kMapClosest = 1e-6;
 }  // namespace
 
-MapPlot::MapPlot(QWidget* parent) : PlanePlot(kTop, kClosest, parent) {
+MapPlot::MapPlot(QWidget* parent) : PlanePlot(kMapTop, kMapClosest, parent) {
     new MapLayer(this, MapLayer::Part::Blocks);
     new MapLayer(this, MapLayer::Part::Marks);
 }

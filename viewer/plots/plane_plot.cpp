@@ -9,13 +9,13 @@
 
 namespace hw::viewer {
 namespace {
-constexpr int kLeft = 86, kRight = 24, kBottom = 46;
+constexpr int kPlaneLeft = 86, kPlaneRight = 24, kBottom = 46;
 constexpr int kClick = 3;  // pixels that a click may move
 }  // namespace
 
 PlanePlot::PlanePlot(int top, double closest, QWidget* parent) : Plot(parent), closest_(closest) {
     axisRect()->setAutoMargins(QCP::msNone);
-    axisRect()->setMargins(QMargins(kLeft, top, kRight, kBottom));
+    axisRect()->setMargins(QMargins(kPlaneLeft, top, kPlaneRight, kBottom));
     setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
     axisRect()->setRangeDrag(Qt::Horizontal | Qt::Vertical);
     axisRect()->setRangeZoom(Qt::Horizontal | Qt::Vertical);

@@ -14,7 +14,7 @@ namespace {
 using planners::PlannerFamily;
 
 constexpr int kSwatchWidth = 38, kSwatchHeight = 12;
-constexpr double kWidth = 1.8, kOurs = 2.8;
+constexpr double kPlannerWidth = 1.8, kOurs = 2.8;
 
 // After the palette of Okabe and Ito, in tones for either background.
 QColor paletteColour(std::size_t index) {
@@ -35,7 +35,7 @@ PlannerStyle plannerStyle(const QString& planner) {
     const bool ours = info.family == PlannerFamily::Own;
     const QColor colour =
         ours ? theme().accent : paletteColour(static_cast<std::size_t>(info.colour));
-    QPen pen(colour, ours ? kOurs : kWidth);
+    QPen pen(colour, ours ? kOurs : kPlannerWidth);
     auto shape = ours ? QCPScatterStyle::ssDisc : QCPScatterStyle::ssDiamond;
     double size = ours ? 7 : 8;
     if (info.family == PlannerFamily::Chen) {

@@ -6,6 +6,9 @@
 
 namespace hw::viewer {
 
+/// Pixels beside plots that lie below the timeline, as it has them.
+inline constexpr int kLeftMargin = 72, kRightMargin = 118;
+
 class Plot : public QCustomPlot {
     Q_OBJECT
 public:

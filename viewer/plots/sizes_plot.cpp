@@ -12,8 +12,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr double kSizesHeadroom = 1.12, kSide = 0.04;  // of the axes' lengths
-constexpr double kReach = 9;                           // pixels around a point that can be clicked
-constexpr int kLeftMargin = 72, kRightMargin = 118;    // as the timeline has them
+constexpr double kSizesReach = 9;                      // pixels around a point that can be clicked
 
 }  // namespace
 
@@ -97,7 +96,7 @@ void SizesPlot::mouseReleaseEvent(QMouseEvent* event) {
         const QPointF offset = QPointF(xAxis->coordToPixel(row.bytes / input_.bytes),
                                        yAxis->coordToPixel(unit_.value(row.recordedPeak))) -
                                event->position();
-        if (std::hypot(offset.x(), offset.y()) <= kReach) return emit stepPicked(row.step);
+        if (std::hypot(offset.x(), offset.y()) <= kSizesReach) return emit stepPicked(row.step);
     }
 }
 

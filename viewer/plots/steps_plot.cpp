@@ -14,7 +14,6 @@ namespace hw::viewer {
 namespace {
 
 constexpr double kStepsHeadroom = 1.25, kNanoseconds = 1e9;
-constexpr int kLeftMargin = 72, kRightMargin = 118;  // as the timeline has them
 constexpr double kGapShare = 0.004;  // of what is seen; narrower ones could not be seen
 
 double seconds(core::Nanoseconds time) {

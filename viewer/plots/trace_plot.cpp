@@ -10,8 +10,8 @@ namespace hw::viewer {
 namespace {
 
 // Above the bars: the title, the phases, the steps that recompute.
-constexpr int kTop = 68;
-constexpr double kClosest = 1e-5;
+constexpr int kTraceTop = 68;
+constexpr double kTraceClosest = 1e-5;
 
 QString lifetimeText(const TraceBar* bar) {
     if (!bar) return TracePlot::tr("not in memory");
@@ -28,7 +28,7 @@ QString lifetimeText(const TraceBar* bar) {
 
 }  // namespace
 
-TracePlot::TracePlot(QWidget* parent) : PlanePlot(kTop, kClosest, parent) {
+TracePlot::TracePlot(QWidget* parent) : PlanePlot(kTraceTop, kTraceClosest, parent) {
     new TraceLayer(this, TraceLayer::Part::Bars);
     new TraceLayer(this, TraceLayer::Part::Marks);
 }

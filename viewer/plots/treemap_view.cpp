@@ -14,8 +14,8 @@
 namespace hw::viewer {
 namespace {
 
-constexpr double kCaption = 46, kMargin = 14, kTitle = 17;
-constexpr double kPad = 5;
+constexpr double kCaption = 46, kTreemapMargin = 14, kTitleHeight = 17;
+constexpr double kTreemapPad = 5;
 
 QColor fillOf(core::Category category) {
     return blend(theme().panel, theme().category(category), theme().light ? 0.85 : 0.9);
@@ -53,12 +53,12 @@ void TreemapView::setSelection(const Selection& selection) {
 }
 
 QRectF TreemapView::area() const {
-    return QRectF(rect()).adjusted(kMargin, kCaption, -kMargin, -kMargin);
+    return QRectF(rect()).adjusted(kTreemapMargin, kCaption, -kTreemapMargin, -kTreemapMargin);
 }
 
 const std::vector<TreemapCell>& TreemapView::cells() {
     if (stale_) {
-        cells_ = layOutTreemap(root_, area(), kTitle);
+        cells_ = layOutTreemap(root_, area(), kTitleHeight);
         current_ = -1;
     }
     stale_ = false;
@@ -131,7 +131,7 @@ void TreemapView::drawLabel(QPainter& painter, const TreemapCell& cell) const {
         return;
     }
     if (!cell.solid) return;
-    const QRectF room = cell.box.adjusted(kPad, 3, -kPad, -3);
+    const QRectF room = cell.box.adjusted(kTreemapPad, 3, -kTreemapPad, -3);
     painter.setFont(uiFont(kAxisPixels));
     const QFontMetricsF metrics(painter.font());
     if (room.height() < metrics.height() || room.width() < 22) return;
@@ -161,7 +161,7 @@ void TreemapView::drawSelection(QPainter& painter) const {
 }
 
 void TreemapView::drawCaption(QPainter& painter) const {
-    const QRectF head(kMargin, 8, width() - 2 * kMargin, kCaption - 12);
+    const QRectF head(kTreemapMargin, 8, width() - 2 * kTreemapMargin, kCaption - 12);
     painter.setFont(uiFont(kBasePixels, true));
     painter.setPen(theme().text);
     const QFontMetricsF bold(painter.font());
