@@ -177,6 +177,15 @@ class Ranks(InFolder):
         # The buckets of DDP, which no op has made, are there before the first op that reads them.
         self.assertEqual(self.query("SELECT s.bytes FROM storages s JOIN steps t ON s.alloc_seq > t.first_seq AND"
                                     " s.alloc_seq < t.end_seq WHERE s.creator IS NULL AND s.bytes > 100000"), [])
+        side = json.loads(self.told("info", "--json", "--ranks", self.session).stdout)
+        self.assertEqual((side["slowest_rank"], side["exchanges_matched"]), (1, True), "its inputs are twice as large")
+        self.assertGreater(side["ranks"][0]["waiting_ns"], side["ranks"][1]["waiting_ns"])
+        self.assertGreaterEqual(side["time_ns"], max(rank["time_ns"] for rank in side["ranks"]))
+        each = json.loads(self.told("plan", "--json", self.session, "--ranks", "all", "--each", "--ratio", "0.8", "--planner",
+                                    "chen-greedy", "-o", os.path.join(self.folder, "each")).stdout)
+        for rank in each["ranks"]:
+            self.assertLessEqual(rank["peak_bytes"], 0.8 * rank["baseline_peak_bytes"])
+        self.assertGreaterEqual(each["time_ns"], each["baseline_time_ns"])
         plans = os.path.join(self.folder, "plans")
         os.mkdir(plans)
         predicted = []
