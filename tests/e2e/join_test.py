@@ -77,7 +77,8 @@ class Join(InFolder):
             self.assertLessEqual(rank["peak_bytes"], planned["budget_bytes"])
         # The inputs of rank 1 are twice as large: it alone has to recompute, and sets the step.
         self.assertEqual([rank["recomputed_ops"] > 0 for rank in planned["ranks"]], [False, True])
-        self.assertEqual((planned["slowest_rank"], planned["time_ns"]), (1, planned["ranks"][1]["time_ns"]))
+        self.assertEqual((planned["slowest_rank"], planned["exchanges_matched"]), (1, True))
+        self.assertGreaterEqual(planned["time_ns"], planned["ranks"][1]["time_ns"])
         report = self.path("report{node}.json")
         self.assertEqual(self.on_two_nodes(HIGHWATER, "train", self.session, plans, "--report", report, "--"), lines)
         for rank in planned["ranks"]:
