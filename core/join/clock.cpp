@@ -16,11 +16,6 @@
 namespace hw::core {
 namespace {
 
-bool isMessage(const std::string& op) {
-    const std::string operation = collectiveOperation(op);
-    return operation == "send" || operation == "receive";
-}
-
 /// Of one step, whose spans come by seq. Whether there are messages, too.
 bool addPassed(const std::vector<OpSpanRow>& spans, std::int64_t step,
                std::vector<CollectiveMoment>& moments) {

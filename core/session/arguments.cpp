@@ -98,4 +98,9 @@ std::string withTensorsMoved(const std::string& arguments, std::int64_t base) {
     return json::sax_parse(arguments, &mover) ? mover.take() : arguments;
 }
 
+nlohmann::json positionalArguments(const std::string& arguments) {
+    const auto document = nlohmann::json::parse(arguments, nullptr, false);
+    return document.is_object() ? document.value("a", nlohmann::json()) : nlohmann::json();
+}
+
 }  // namespace hw::core

@@ -8,6 +8,7 @@
 
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
+#include "core/session/arguments.h"
 #include "core/session/guarded.h"
 
 namespace hw::core {
@@ -72,12 +73,6 @@ private:
     Statement tensor_, outputs_;
 };
 
-/// Functional collectives name it in their last argument.
-std::string groupIn(const json& arguments) {
-    const bool named = arguments.is_array() && !arguments.empty() && arguments.back().is_string();
-    return named ? arguments.back().get<std::string>() : "";
-}
-
 }  // namespace
 
 std::string collectiveOperation(const std::string& op) {
@@ -85,6 +80,17 @@ std::string collectiveOperation(const std::string& op) {
     for (const auto& [part, operation] : kOperations)
         if (name.find(part) != std::string::npos) return operation;
     return name;
+}
+
+bool isMessage(const std::string& op) {
+    const std::string operation = collectiveOperation(op);
+    return operation == "send" || operation == "receive";
+}
+
+std::string groupIn(const json& positional) {
+    const bool named =
+        positional.is_array() && !positional.empty() && positional.back().is_string();
+    return named ? positional.back().get<std::string>() : "";
 }
 
 Result<std::vector<CollectiveUse>> collectivesOf(const Session& session, const StepRow& step) {
@@ -97,8 +103,7 @@ Result<std::vector<CollectiveUse>> collectivesOf(const Session& session, const S
         for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
             if (!isCollective(from.text(1))) continue;
             const std::string operation = collectiveOperation(from.text(1));
-            const json document = json::parse(from.text(2), nullptr, false);
-            const json arguments = document.is_object() ? document.value("a", json()) : json();
+            const json arguments = positionalArguments(from.text(2));
             const bool waits = waitsForCollective(from.text(1));
             const std::string group = waits ? "" : groupIn(arguments);
             auto at = std::find_if(uses.begin(), uses.end(), [&](const CollectiveUse& use) {

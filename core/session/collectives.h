@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ struct CollectiveUse {
 /// "all-reduce" for `c10d::allreduce_` and `_c10d_functional::all_reduce`; what has no usual name
 /// is called as the op is.
 std::string collectiveOperation(const std::string& op);
+
+/// Between two ranks, not among all of a group.
+bool isMessage(const std::string& op);
+
+/// The framework's name for a collective's group, which functional ones have as their last
+/// argument; empty: the op does not show it.
+std::string groupIn(const nlohmann::json& positional);
 
 /// Of one step, in the order in which each kind comes first. The bytes of a collective are those of
 /// its largest buffer: of an all-gather what it gathers, of a reduce-scatter what it reduces.

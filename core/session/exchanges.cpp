@@ -6,6 +6,7 @@
 
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
+#include "core/session/arguments.h"
 #include "core/session/collectives.h"
 #include "core/session/guarded.h"
 
@@ -15,9 +16,10 @@ namespace {
 using nlohmann::json;
 
 /// c10d's ops name the other rank and the tag last: (tensors, group, rank, tag).
-Exchange messageOf(const std::string& operation, const json& arguments) {
+Exchange messageOf(const std::string& name, const json& arguments) {
     Exchange message;
-    message.kind = operation == "send" ? Exchange::Kind::Send : Exchange::Kind::Receive;
+    message.kind =
+        collectiveOperation(name) == "send" ? Exchange::Kind::Send : Exchange::Kind::Receive;
     std::vector<std::int64_t> numbers;
     for (const json& argument : arguments)
         if (argument.is_number_integer()) numbers.push_back(argument.get<std::int64_t>());
@@ -28,13 +30,10 @@ Exchange messageOf(const std::string& operation, const json& arguments) {
 }
 
 Exchange exchangeOf(const std::string& name, const std::string& args) {
-    const json document = json::parse(args, nullptr, false);
-    const json arguments = document.is_object() ? document.value("a", json()) : json();
-    const std::string operation = collectiveOperation(name);
-    if (operation == "send" || operation == "receive") return messageOf(operation, arguments);
+    const json arguments = positionalArguments(args);
+    if (isMessage(name)) return messageOf(name, arguments);
     Exchange meeting;
-    if (arguments.is_array() && !arguments.empty() && arguments.back().is_string())
-        meeting.group = arguments.back().get<std::string>();
+    meeting.group = groupIn(arguments);
     return meeting;
 }
 

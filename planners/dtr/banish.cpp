@@ -6,17 +6,18 @@ namespace hw::planners {
 
 using namespace hw::core;
 
+bool DtrRuntime::isSource(StorageIndex s) const {
+    return graph_.storages[s].isConstant() || (settings_.keepSources && info_.source[s]);
+}
+
 // Sources of a recorded session leave after their release, once no rebuild can read them.
 void DtrRuntime::planSourceFrees() {
-    std::vector<bool> sources = info_.source;
-    for (std::size_t s = 0; s < sources.size(); ++s)
-        sources[s] = sources[s] && (settings_.keepSources || graph_.storages[s].isConstant());
     sourceFrees_.resize(graph_.ops.size());
     sourceNeeds_.assign(graph_.storages.size(), kNone);
     OpIndex done = kNone;
     for (const Event& event : graph_.events) {
         if (event.kind == Event::Kind::Compute) done = event.index;
-        if (event.kind != Event::Kind::Release || !sources[event.index]) continue;
+        if (event.kind != Event::Kind::Release || !isSource(event.index)) continue;
         const OpIndex need = info_.neededUntil[event.index];
         sourceNeeds_[event.index] = need;
         if (need > done && need < static_cast<OpIndex>(graph_.ops.size()))

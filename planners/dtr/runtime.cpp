@@ -123,13 +123,11 @@ void DtrRuntime::touch(StorageIndex s) {
 void DtrRuntime::release(StorageIndex s) {
     DtrStorage& storage = at(s);
     storage.dead = true;
-    const bool source =
-        graph_.storages[s].isConstant() || (settings_.keepSources && info_.source[s]);
-    if (source && !simulated_ && sourceNeeds_[s] <= now_)
+    if (isSource(s) && !simulated_ && sourceNeeds_[s] <= now_)
         freeForGood(s);
     else if (settings_.banish)
         tryBanish(s);
-    else if (!source) {
+    else if (!isSource(s)) {
         evictor_.unpin(s);
         if (storage.material) evict(s);
     }

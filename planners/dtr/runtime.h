@@ -95,6 +95,7 @@ protected:
     void noteFreed(core::StorageIndex s);
 
     // freeing for good (dtr_banish.cpp)
+    bool isSource(core::StorageIndex s) const;  // that stays for what is rebuilt from it
     void planSourceFrees();
     void freeForGood(core::StorageIndex s);
     void tryBanish(core::StorageIndex s);

@@ -79,12 +79,12 @@ std::optional<wire::LiveCodec> codecOf(std::string_view name) {
     return std::nullopt;
 }
 
-/// Where in the program's own order each action of a schedule belongs.
 /// See TrainingGraph::findUnseen().
 bool isGathered(const Storage& storage) {
     return storage.isConstant() && storage.unseen && storage.category == Category::Parameter;
 }
 
+/// Where in the program's own order each action of a schedule belongs.
 class Compiler {
 public:
     Compiler(const TrainingGraph& graph, const Plan& plan)

@@ -14,7 +14,8 @@ using Kind = Exchange::Kind;
 
 /// A rank whose ops run one after the other, in times of their own, none with anything in memory.
 struct Rank {
-    explicit Rank(int number, const std::vector<std::pair<std::string, std::int64_t>>& ops) {
+    Rank(int number, const std::vector<std::pair<std::string, std::int64_t>>& ops)
+        : number(number) {
         test::GraphBuilder builder;
         const auto data = builder.constant(8);
         for (const auto& [name, time] : ops) builder.one(name, {data}, 1, time);
@@ -22,7 +23,6 @@ struct Rank {
         for (std::size_t i = 0; i < graph.ops.size(); ++i)
             graph.ops[i].sessionId = 100 * number + static_cast<std::int64_t>(i);
         schedule = baselineSchedule(graph);
-        step.rank = number;
     }
     /// At its op `at`; what it brings, op `use` is the first to work on.
     void exchange(Kind kind, std::size_t at, int peer, std::optional<std::size_t> use = {}) {
@@ -31,12 +31,12 @@ struct Rank {
         if (use) made.use = graph.ops[*use].sessionId;
         exchanges.push_back(made);
     }
-    RankStep told() const { return {step.rank, &graph, &schedule, &exchanges}; }
+    RankStep told() const { return {number, &graph, &schedule, &exchanges}; }
 
+    int number;
     TrainingGraph graph;
     Schedule schedule;
     std::vector<Exchange> exchanges;
-    RankStep step;
 };
 
 TEST(StepTime, AMessageIsWaitedForWhereItIsWorkedOn) {
