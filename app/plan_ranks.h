@@ -5,8 +5,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "app/cli.h"
+#include "planners/rank_plans.h"
 
 namespace hw::app {
 
@@ -25,5 +27,14 @@ struct RanksToPlan {
 /// nothing where a rank has no plan. Tells how long the step takes, see core/ranks/step_time.h. The
 /// exit code.
 int planRanks(const RanksToPlan& what, const Common& common);
+
+/// The last step of each rank of a file. Errors: BadInput, also where there is none.
+core::Result<std::vector<core::LoadedRank>> openRanks(const std::string& file,
+                                                      std::optional<core::CostSet> costs);
+
+/// Of any rank's baseline.
+core::Bytes highestPeak(const std::vector<core::LoadedRank>& ranks);
+
+Json rankOutcomeJson(const core::LoadedRank& rank, const planners::RankOutcome& planned);
 
 }  // namespace hw::app

@@ -4,6 +4,7 @@
 
 #include "app/cli.h"
 #include "app/menu.h"
+#include "app/plan_ranks.h"
 #include "planners/registry.h"
 #include "planners/sweep.h"
 
@@ -13,60 +14,165 @@ namespace {
 using namespace hw::core;
 
 struct SweepArguments {
-    std::string file, csv, costs, dealloc;
+    std::string file, csv, costs, dealloc, ranks;
     std::vector<std::string> planners;
     std::vector<double> ratios{1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2};
     double thrashLimit = 2.0;
+    unsigned jobs = 0;
     std::optional<double> timeLimit;
     std::optional<std::int64_t> step;
     MenuArguments menu;
 };
 
 struct Row {
+    std::optional<int> rank;
     double ratio;
     planners::Outcome outcome;
 };
+
+/// A planner's request at a share of a peak.
+planners::PlanRequest requestOf(const SweepArguments& arguments, const std::string& planner,
+                                double ratio, Bytes peak, const planners::PlanRequest& choosing) {
+    const planners::PlannerInfo& info = *planners::findPlanner(planner);
+    planners::PlanRequest request = info.takesMenu ? choosing : planners::PlanRequest{};
+    request.budget = Bytes(static_cast<std::int64_t>(static_cast<double>(peak.count()) * ratio));
+    request.thrashLimit = arguments.thrashLimit;
+    request.timeLimitSeconds = arguments.timeLimit;
+    if (!arguments.dealloc.empty() && info.takesOption("dealloc"))
+        request.options["dealloc"] = arguments.dealloc;
+    return request;
+}
 
 Result<std::vector<Row>> sweep(const SweepArguments& arguments, LoadedStep& step) {
     planners::PlanRequest choosing;
     if (const Status set = requestMenu(arguments.menu, step, choosing); !set) return set.error();
     std::vector<planners::SweepPoint> points;
-    for (const std::string& planner : arguments.planners) {
-        const planners::PlannerInfo& info = *planners::findPlanner(planner);
-        for (const double ratio : arguments.ratios) {
-            planners::PlanRequest request = info.takesMenu ? choosing : planners::PlanRequest{};
-            request.budget = Bytes(
-                static_cast<std::int64_t>(static_cast<double>(step.baseline.peak.count()) * ratio));
-            request.thrashLimit = arguments.thrashLimit;
-            request.timeLimitSeconds = arguments.timeLimit;
-            if (!arguments.dealloc.empty() && info.takesOption("dealloc"))
-                request.options["dealloc"] = arguments.dealloc;
-            points.push_back({planner, std::move(request)});
-        }
-    }
-    auto outcomes = planners::planSweep(step.graph, points, false, terminalProgress());
+    for (const std::string& planner : arguments.planners)
+        for (const double ratio : arguments.ratios)
+            points.push_back({&step.graph, planner,
+                              requestOf(arguments, planner, ratio, step.baseline.peak, choosing)});
+    auto outcomes = planners::planSweep(points, {false, arguments.jobs}, terminalProgress());
     clearProgress();
     if (!outcomes) return outcomes.error();
     std::vector<Row> rows;
     for (std::size_t i = 0; i < outcomes->size(); ++i)
-        rows.push_back({arguments.ratios[i % arguments.ratios.size()], std::move((*outcomes)[i])});
+        rows.push_back(
+            {{}, arguments.ratios[i % arguments.ratios.size()], std::move((*outcomes)[i])});
     return rows;
 }
 
 Status writeCsv(const std::string& path, const std::vector<Row>& rows) {
     std::ofstream file(path, std::ios::trunc);
-    file << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,"
+    const bool ranks = !rows.empty() && rows.front().rank;
+    file << (ranks ? "rank," : "")
+         << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,"
             "lower_bound_ns,gap,solve_seconds\n";
-    for (const auto& [ratio, row] : rows)
+    for (const auto& [rank, ratio, row] : rows) {
+        if (rank) file << *rank << ',';
         file << row.planner << ',' << ratio << ',' << planners::planStatusName(row.status) << ','
              << row.budget.count() << ',' << row.peak.count() << ',' << row.time.count() << ','
              << row.overhead << ',' << row.recomputedOps << ','
              << (row.lowerBound ? std::to_string(row.lowerBound->count()) : "") << ','
              << (row.gap ? std::to_string(*row.gap) : "") << ',' << row.solveSeconds << '\n';
+    }
     file.flush();
     if (!file)
         return badInput("cannot write '" + path + "'", "check that the folder exists and has room");
     return {};
+}
+
+/// One planner at one budget, over all ranks.
+struct StepRow {
+    std::string planner;
+    double ratio = 0;
+    Bytes budget, peak;                                      // the highest of any rank
+    std::optional<StepTime> time;                            // with a plan for each rank
+    planners::PlanStatus status = planners::PlanStatus::Ok;  // of the first rank without one
+    std::int64_t recomputedOps = 0;                          // of all ranks
+    std::size_t alike = 0;                                   // ranks that have another's plan
+    double seconds = 0;
+};
+
+StepRow stepRowOf(const std::vector<LoadedRank>& ranks,
+                  const std::vector<planners::RankOutcome>& outcomes) {
+    StepRow row;
+    row.planner = outcomes.front().outcome.planner;
+    bool all = true;
+    for (const planners::RankOutcome& rank : outcomes) {
+        row.budget = std::max(row.budget, rank.outcome.budget);
+        row.peak = std::max(row.peak, rank.outcome.peak);
+        row.recomputedOps += rank.outcome.recomputedOps;
+        row.seconds += rank.outcome.solveSeconds;
+        row.alike += rank.like ? 1 : 0;
+        if (all && !rank.planned()) row.status = rank.outcome.status, all = false;
+    }
+    if (all) row.time = planners::plannedTime(ranks, outcomes);
+    return row;
+}
+
+void printSteps(const std::vector<StepRow>& rows, const std::vector<LoadedRank>& ranks,
+                Nanoseconds before) {
+    std::printf("%zu ranks; the step takes %s (op times, and waiting for each other)\n",
+                ranks.size(), humanTime(before).c_str());
+    std::printf("%-14s %6s %-11s %12s %12s %10s %7s %11s %9s\n", "planner", "ratio", "status",
+                "budget", "highest", "step", "decides", "recomputed", "planning");
+    for (const StepRow& row : rows)
+        std::printf("%-14s %6.2f %-11s %12s %12s %10s %7s %11lld %7.3f s\n", row.planner.c_str(),
+                    row.ratio, std::string(planners::planStatusName(row.status)).c_str(),
+                    humanBytes(row.budget).c_str(), humanBytes(row.peak).c_str(),
+                    row.time ? percent(ratio(row.time->time, before)).c_str() : "-",
+                    row.time ? std::to_string(ranks[row.time->decides].rank).c_str() : "-",
+                    static_cast<long long>(row.recomputedOps), row.seconds);
+}
+
+int runRanks(const SweepArguments& arguments, std::optional<CostSet> costs, const Common& common) {
+    if (arguments.step || !(arguments.menu.file + arguments.menu.use).empty())
+        return fail({ErrorCode::Usage, "--ranks sweeps the last step of each rank, without a menu",
+                     "leave out --step, --menu and --use, or sweep the steps one by one"});
+    const auto ranks = openRanks(arguments.file, costs);
+    if (!ranks) return fail(ranks.error());
+    const Bytes peak = highestPeak(*ranks);
+    std::vector<planners::RankPoint> points;
+    for (const std::string& planner : arguments.planners)
+        for (const double ratio : arguments.ratios)
+            points.push_back(
+                {planner, {ranks->size(), requestOf(arguments, planner, ratio, peak, {})}});
+    const auto outcomes = planners::planRanks(*ranks, points, arguments.jobs, terminalProgress());
+    clearProgress();
+    if (!outcomes) return fail(outcomes.error());
+    const StepTime before = recordedTime(*ranks);
+    std::vector<StepRow> steps;
+    std::vector<Row> rows;
+    Json list = Json::array();
+    for (std::size_t i = 0; i < outcomes->size(); ++i) {
+        const double ratio = arguments.ratios[i % arguments.ratios.size()];
+        StepRow& step = steps.emplace_back(stepRowOf(*ranks, (*outcomes)[i]));
+        step.ratio = ratio;
+        Json each = Json::array();
+        for (std::size_t r = 0; r < ranks->size(); ++r) {
+            rows.push_back({(*ranks)[r].rank, ratio, (*outcomes)[i][r].outcome});
+            rows.back().outcome.plan.reset();
+            each.push_back(rankOutcomeJson((*ranks)[r], (*outcomes)[i][r]));
+        }
+        list.push_back(
+            {{"planner", step.planner},
+             {"ratio", ratio},
+             {"status", planners::planStatusName(step.status)},
+             {"budget_bytes", step.budget.count()},
+             {"peak_bytes", step.peak.count()},
+             {"time_ns", step.time ? Json(step.time->time.count()) : Json(nullptr)},
+             {"slowest_rank", step.time ? Json((*ranks)[step.time->decides].rank) : Json(nullptr)},
+             {"ranks", std::move(each)}});
+    }
+    if (!arguments.csv.empty())
+        if (const Status written = writeCsv(arguments.csv, rows); !written)
+            return fail(written.error());
+    if (common.json)
+        printJson({{"baseline", {{"peak_bytes", peak.count()}, {"time_ns", before.time.count()}}},
+                   {"rows", std::move(list)}});
+    else
+        printSteps(steps, *ranks, before.time);
+    return 0;
 }
 
 int run(const SweepArguments& arguments, const Common& common) {
@@ -82,6 +188,7 @@ int run(const SweepArguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         costs = *parsed;
     }
+    if (!arguments.ranks.empty()) return runRanks(arguments, costs, common);
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const auto rows = sweep(arguments, *step);
@@ -91,7 +198,7 @@ int run(const SweepArguments& arguments, const Common& common) {
             return fail(written.error());
     if (common.json) {
         Json list = Json::array();
-        for (const auto& [ratio, outcome] : *rows) {
+        for (const auto& [rank, ratio, outcome] : *rows) {
             Json row = outcomeJson(outcome);
             row["ratio"] = ratio;
             list.push_back(std::move(row));
@@ -104,7 +211,7 @@ int run(const SweepArguments& arguments, const Common& common) {
     }
     std::printf("%-14s %6s %-11s %12s %12s %10s %11s %9s\n", "planner", "ratio", "status", "budget",
                 "peak", "time", "recomputed", "planning");
-    for (const auto& [ratio, row] : *rows)
+    for (const auto& [rank, ratio, row] : *rows)
         std::printf("%-14s %6.2f %-11s %12s %12s %10s %11lld %7.3f s\n", row.planner.c_str(), ratio,
                     std::string(planners::planStatusName(row.status)).c_str(),
                     humanBytes(row.budget).c_str(), humanBytes(row.peak).c_str(),
@@ -133,6 +240,15 @@ void addSweep(CLI::App& app, Common& common) {
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");
+    command
+        ->add_option("--ranks", arguments->ranks,
+                     "all: the last step of each rank, within one budget for each; a ratio is of "
+                     "the highest peak")
+        ->check(CLI::IsMember({"all"}));
+    command
+        ->add_option("--jobs", arguments->jobs,
+                     "Plans that are made at once (default: as many as there are cores)")
+        ->check(CLI::Range(1U, 1024U));
     command->add_option("--csv", arguments->csv, "Write the rows to this file too");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });
 }

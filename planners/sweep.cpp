@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <thread>
 
@@ -20,13 +21,9 @@ bool warmStarts(const std::string& planner) {
 
 class Sweep {
 public:
-    Sweep(const TrainingGraph& graph, const std::vector<SweepPoint>& points, bool keepPlans,
+    Sweep(const std::vector<SweepPoint>& points, const SweepSettings& settings,
           const Progress& progress)
-        : graph_(graph),
-          points_(points),
-          keepPlans_(keepPlans),
-          progress_(progress),
-          outcomes_(points.size()) {}
+        : points_(points), settings_(settings), progress_(progress), outcomes_(points.size()) {}
 
     Result<std::vector<Outcome>> run() {
         std::vector<std::size_t> single, frontier;
@@ -47,11 +44,12 @@ private:
                 solve(list[n], point.request);
                 // Each of these plans on one thread, and the cores are shared with the others.
                 outcomes_[list[n]].solveSeconds = outcomes_[list[n]].solveCpuSeconds;
-                if (!keepPlans_) outcomes_[list[n]].plan.reset();
+                if (!settings_.keepPlans) outcomes_[list[n]].plan.reset();
             }
         };
-        const std::size_t threads =
-            std::min<std::size_t>(std::max(1U, std::thread::hardware_concurrency()), list.size());
+        const unsigned wanted =
+            settings_.jobs > 0 ? settings_.jobs : std::thread::hardware_concurrency();
+        const std::size_t threads = std::min<std::size_t>(std::max(1U, wanted), list.size());
         std::vector<std::jthread> workers;
         for (std::size_t t = 1; t < threads; ++t) workers.emplace_back(work);
         work();
@@ -61,14 +59,14 @@ private:
         std::stable_sort(list.begin(), list.end(), [&](std::size_t a, std::size_t b) {
             return points_[a].request.budget < points_[b].request.budget;
         });
-        std::optional<Schedule> last;
+        std::map<const TrainingGraph*, std::optional<Schedule>> last;
         for (const std::size_t i : list) {
             if (failed_) return;
             PlanRequest request = points_[i].request;
-            request.warmStart = last;
+            request.warmStart = last[points_[i].graph];
             solve(i, request);
-            if (outcomes_[i].plan) last = outcomes_[i].plan->schedule;
-            if (!keepPlans_) outcomes_[i].plan.reset();
+            if (outcomes_[i].plan) last[points_[i].graph] = outcomes_[i].plan->schedule;
+            if (!settings_.keepPlans) outcomes_[i].plan.reset();
         }
     }
 
@@ -77,7 +75,7 @@ private:
         inner.cancelled = progress_.cancelled;
         inner.report = [&](double share, std::string_view what) { report(share, i, what); };
         report(0, i, "");
-        auto outcome = planWith(points_[i].planner, graph_, request, inner);
+        auto outcome = planWith(points_[i].planner, *points_[i].graph, request, inner);
         const std::lock_guard lock(mutex_);
         ++done_;
         if (outcome) {
@@ -96,9 +94,8 @@ private:
         progress_.report((static_cast<double>(done_) + share) / total, text);
     }
 
-    const TrainingGraph& graph_;
     const std::vector<SweepPoint>& points_;
-    bool keepPlans_;
+    const SweepSettings& settings_;
     const Progress& progress_;
     std::vector<Outcome> outcomes_;
     std::mutex mutex_;
@@ -109,10 +106,9 @@ private:
 
 }  // namespace
 
-Result<std::vector<Outcome>> planSweep(const TrainingGraph& graph,
-                                       const std::vector<SweepPoint>& points, bool keepPlans,
-                                       const Progress& progress) {
-    return Sweep(graph, points, keepPlans, progress).run();
+Result<std::vector<Outcome>> planSweep(const std::vector<SweepPoint>& points,
+                                       const SweepSettings& settings, const Progress& progress) {
+    return Sweep(points, settings, progress).run();
 }
 
 }  // namespace hw::planners

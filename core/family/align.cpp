@@ -170,8 +170,7 @@ private:
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(made_.storages.size()); ++s) {
             const Storage &a = first_.graph.storages[s],
                           &b = second_.graph.storages[made_.storages[s]];
-            if ((a.category == Category::Parameter || a.category == Category::OptimizerState) &&
-                a.bytes != b.bytes)
+            if ((a.isParameter() || a.category == Category::OptimizerState) && a.bytes != b.bytes)
                 return differ(storageText(s) + " takes " + std::to_string(a.bytes.count()) +
                               " bytes in the one and " + std::to_string(b.bytes.count()) +
                               " in the other");

@@ -39,7 +39,7 @@ std::vector<bool> batchTensors(const TrainingGraph& graph) {
         for (const Use& use : op.inputs) {
             const Storage& storage = graph.storages[graph.storageOf(use.tensor)];
             batch[use.tensor] = storage.isConstant()
-                                    ? storage.category != Category::Parameter &&
+                                    ? !storage.isParameter() &&
                                           storage.category != Category::Gradient &&
                                           storage.category != Category::OptimizerState
                                     : graph.ops[storage.creator].inputs.empty();

@@ -15,8 +15,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kPhaseNames{"unknown", "forward", "backward",
                                                       "optimizer"};
 constexpr std::array<std::string_view, kCategoryCount> kCategoryNames{
-    "parameter",  "gradient",  "optimizer state", "input",
-    "activation", "temporary", "workspace",       "unknown"};
+    "parameter", "gradient",  "optimizer state",    "input",  "activation",
+    "temporary", "workspace", "gathered parameter", "unknown"};
 
 template <class Enum, std::size_t N>
 Enum fromName(const std::array<std::string_view, N>& names, std::string_view name, Enum fallback) {
@@ -220,8 +220,7 @@ void TrainingGraph::findUnseen() {
     if (recorded) {
         for (const Event& event : events)
             if (event.kind == Event::Kind::Release && storages[event.index].isConstant())
-                storages[event.index].unseen =
-                    storages[event.index].category == Category::Parameter;
+                storages[event.index].unseen = storages[event.index].isParameter();
         for (const Op& op : ops) {
             const bool collective = isCollective(op.name);
             for (const Use& use : op.inputs) {

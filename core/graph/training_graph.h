@@ -27,9 +27,10 @@ enum class Category : std::uint8_t {
     Activation,
     Temporary,
     Workspace,
+    GatheredParameter,  // of all ranks, where each holds a part of it (FSDP)
     Unknown
 };
-inline constexpr int kCategoryCount = 8;
+inline constexpr int kCategoryCount = 9;
 
 std::string_view phaseName(Phase phase);           // "forward", …, "unknown"
 std::string_view categoryName(Category category);  // "parameter", "optimizer state", …
@@ -93,6 +94,10 @@ struct Storage {
     std::int64_t sessionId = kNone;
 
     bool isConstant() const { return creator == kNone; }
+    /// A parameter, whole or as far as this rank holds it.
+    bool isParameter() const {
+        return category == Category::Parameter || category == Category::GatheredParameter;
+    }
 };
 
 struct Layer {

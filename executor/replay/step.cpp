@@ -207,7 +207,7 @@ void fillConstant(const Step& step, StorageIndex s, std::span<std::byte> bytes) 
 
     double low = 0.01, high = 0.05;
     if (storage.category == core::Category::Input) low = 0, high = 1;
-    if (storage.category == core::Category::Parameter) {
+    if (storage.isParameter()) {
         if (shape->sizes.size() >= 2) {
             double fanIn = 1;
             for (std::size_t d = 1; d < shape->sizes.size(); ++d)

@@ -114,7 +114,7 @@ std::vector<StorageIndex> inputStorages(const TrainingGraph& graph) {
         for (const Use& use : op.inputs) {
             const StorageIndex s = graph.storageOf(use.tensor);
             const Storage& storage = graph.storages[s];
-            const bool lasting = storage.category == Category::Parameter ||
+            const bool lasting = storage.isParameter() ||
                                  storage.category == Category::OptimizerState ||
                                  storage.category == Category::Gradient;
             const bool made = !storage.isConstant() && inModel(graph.ops[storage.creator]);

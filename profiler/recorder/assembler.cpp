@@ -30,6 +30,7 @@ static_assert(same(wire::Category::Parameter, core::Category::Parameter) &&
               same(wire::Category::Activation, core::Category::Activation) &&
               same(wire::Category::Temporary, core::Category::Temporary) &&
               same(wire::Category::Workspace, core::Category::Workspace) &&
+              same(wire::Category::GatheredParameter, core::Category::GatheredParameter) &&
               same(wire::Category::Unknown, core::Category::Unknown));
 static_assert(static_cast<int>(wire::Category::Unknown) + 1 == core::kCategoryCount);
 
@@ -306,8 +307,9 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
             return malformed("an op that writes what is not there");
         ++state->version;
         if (record.name == kFillsGathered && !state->row.creator &&
-            state->row.category == core::Category::Unknown) {
-            state->row.category = core::Category::Parameter;
+            (state->row.category == core::Category::Unknown ||
+             state->row.category == core::Category::Parameter)) {
+            state->row.category = core::Category::GatheredParameter;
             if (state->written) pending_.changed.push_back(write.storage);
         }
     }
@@ -360,7 +362,11 @@ core::Status Assembler::take(wire::CategoryRecord record) {
     for (const std::int64_t id : record.storages) {
         StorageState* state = storage(id);
         if (state == nullptr) return malformed("a category of an unknown storage");
-        state->row.category = static_cast<core::Category>(record.category);
+        const auto category = static_cast<core::Category>(record.category);
+        // What a module has as its parameter meanwhile is the gathered one.
+        if (category != core::Category::Parameter ||
+            state->row.category != core::Category::GatheredParameter)
+            state->row.category = category;
         if (record.layer >= 0) state->row.layer = record.layer;
         if (state->written) pending_.changed.push_back(id);
     }

@@ -81,7 +81,7 @@ std::optional<wire::LiveCodec> codecOf(std::string_view name) {
 
 /// See TrainingGraph::findUnseen().
 bool isGathered(const Storage& storage) {
-    return storage.isConstant() && storage.unseen && storage.category == Category::Parameter;
+    return storage.isConstant() && storage.unseen && storage.isParameter();
 }
 
 /// Where in the program's own order each action of a schedule belongs.

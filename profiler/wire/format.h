@@ -128,6 +128,7 @@ enum class Category : std::uint8_t {
     Activation,
     Temporary,
     Workspace,
+    GatheredParameter,
     Unknown,
 };
 

@@ -86,6 +86,14 @@ class Join(InFolder):
                 told = json.load(file)
             self.assertEqual((told["steps"], told["divergences"]), (6, []))
             self.assertEqual(told["measured_peak_bytes"], rank["peak_bytes"])
+        swept = self.json_of("sweep", "--json", self.session, "--ranks", "all", "--planners", "chen-greedy,dtr:eqclass", "--ratios",
+                             "0.9,0.75", "--jobs", "2")
+        self.assertEqual([(row["planner"], row["ratio"]) for row in swept["rows"]],
+                         [(planner, ratio) for planner in ("chen-greedy", "dtr:eqclass") for ratio in (0.9, 0.75)])
+        row = swept["rows"][1]
+        self.assertEqual([rank["peak_bytes"] for rank in row["ranks"]], [rank["peak_bytes"] for rank in planned["ranks"]])
+        self.assertEqual((row["time_ns"], row["slowest_rank"]), (planned["time_ns"], planned["slowest_rank"]))
+        self.refused(2, "sweep", self.session, "--ranks", "all", "--step", "1")
         self.refused(2, "plan", self.session, "--ranks", "all", "--ratio", "0.75")
         self.refused(3, "plan", self.session, "--ranks", "all", "--budget", "1kB", "-o", self.path("none"))
         self.assertFalse(os.path.exists(self.path("none")))

@@ -151,6 +151,7 @@ TEST(Colours, OfBandsDifferInGrey) {
                                        {Category::OptimizerState, Category::Gradient},
                                        {Category::OptimizerState, Category::Activation},
                                        {Category::Gradient, Category::Activation},
+                                       {Category::Gradient, Category::GatheredParameter},
                                        {Category::Activation, Category::Temporary},
                                        {Category::Temporary, Category::Workspace}})
         EXPECT_GE(std::abs(lightness(above) - lightness(below)), kLeast)

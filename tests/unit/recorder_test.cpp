@@ -63,8 +63,9 @@ protected:
            I64{0}, I64{2}, std::string("r@host:29500"));
         ok(Type::Layer, I64{0}, I64{-1}, std::string("(root)"), std::string("Net"));
     }
+    static constexpr auto kUnknown = static_cast<std::uint8_t>(core::Category::Unknown);
     core::Status storage(I64 id, I64 seq, I64 bytes, I64 creator) {
-        return send(Type::Storage, id, seq, bytes, creator, I64{0}, I64{4096}, std::uint8_t{7},
+        return send(Type::Storage, id, seq, bytes, creator, I64{0}, I64{4096}, kUnknown,
                     std::string("cpu"));
     }
     core::Status tensor(I64 id, I64 storage, I64 creator) {
@@ -80,7 +81,7 @@ protected:
             fields.one(value);
         fields.one(std::uint8_t{1});
         fields.one(std::uint8_t{0});
-        fields.one(std::string("aten::relu"));
+        fields.one(opName_);
         fields.one(std::string());
         fields.one("{\"a\":[{\"t\":" + std::to_string(in) + "},\"{\\\"t\\\":7}\"],\"k\":{}}");
         fields.one(std::uint32_t{1});
@@ -136,6 +137,7 @@ protected:
     }
 
     fs::path folder_;
+    std::string opName_ = "aten::relu";
     I64 stack_ = -1;  // of the ops that follow
     std::unique_ptr<Assembler> assembler_;
 };
@@ -429,6 +431,29 @@ TEST_F(Recorder, AConstantThatALaterStepReadsFirstIsAnInputToo) {
     ASSERT_TRUE(graph) << graph.error().what;
     for (const int constant : {0, 1})
         EXPECT_EQ(graph->storages[constant].category, core::Category::Input) << constant;
+}
+
+TEST_F(Recorder, GatheredParametersAreACategoryOfTheirOwn) {
+    introduce();
+    for (const I64 id : {0, 1}) EXPECT_TRUE(storage(id, id, 100, -1) && tensor(id, id, -1));
+    const auto parameters = [&] {
+        ok(Type::Category, static_cast<std::uint8_t>(core::Category::Parameter), I64{0},
+           std::uint32_t{2}, I64{0}, I64{1});
+    };
+    parameters();
+    ok(Type::StepStart, I64{2}, I64{500}, I64{100});
+    opName_ = "fsdp::split_with_sizes_copy";
+    EXPECT_TRUE(op(0, 2, 0, 0, 1, false, 1, 0));
+    parameters();  // the module has them as what it had before
+    end(3, {0, 1});
+    ok(Type::StepConfirmed);
+    ASSERT_TRUE(assembler_->finish());
+    const auto session = core::Session::open(path());
+    ASSERT_TRUE(session);
+    const auto graph = core::loadGraph(*session, 0);
+    ASSERT_TRUE(graph) << graph.error().what;
+    EXPECT_EQ(graph->storages[0].category, core::Category::Parameter);
+    EXPECT_EQ(graph->storages[1].category, core::Category::GatheredParameter);
 }
 
 TEST_F(Recorder, ALaterEndOfTheSameStepReplacesTheEarlier) {

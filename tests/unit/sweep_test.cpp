@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/sweep.h"
+#include "planners/rank_plans.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ std::vector<SweepPoint> pointsFor(const TrainingGraph& graph, const std::string&
         PlanRequest request;
         request.budget = Bytes(peak.count() * percent / 100);
         request.workLimit = 20;
-        points.push_back({planner, request});
+        points.push_back({&graph, planner, request});
     }
     return points;
 }
@@ -29,7 +29,7 @@ TEST(Sweep, EqualsPlansOneByOneInTheOrderOfThePoints) {
     double reported = 0;
     Progress progress;
     progress.report = [&](double share, std::string_view) { reported = std::max(reported, share); };
-    const auto outcomes = planSweep(graph, points, true, progress);
+    const auto outcomes = planSweep(points, {}, progress);
     ASSERT_TRUE(outcomes);
     ASSERT_EQ(outcomes->size(), points.size());
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -49,7 +49,7 @@ TEST(Sweep, OurPlansNeverGetDearerWithTheBudget) {
     for (unsigned seed : {1U, 2U, 3U}) {
         const TrainingGraph graph = test::randomGraph(seed, 60);
         const auto points = pointsFor(graph, "highwater");
-        const auto outcomes = planSweep(graph, points, false, {});
+        const auto outcomes = planSweep(points, {.keepPlans = false});
         ASSERT_TRUE(outcomes);
         for (std::size_t a = 0; a < points.size(); ++a)
             for (std::size_t b = 0; b < points.size(); ++b) {
@@ -62,9 +62,57 @@ TEST(Sweep, OurPlansNeverGetDearerWithTheBudget) {
     }
 }
 
+TEST(Sweep, SeveralGraphsAreOneSweepOnAnyNumberOfThreads) {
+    const TrainingGraph small = test::chain(30, 1000), large = test::chain(60, 1000);
+    std::vector<SweepPoint> points = pointsFor(small, "highwater");
+    for (const char* planner : {"highwater", "dtr:lru"})
+        for (const SweepPoint& point : pointsFor(large, planner)) points.push_back(point);
+    const auto one = planSweep(points, {.jobs = 1}), three = planSweep(points, {.jobs = 3});
+    ASSERT_TRUE(one);
+    ASSERT_TRUE(three);
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        EXPECT_EQ((*one)[i].time, (*three)[i].time);
+        if (!(*one)[i].plan) continue;
+        EXPECT_TRUE(evaluate(*points[i].graph, (*one)[i].plan->schedule).valid);
+    }
+}
+
+TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
+    std::vector<LoadedRank> ranks(3);
+    for (int r = 0; r < 3; ++r) {
+        LoadedRank& rank = ranks[static_cast<std::size_t>(r)];
+        rank.rank = r, rank.graph = test::chain(r == 1 ? 40 : 60, 1000);
+        rank.captured = baselineSchedule(rank.graph);
+        rank.baseline = evaluate(rank.graph, rank.captured);
+    }
+    std::vector<RankPoint> points;
+    for (const int percent : {80, 40}) {
+        PlanRequest request;
+        request.budget = Bytes(ranks[0].baseline.peak.count() * percent / 100);
+        points.push_back({"dtr:eqclass", {3, request}});
+    }
+    // What the last rank may have is less than the plan of the first needs.
+    points[0].requests[2].budget = Bytes(ranks[0].baseline.peak.count() / 2);
+    const auto planned = planRanks(ranks, points, 2);
+    ASSERT_TRUE(planned);
+    ASSERT_EQ(planned->size(), 2u);
+    for (std::size_t p = 0; p < 2; ++p)
+        for (std::size_t r = 0; r < 3; ++r) {
+            const RankOutcome& rank = (*planned)[p][r];
+            ASSERT_TRUE(rank.planned());
+            const Evaluation judged = evaluate(ranks[r].graph, rank.outcome.plan->schedule);
+            EXPECT_TRUE(judged.valid);
+            EXPECT_EQ(judged.peak, rank.outcome.peak);
+            EXPECT_LE(judged.peak, points[p].requests[r].budget);
+            EXPECT_EQ(rank.like.has_value(), p == 1 && r == 2);
+        }
+    EXPECT_EQ((*planned)[1][2].like, 0);
+    EXPECT_GE(plannedTime(ranks, (*planned)[1]).time, recordedTime(ranks).time);
+}
+
 TEST(Sweep, AnUnknownPlannerEndsIt) {
     const TrainingGraph graph = test::chain(5, 10);
-    const auto outcomes = planSweep(graph, {{"magic", {}}}, false, {});
+    const auto outcomes = planSweep({{&graph, "magic", {}}}, {});
     ASSERT_FALSE(outcomes);
     EXPECT_EQ(outcomes.error().code, ErrorCode::Usage);
 }

@@ -89,6 +89,8 @@ QColor Theme::category(core::Category category) const {
     switch (category) {
         case core::Category::Parameter:
             return QColor("#2e5d8b");
+        case core::Category::GatheredParameter:
+            return QColor("#6890d8");
         case core::Category::Input:
             return QColor("#8fd3f4");
         case core::Category::Gradient:

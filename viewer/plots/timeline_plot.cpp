@@ -15,9 +15,9 @@ namespace {
 
 // From the bottom: what lasts the whole step first, what comes and goes on top.
 constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
-    core::Category::Parameter, core::Category::OptimizerState, core::Category::Input,
-    core::Category::Unknown,   core::Category::Gradient,       core::Category::Activation,
-    core::Category::Temporary, core::Category::Workspace};
+    core::Category::Parameter,  core::Category::OptimizerState, core::Category::Input,
+    core::Category::Unknown,    core::Category::Gradient,       core::Category::GatheredParameter,
+    core::Category::Activation, core::Category::Temporary,      core::Category::Workspace};
 
 double highestOf(const QCPGraph* graph) {
     double highest = 0;
