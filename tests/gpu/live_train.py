@@ -121,7 +121,8 @@ def main():
             cuda.synchronize()
         steps.append({"ms": (time.perf_counter() - begin) * 1e3, "loss": loss.item().hex(),
                       "peak": cuda.max_memory_allocated() if cuda else None,
-                      "reserved": cuda.max_memory_reserved() if cuda else None})
+                      "reserved": cuda.max_memory_reserved() if cuda else None,
+                      "segments": cuda.memory_stats().get("num_device_alloc") if cuda else None})
 
     digest = hashlib.sha256()
     for value in model.state_dict().values():
