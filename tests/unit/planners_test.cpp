@@ -210,7 +210,9 @@ TEST(Planners, LeaveARecordedProgramsConstantsAlone) {
         OpIndex last = kNone;
         for (const Action& action : live.plan->schedule) {
             if (action.kind == ActionKind::Compute) last = action.target;
-            if (action.kind == ActionKind::Free && action.target == held) EXPECT_GE(last, 8);
+            if (action.kind == ActionKind::Free && action.target == held) {
+                EXPECT_GE(last, 8);
+            }
         }
     }
     EXPECT_EQ(planFor("highwater", graph, 0.9).status, PlanStatus::Ok);
