@@ -4,12 +4,14 @@
 time and peak as torch says them. Deterministic, so that runs compare bit by bit."""
 import argparse
 import contextlib
-import hashlib
-import json
-import time
+import os
+import sys
 
 import torch
 from torch.nn import functional
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "gpu"))
+from measured import deterministic, write_steps  # noqa: E402
 
 
 def language(kind, small, **sizes):
@@ -66,36 +68,23 @@ def main():
     parser.add_argument("--small", action="store_true", help="sizes that a CPU can train: they check the program")
     parser.add_argument("--figures", required=True, help="where they go, as JSON")
     arguments = parser.parse_args()
-    torch.manual_seed(0)
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = False
-    cuda = torch.cuda if arguments.device == "cuda" else None
+    deterministic()
+    cuda = arguments.device == "cuda"
     with torch.device(arguments.device):
         model, loss_of = MODELS[arguments.model](arguments.small)
     model.to(arguments.device).train()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=cuda is not None)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=cuda)
     context = torch.autocast(arguments.device, torch.bfloat16) if cuda else contextlib.nullcontext()
-    steps = []
-    for _ in range(arguments.steps):
-        if cuda:
-            cuda.synchronize()
-            cuda.reset_peak_memory_stats()
-        begin = time.perf_counter()
+    def step():
         with context:
             loss = loss_of(arguments.device)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
         optimizer.zero_grad()
-        told = loss.item().hex()
-        if cuda:
-            cuda.synchronize()
-        steps.append({"ms": (time.perf_counter() - begin) * 1e3, "loss": told, "peak": cuda.max_memory_allocated() if cuda else None})
-    digest = hashlib.sha256()
-    for value in model.state_dict().values():
-        digest.update(value.detach().cpu().float().numpy().tobytes())
-    with open(arguments.figures, "w") as file:
-        json.dump({"steps": steps, "digest": digest.hexdigest(), "torch": torch.__version__}, file)
+        return loss
+
+    write_steps(arguments.figures, model, arguments.device, arguments.steps, step)
 
 
 if __name__ == "__main__":

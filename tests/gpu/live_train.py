@@ -4,13 +4,12 @@
 peak; at the end a digest of the parameters. Nothing in them lacks a deterministic implementation on a GPU."""
 import argparse
 import contextlib
-import hashlib
-import json
-import time
 
 import torch
 from torch import nn
 from torch.nn import functional
+
+from measured import deterministic, write_steps
 
 
 class Bottleneck(nn.Module):
@@ -94,9 +93,7 @@ def main():
     parser.add_argument("--figures", required=True, help="where they go, as JSON")
     arguments = parser.parse_args()
 
-    torch.manual_seed(0)
-    torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = False
+    deterministic()
     cuda = torch.cuda if arguments.device == "cuda" else None
     if cuda and arguments.memory:
         cuda.set_per_process_memory_fraction(arguments.memory / cuda.get_device_properties(0).total_memory)
@@ -105,30 +102,16 @@ def main():
     optimizer = optimizer(model.parameters(), **options)
     context = torch.autocast(arguments.device, torch.bfloat16) if arguments.autocast else contextlib.nullcontext()
 
-    steps = []
-    for _ in range(arguments.steps):
-        if cuda:
-            cuda.synchronize()
-            cuda.reset_peak_memory_stats()
-        begin = time.perf_counter()
+    def step():
         data, targets = (tensor.to(arguments.device) for tensor in batch())
         optimizer.zero_grad()
         with context:
             loss = functional.cross_entropy(model(data), targets)
         loss.backward()
         optimizer.step()
-        if cuda:
-            cuda.synchronize()
-        steps.append({"ms": (time.perf_counter() - begin) * 1e3, "loss": loss.item().hex(),
-                      "peak": cuda.max_memory_allocated() if cuda else None,
-                      "reserved": cuda.max_memory_reserved() if cuda else None,
-                      "segments": cuda.memory_stats().get("num_device_alloc") if cuda else None})
+        return loss
 
-    digest = hashlib.sha256()
-    for value in model.state_dict().values():
-        digest.update(value.cpu().numpy().tobytes())
-    with open(arguments.figures, "w") as file:
-        json.dump({"steps": steps, "digest": digest.hexdigest(), "torch": torch.__version__}, file)
+    write_steps(arguments.figures, model, arguments.device, arguments.steps, step)
 
 
 if __name__ == "__main__":
