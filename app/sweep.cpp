@@ -89,7 +89,6 @@ struct StepRow {
     std::optional<StepTime> time;                            // with a plan for each rank
     planners::PlanStatus status = planners::PlanStatus::Ok;  // of the first rank without one
     std::int64_t recomputedOps = 0;                          // of all ranks
-    std::size_t alike = 0;                                   // ranks that have another's plan
     double seconds = 0;
 };
 
@@ -103,11 +102,25 @@ StepRow stepRowOf(const std::vector<LoadedRank>& ranks,
         row.peak = std::max(row.peak, rank.outcome.peak);
         row.recomputedOps += rank.outcome.recomputedOps;
         row.seconds += rank.outcome.solveSeconds;
-        row.alike += rank.like ? 1 : 0;
         if (all && !rank.planned()) row.status = rank.outcome.status, all = false;
     }
     if (all) row.time = planners::plannedTime(ranks, outcomes);
     return row;
+}
+
+Json stepJson(const StepRow& row, const std::vector<LoadedRank>& ranks,
+              const std::vector<planners::RankOutcome>& outcomes) {
+    Json json{{"planner", row.planner},
+              {"ratio", row.ratio},
+              {"status", planners::planStatusName(row.status)},
+              {"budget_bytes", row.budget.count()},
+              {"peak_bytes", row.peak.count()}};
+    json["time_ns"] = row.time ? Json(row.time->time.count()) : Json(nullptr);
+    json["slowest_rank"] = row.time ? Json(ranks[row.time->decides].rank) : Json(nullptr);
+    Json& each = json["ranks"] = Json::array();
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+        each.push_back(rankOutcomeJson(ranks[r], outcomes[r]));
+    return json;
 }
 
 void printSteps(const std::vector<StepRow>& rows, const std::vector<LoadedRank>& ranks,
@@ -148,21 +161,11 @@ int runRanks(const SweepArguments& arguments, std::optional<CostSet> costs, cons
         const double ratio = arguments.ratios[i % arguments.ratios.size()];
         StepRow& step = steps.emplace_back(stepRowOf(*ranks, (*outcomes)[i]));
         step.ratio = ratio;
-        Json each = Json::array();
+        list.push_back(stepJson(step, *ranks, (*outcomes)[i]));
         for (std::size_t r = 0; r < ranks->size(); ++r) {
             rows.push_back({(*ranks)[r].rank, ratio, (*outcomes)[i][r].outcome});
             rows.back().outcome.plan.reset();
-            each.push_back(rankOutcomeJson((*ranks)[r], (*outcomes)[i][r]));
         }
-        list.push_back(
-            {{"planner", step.planner},
-             {"ratio", ratio},
-             {"status", planners::planStatusName(step.status)},
-             {"budget_bytes", step.budget.count()},
-             {"peak_bytes", step.peak.count()},
-             {"time_ns", step.time ? Json(step.time->time.count()) : Json(nullptr)},
-             {"slowest_rank", step.time ? Json((*ranks)[step.time->decides].rank) : Json(nullptr)},
-             {"ranks", std::move(each)}});
     }
     if (!arguments.csv.empty())
         if (const Status written = writeCsv(arguments.csv, rows); !written)

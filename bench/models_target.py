@@ -17,9 +17,9 @@ from measured import deterministic, write_steps  # noqa: E402
 def language(kind, small, **sizes):
     """A causal language model of transformers, and what makes a batch of its tokens."""
     import transformers
-    config = getattr(transformers, kind + "Config")(**sizes, use_cache=False)
+    config = transformers.AutoConfig.for_model(kind, **sizes, use_cache=False)
     batch, length = (8, 64) if small else (16, 1024)
-    model = getattr(transformers, {"GPT2": "GPT2LMHeadModel", "Llama": "LlamaForCausalLM"}[kind])(config)
+    model = transformers.AutoModelForCausalLM.from_config(config)
 
     def loss(device):
         tokens = torch.randint(0, config.vocab_size, (batch, length)).to(device)
@@ -27,8 +27,8 @@ def language(kind, small, **sizes):
     return model, loss
 
 
-def images(model, small, size=224, batch=128):
-    batch, size = (2, size // 7 if size % 7 == 0 else 32) if small else (batch, size)
+def images(model, small):
+    batch, size = (2, 32) if small else (128, 224)
 
     def loss(device):
         data, targets = torch.randn(batch, 3, size, size), torch.randint(0, 1000, (batch,))
@@ -38,12 +38,12 @@ def images(model, small, size=224, batch=128):
 
 def gpt2_medium(small):
     layers, width = (2, 64) if small else (24, 1024)
-    return language("GPT2", small, n_layer=layers, n_embd=width, n_head=16, vocab_size=512 if small else 50257)
+    return language("gpt2", small, n_layer=layers, n_embd=width, n_head=16, vocab_size=512 if small else 50257)
 
 
 def llama(small):
     layers, width = (2, 64) if small else (16, 2048)
-    return language("Llama", small, num_hidden_layers=layers, hidden_size=width, intermediate_size=4 * width, num_attention_heads=16,
+    return language("llama", small, num_hidden_layers=layers, hidden_size=width, intermediate_size=4 * width, num_attention_heads=16,
                     num_key_value_heads=4, vocab_size=512 if small else 32000)
 
 
