@@ -216,11 +216,11 @@ std::string TrainingGraph::finish() {
 /// C++ that has its address). Parameters that a step lets go of are those that FSDP has gathered:
 /// it takes their bytes away, whoever still refers to them, and a plan cannot put that off.
 void TrainingGraph::findUnseen() {
-    for (Storage& storage : storages) storage.unseen = false;
+    for (Storage& storage : storages) storage.unseen = storage.quantized;
     if (recorded) {
         for (const Event& event : events)
             if (event.kind == Event::Kind::Release && storages[event.index].isConstant())
-                storages[event.index].unseen = storages[event.index].isParameter();
+                storages[event.index].unseen |= storages[event.index].isParameter();
         for (const Op& op : ops) {
             const bool collective = isCollective(op.name);
             for (const Use& use : op.inputs) {
@@ -237,7 +237,8 @@ void TrainingGraph::findUnseen() {
     for (Op& op : ops) {
         const auto unseen = [&](TensorIndex tensor) { return storages[storageOf(tensor)].unseen; };
         op.once = !op.viewOnly() &&
-                  (std::any_of(op.inputs.begin(), op.inputs.end(),
+                  (op.opaque ||
+                   std::any_of(op.inputs.begin(), op.inputs.end(),
                                [&](const Use& use) { return unseen(use.tensor); }) ||
                    std::any_of(op.outputs.begin(), op.outputs.end(),
                                [&](const OpOutput& output) { return unseen(output.tensor); }));

@@ -72,7 +72,8 @@ struct Op {
     Phase phase = Phase::Unknown;
     LayerIndex layer = kNone;
     bool random = false;  // consumes a generator
-    bool once = false;    // works on storages whose bytes code changes that no op shows
+    bool opaque = false;  // takes a tensor that has no plain memory (sparse)
+    bool once = false;    // works on more than what ops leave in storages
     std::int64_t sessionId = kNone;
 
     /// Of that name, whatever its overload.
@@ -90,7 +91,8 @@ struct Storage {
     std::vector<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
     std::vector<OpIndex> readers;      // distinct ops with an input on it, in captured order
     bool aliveAtEnd = false;           // held when the step ends
-    bool unseen = false;  // of a recorded program: code that no op shows reads or writes its bytes
+    bool quantized = false;            // scale and zero point are not among its bytes
+    bool unseen = false;               // ops do not show all of what is in it, or who reads it
     std::int64_t sessionId = kNone;
 
     bool isConstant() const { return creator == kNone; }

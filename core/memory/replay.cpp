@@ -44,7 +44,7 @@ bool ReplayState::notAgain(const Action& action) {
             return fail(opName(index) + " has no output " + std::to_string(output));
     if (graph_.ops[index].once)
         return fail(opName(index) +
-                    " works on bytes that unseen code changes, and must not be run again");
+                    " works on more than what ops leave in storages, and must not be run again");
     return fail(opName(index) + " writes a constant and must not be run again");
 }
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
 
 namespace hw::core {
@@ -14,7 +15,8 @@ public:
     GraphLoader(Database& database, const StepRow& step, CostSet costs)
         : database_(database),
           step_(step),
-          storageOfTensor_(database, "SELECT storage FROM tensors WHERE id = ?") {
+          storageOfTensor_(database, "SELECT storage, dtype FROM tensors WHERE id = ?"),
+          opaque_(Statement(database, "SELECT 1 FROM gaps LIMIT 1").step()) {
         graph_.costs = costs;
         graph_.sessionStep = step.id;
     }
@@ -77,8 +79,9 @@ private:
         Statement from(database_,
                        "SELECT id, seq, name, overload, phase, layer, random, coalesce(device_ns, "
                        "duration_ns),"
-                       " workspace_bytes, measured_ns, measured_workspace_bytes FROM ops"
-                       " WHERE seq >= ? AND seq < ? ORDER BY seq");
+                       " workspace_bytes, measured_ns, measured_workspace_bytes,"
+                       " ?3 AND coalesce(instr(args, '{\"opaque\":\"Tensor\"}'), 0) FROM ops"
+                       " WHERE seq >= ?1 AND seq < ?2 ORDER BY seq");
         Statement inputs(database_,
                          "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
         Statement outputs(
@@ -87,7 +90,7 @@ private:
         Statement writes(
             database_,
             "SELECT storage, version_before FROM op_writes WHERE op = ? ORDER BY storage");
-        from.bind(1, step_.firstSeq).bind(2, step_.endSeq);
+        from.bind(1, step_.firstSeq).bind(2, step_.endSeq).bind(3, std::int64_t{opaque_});
         while (from.step()) {
             const auto index = static_cast<OpIndex>(graph_.ops.size());
             ordered_.push_back({from.integer(1), 2, {Event::Kind::Compute, index}});
@@ -99,6 +102,7 @@ private:
             op.phase = phaseFromName(from.text(4));
             op.layer = layer(from.optionalInteger(5));
             op.random = from.integer(6) != 0;
+            op.opaque = from.integer(11) != 0;
             const bool measured = graph_.costs == CostSet::Measured && !from.isNull(9);
             op.time = Nanoseconds(from.integer(measured ? 9 : 7));
             op.workspace = Bytes(from.integer(measured ? 10 : 8));
@@ -172,7 +176,11 @@ private:
             if (!storageOfTensor_.bind(1, id).step())
                 throw DatabaseError{0,
                                     "tensor " + std::to_string(id) + " is used, but not described"};
-            graph_.tensors.push_back({storage(storageOfTensor_.integer(0)), kNone, id});
+            const StorageIndex s = storage(storageOfTensor_.integer(0));
+            const std::string type = storageOfTensor_.text(1);
+            if (beginsWith(type, "qint") || beginsWith(type, "quint"))
+                graph_.storages[s].quantized = true;
+            graph_.tensors.push_back({s, kNone, id});
             storageOfTensor_.reset();
         }
         return at->second;
@@ -194,6 +202,8 @@ private:
     Database& database_;
     const StepRow& step_;
     Statement storageOfTensor_;
+    const bool
+        opaque_;  // there may be tensors without plain memory: the session says what it lacks
     TrainingGraph graph_;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, StorageIndex> storageOf_;

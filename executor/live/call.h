@@ -29,7 +29,7 @@ using FindStorage = std::function<StoragePointer(const Input&)>;
 
 /// Null for what has no plain memory of its own (sparse, nested, a wrapper of Python's), and for a
 /// number of the program's that became a tensor on its way to the op: recordings have it as one.
-c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor);
+[[gnu::hot]] c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor);
 inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
     return plainStorage(*tensor.unsafeGetTensorImpl());
 }
@@ -40,11 +40,11 @@ inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
 bool listsIntegers(const c10::TensorImpl& tensor);
 
 /// Those with plain memory, in the order in which a recording notes them.
-Tensors plainTensors(Values values);
-Tensors plainTensors(const Tensors& tensors);
+[[gnu::hot]] Tensors plainTensors(Values values);
+[[gnu::hot]] Tensors plainTensors(const Tensors& tensors);
 
 /// The device that an op works on: a GPU if a tensor is there, else the one that it is told.
-at::Device deviceOf(const Tensors& tensors, at::Device told);
+[[gnu::hot]] at::Device deviceOf(const Tensors& tensors, at::Device told);
 bool anyOnCuda(const Tensors& tensors);
 /// The device that is among the arguments of an op, or the CPU.
 at::Device toldDevice(Values arguments);

@@ -75,6 +75,10 @@ void takePlan(const std::string& path, std::string& why) {
                     bytes.substr(sizeof(kind) + sizeof(mode)), why);
 }
 
+int tracing() {
+    return gEngine == gBudget && gBudget->tracing() ? 1 : 0;
+}
+
 }  // namespace
 }  // namespace hw::executor::live
 
@@ -140,19 +144,15 @@ HW_EXPORT const char* hwl_hand_over(const char* prefix) {
     takePlan(std::string(prefix) + hw::profiler::wire::kLivePlan + std::to_string(gPlans), why);
     return why.empty() ? "" : keep(std::move(why));
 }
-/// Whether the step that goes on is traced: then the shim says where its ops come from.
-HW_EXPORT int hwl_tracing() {
-    return gEngine == gBudget && gBudget->tracing() ? 1 : 0;
-}
 /// A module's number by its path.
 HW_EXPORT std::int64_t hwl_layer(const char* path) {
     return gBudget->place().layerOf(path);
 }
-/// The ops that come now are of that module (-1: of none) and phase. As hwl_tracing().
+/// The ops that come now are of that module (-1: of none) and phase. As hwl_begin().
 HW_EXPORT int hwl_place(std::int64_t layer, int phase) {
     gBudget->place().layer = layer;
     gBudget->place().phase = static_cast<hw::profiler::wire::Phase>(phase);
-    return hwl_tracing();
+    return tracing();
 }
 /// On the thread that trains.
 HW_EXPORT void hwl_enter() {
@@ -167,8 +167,10 @@ HW_EXPORT void hwl_leave() {
     gEngine->release();
     hw::profiler::native::leave();
 }
-HW_EXPORT void hwl_begin() {
+/// A step begins. 1: it is traced, and the shim is to say where its ops come from; else 0.
+HW_EXPORT int hwl_begin() {
     gEngine->begin();
+    return tracing();
 }
 /// A forward pass with gradients begins.
 HW_EXPORT void hwl_forward() {
@@ -177,11 +179,6 @@ HW_EXPORT void hwl_forward() {
 /// What comes next, no op shows; why.
 HW_EXPORT void hwl_interrupt(const char* why) {
     gEngine->interrupt(why);
-}
-/// 0: within a step, 1: at the end of one under the plan, 2: of one without, 3: of one under DTR,
-/// 4: of one under the plan of its input size.
-HW_EXPORT int hwl_boundary() {
-    return static_cast<int>(gEngine->boundary());
 }
 /// Somebody looks at a tensor past the dispatcher; stays: and may go on looking.
 HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
@@ -197,11 +194,16 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
     gCaster = reinterpret_cast<Caster>(original);
     return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
-/// out[10]: recomputed ops, restored bytes, pinned bytes, ops seen, op of the divergence (-1:
-/// none), bytes of constants that the agent does not count, when the planned ops began where other
-/// ones came before them (else 0), nanoseconds of the runtime's own work; under a budget,
-/// nanoseconds of recomputations and how many storages were evicted.
-HW_EXPORT void hwl_figures(std::int64_t* out) {
+/// An optimizer has made its step. 0: within a step, and that is all; 1: at the end of one under
+/// the plan, 2: of one without, 3: of one under DTR, 4: of one under the plan of its input size.
+/// out[13], of a step that has ended: recomputed ops, restored bytes, pinned bytes, ops seen, op of
+/// the divergence (-1: none), bytes of constants that the agent does not count, when the planned
+/// ops began where other ones came before them (else 0), nanoseconds of the runtime's own work;
+/// under a budget, nanoseconds of recomputations and how many storages were evicted; the highest
+/// live bytes, whether an allocation has failed, and what time it is.
+HW_EXPORT int hwl_step(std::int64_t* out) {
+    const Boundary boundary = gEngine->boundary();
+    if (boundary == Boundary::Middle) return static_cast<int>(boundary);
     const StepFigures& figures = gEngine->figures();
     out[0] = figures.recomputedOps;
     out[1] = figures.restoredBytes;
@@ -213,6 +215,12 @@ HW_EXPORT void hwl_figures(std::int64_t* out) {
     out[7] = figures.runtimeNs;
     out[8] = figures.recomputedNs;
     out[9] = figures.evictions;
+    std::int64_t window[2];
+    gEngine->agent().window(window);
+    out[10] = window[1];
+    out[11] = figures.rescue.op.empty() ? 0 : 1;
+    out[12] = gEngine->agent().now();
+    return static_cast<int>(boundary);
 }
 /// out[5]: of the step's allocations that had failed, those that were made after all and those that
 /// were not; bytes of the first, freed bytes, evicted storages. Which op asked for the first;

@@ -6,6 +6,8 @@
 #include <map>
 #include <utility>
 
+#include "operators.h"
+
 namespace hw::executor::live {
 namespace {
 
@@ -59,6 +61,7 @@ Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
         action.kind = static_cast<wire::LiveAction>(from.number<std::uint8_t>());
         const bool recompute = action.kind == wire::LiveAction::Recompute;
         action.target = from.index(recompute ? ops : program.storages.size());
+        if (from.good() && !recompute) program.storages[action.target].moved = true;
         if (action.kind == wire::LiveAction::Encode) {
             action.encoding.codec = static_cast<wire::LiveCodec>(from.number<std::uint8_t>());
             action.encoding.type = static_cast<c10::ScalarType>(from.number<std::uint8_t>());
@@ -84,7 +87,9 @@ public:
         const auto flags = from_.number<std::uint8_t>();
         op.keep = (flags & wire::kLiveKeep) != 0;
         op.random = (flags & wire::kLiveRandom) != 0;
-        op.comparesWithZero = program_.names[op.name].name == "aten::threshold_backward";
+        const OpName& name = program_.names[op.name];
+        op.comparesWithZero = name.name == "aten::threshold_backward";
+        op.adopts = profiler::native::adoptsStorage(name.name, name.overload);
         const std::vector<Input> inputs = readInputs();
         const std::vector<Output> outputs = readOutputs(index);
         std::vector<std::uint32_t> writes(from_.count(4));
@@ -204,6 +209,10 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         return std::nullopt;
     }
     program.complete = findSchemas(program);
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const ProgramOp& op = program.ops[i];
+        if (op.keep || !op.before.empty() || !op.after.empty()) program.settledAt = i + 1;
+    }
     return program;
 }
 

@@ -63,17 +63,22 @@ struct ProgramOp {
     bool keep = false, random = false;
     bool onlyViews = false;         // looks at no bytes
     bool comparesWithZero = false;  // may read signs for elements
+    bool adopts = false;            // its last input is known by its result only
     Items<Input> inputs;
     Items<Output> outputs;
     Items<std::uint32_t> writes;
     Items<std::uint32_t> gone;  // what the program has let go of since the op before
     Items<Action> before, after;
+
+    /// Inputs that are among its arguments.
+    std::size_t given() const { return inputs.size() - (adopts && !inputs.empty() ? 1 : 0); }
 };
 
 struct ProgramStorage {
     std::int64_t bytes = 0;
     bool constant = false;
     bool lasting = false;              // the step leaves it behind
+    bool moved = false;                // the plan does something with its bytes
     bool gathered = false;             // its bytes go by no op, and nothing is made from them again
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
     bool pinned = false;               // somebody read it past the dispatcher: it stays
@@ -108,6 +113,12 @@ struct Program {
     /// Ops before the forward pass, where a step has shown it.
     std::size_t forwardAt = std::numeric_limits<std::size_t>::max();
     bool complete = false;  // each op is known to the framework
+    /// From this op on nothing is dropped or made again any more, nor by another plan that may go
+    /// on there.
+    std::size_t settledAt = 0;
+    std::int64_t steps = 0;  // that have begun with it
+    std::int64_t uncountedBytes =
+        0;  // of constants, in the last step that was looked at as a whole
 
     std::string fullName(const ProgramOp& op) const;
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "core/graph/unseen_ops.h"
+
 namespace hw::executor::live {
 namespace {
 
@@ -30,6 +32,7 @@ void Runtime::enter(std::int64_t program) {
     divergence_.reset();
     streams_.reset();
     if (!planned()) return;
+    ++this->program().steps;
     slots_.reset(this->program().storages.size());
     makeRoomForCalls();
     for (const ProgramStorage& storage : this->program().storages)
@@ -49,6 +52,7 @@ void Runtime::forgetStep() {
     slots_.reset(0);
     for (const std::size_t op : kept_) calls_[op].clear();
     kept_.clear();
+    settled_ = false;
     current_ = -1;
 }
 
@@ -72,7 +76,8 @@ Boundary Runtime::boundary() {
     if (planned()) {
         const bool whole = position_ == program().ops.size();
         if (!whole && !early_) return Boundary::Middle;
-        figures_.uncountedBytes = uncountedBytes();
+        if (!settled_) program().uncountedBytes = uncountedBytes();
+        figures_.uncountedBytes = program().uncountedBytes;
         restoreAll();  // what a plan has left out by mistake, or nothing
         if (whole) result = Boundary::Planned;
     }
@@ -85,7 +90,7 @@ bool Runtime::matches(const c10::FunctionSchema& schema, const Tensors& tensors)
     const Program& program = programs_[static_cast<std::size_t>(current_)];
     if (position_ == program.ops.size() || (early_ && position_ >= program.forwardAt)) return false;
     const ProgramOp& op = program.ops[position_];
-    if (op.schema != &schema || tensors.size() != op.inputs.size()) return false;
+    if (op.schema != &schema || tensors.size() != op.given()) return false;
     for (std::size_t k = 0; k < tensors.size(); ++k)
         if (slots_[op.inputs[k].storage].key() != plainStorage(*tensors[k]) ||
             formOf(*tensors[k]) != op.inputs[k].form)
@@ -101,9 +106,9 @@ std::string Runtime::mismatch(const c10::FunctionSchema& schema, const Tensors& 
     if (early_ && position_ >= program().forwardAt) return "the forward pass has not begun";
     const ProgramOp& op = program().ops[position_];
     if (op.schema != &schema) return "another op";
-    if (tensors.size() != op.inputs.size())
+    if (tensors.size() != op.given())
         return std::to_string(tensors.size()) + " tensors, planned were " +
-               std::to_string(op.inputs.size());
+               std::to_string(op.given());
     std::vector<std::size_t> bound;
     for (std::size_t k = 0; k < tensors.size(); ++k) {
         std::string why = mismatch(op.inputs[k], *tensors[k], bound);
@@ -143,15 +148,24 @@ std::int64_t Runtime::uncountedBytes() {
     return bytes;
 }
 
+/// A recording has a storage as large as the program makes it later on (resize_()).
+bool Runtime::isPlanned(const Output& output, const c10::TensorImpl& result) {
+    return static_cast<std::int64_t>(plainStorage(result)->nbytes()) == output.bytes ||
+           (!program().storages[output.storage].moved && formOf(result) == output.form);
+}
+
 bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
     if (tensors.size() != op.outputs.size()) return false;
+    if (op.given() < op.inputs.size() && !tensors.empty()) {
+        std::vector<std::size_t> bound;
+        if (!mismatch(op.inputs.back(), *tensors.front(), bound).empty()) return false;
+    }
     for (std::size_t j = 0; j < tensors.size(); ++j) {
         const Output& output = op.outputs[j];
         c10::StorageImpl* const impl = plainStorage(*tensors[j]);
         if (!output.makes) {
             if (slots_[output.storage].key() != impl) return false;
-        } else if (static_cast<std::int64_t>(impl->nbytes()) != output.bytes ||
-                   !slots_.bindNew(output.storage, impl)) {
+        } else if (!isPlanned(output, *tensors[j]) || !slots_.bindNew(output.storage, impl)) {
             return false;
         }
         if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
@@ -280,7 +294,7 @@ void Runtime::fetchAhead(const ProgramOp& now) {
         __builtin_prefetch(op + line);
         __builtin_prefetch(items + line);
     }
-    if (position_ == program().ops.size()) return;
+    if (settled_ || position_ == program().ops.size()) return;
     for (const Input& input : (&now + 1)->inputs) __builtin_prefetch(&slots_[input.storage]);
     for (const Output& output : (&now + 1)->outputs) __builtin_prefetch(&slots_[output.storage]);
 }
@@ -296,11 +310,31 @@ bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) {
     return true;
 }
 
-void Runtime::passBy(const Tensors& tensors) {
+/// What an op of nobody's plan reads is there.
+void Runtime::bring(const Tensors& tensors) {
     for (const c10::TensorImpl* const tensor : tensors)
         if (const std::int64_t s = slots_.awayAt(plainStorage(*tensor)); s >= 0)
             restore(static_cast<std::size_t>(s));
-    passed_ = true;
+}
+
+/// Runs an op of the framework that is not the planned one and changes nothing that the plan knows.
+/// Where it raises an exception it might as well not have come: no recording has it. Else the plan
+/// is left.
+void Runtime::tryOther(const profiler::native::Passing& op, torch::jit::Stack* stack, Guard& guard,
+                       const Tensors& tensors, const std::string& why) {
+    const std::string found = describe(*op.known.schema, tensors) + ": " + why;
+    bring(tensors);
+    stopClock();
+    begins(guard);
+    try {
+        op.handle.redispatchBoxed(op.below, stack);
+    } catch (...) {
+        ended(guard);
+        throw;
+    }
+    ended(guard);
+    startClock();
+    if (planned()) diverge(found);
 }
 
 /// What came before is not what the plan is for.
@@ -472,8 +506,37 @@ void Runtime::after(const Tensors& results) {
     ++position_;
     if (traced_) noteLiveBytes();
     perform(planned.after);
+    if (position_ >= program().settledAt) settle();
     fetchAhead(planned);
     stopClock();
+}
+
+/// Nothing of the plan is left to do, and the program sees all that it has made. An optimizer's ops
+/// are many and small: they are let by with as little as can be.
+void Runtime::settle() {
+    if (early_ || traced_ || streams_.any() || program().steps % kStepsPerWhole == 1 ||
+        !slots_.away().empty())
+        return;
+    slots_.reset(0);
+    settled_ = true;
+}
+
+bool Runtime::isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const {
+    const Program& program = programs_[static_cast<std::size_t>(current_)];
+    if (position_ == program.ops.size()) return false;
+    const ProgramOp& op = program.ops[position_];
+    if (op.schema != &schema || tensors.size() != op.given()) return false;
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+        if (formOf(*tensors[k]) != op.inputs[k].form) return false;
+    return true;
+}
+
+/// Counts the op where it is the planned one, or that of another plan that the step goes on with.
+bool Runtime::passSettled(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    if (!isNext(schema, tensors) && !switchSettled(schema, tensors)) return false;
+    fetchAhead(program().ops[position_++]);
+    stopClock();
+    return true;
 }
 
 void Runtime::failed() {
@@ -493,13 +556,23 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     const Tensors tensors = plainTensors(values);
     if (forward_) early_ = false;
-    std::string why = mismatch(*op.known.schema, tensors);
-    if (!why.empty() && switchTo(*op.known.schema, tensors)) why.clear();
+    if (settled_ && passSettled(*op.known.schema, tensors)) {
+        guard.unlock();
+        op.handle.redispatchBoxed(op.below, stack);
+        return;
+    }
+    std::string why = settled_ ? "another op" : mismatch(*op.known.schema, tensors);
+    if (!why.empty() && !settled_ && switchTo(*op.known.schema, tensors)) why.clear();
     if (!why.empty()) {
-        if (early_ && mayPass(*op.known.schema, values))
-            passBy(tensors);
-        else
+        const bool passes = mayPass(*op.known.schema, values);
+        if (passes && !early_ && core::beginsWith(op.known.name, "aten::"))
+            return tryOther(op, stack, guard, tensors, why);
+        if (passes && early_) {
+            bring(tensors);
+            passed_ = true;
+        } else {
             diverge(describe(*op.known.schema, tensors) + ": " + why);
+        }
     }
     if (!why.empty() || !before(op, tensors, toldDevice(values), [&] { return values; })) {
         guard.unlock();
@@ -530,8 +603,11 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     timeSome();
     const Tensors tensors = plainTensors(arguments.tensors);
     if (forward_) early_ = false;
-    if (!matches(*op.known.schema, tensors)) return Turn::Boxed;
+    const bool passes = settled_ ? passSettled(*op.known.schema, tensors)
+                                 : mismatch(*op.known.schema, tensors).empty();
+    if (!passes) return Turn::Boxed;
     ++figures_.ops;
+    if (settled_) return Turn::Unseen;
     torch::jit::Stack stack;
     const auto values = [&] {
         stack = box();

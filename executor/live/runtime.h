@@ -33,13 +33,13 @@ public:
     void interrupt(const std::string& why) override;
     void release() override;
 
-    void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
+    [[gnu::hot]] void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     /// The same of a typed op, see TypedHook; the caller runs it.
-    profiler::native::Turn beginTyped(const profiler::native::Passing& op,
-                                      const profiler::native::Arguments& arguments,
-                                      c10::function_ref<torch::jit::Stack()> box);
-    void endTyped(const Tensors& results);
-    void failTyped();
+    [[gnu::hot]] profiler::native::Turn beginTyped(const profiler::native::Passing& op,
+                                                   const profiler::native::Arguments& arguments,
+                                                   c10::function_ref<torch::jit::Stack()> box);
+    [[gnu::hot]] void endTyped(const Tensors& results);
+    [[gnu::cold]] void failTyped();
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
     void change(c10::StorageImpl* storage) override;
@@ -61,16 +61,20 @@ private:
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();
-    bool matches(const c10::FunctionSchema& schema, const Tensors& tensors) const;
-    std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
+    [[gnu::hot]] bool matches(const c10::FunctionSchema& schema, const Tensors& tensors) const;
+    [[gnu::hot]] std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::int64_t uncountedBytes();
     std::string mismatch(const Input& input, const c10::TensorImpl& tensor,
                          std::vector<std::size_t>& bound);
-    bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
-    bool before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
-                c10::function_ref<Values()> values);
-    void after(const Tensors& results);
-    void failed();
+    bool isPlanned(const Output& output, const c10::TensorImpl& result);
+    [[gnu::hot]] bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
+    [[gnu::hot]] bool before(const profiler::native::Passing& op, const Tensors& tensors,
+                             c10::Device told, c10::function_ref<Values()> values);
+    [[gnu::hot]] void after(const Tensors& results);
+    void settle();
+    [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
+    [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
+    [[gnu::cold]] void failed();
     void perform(Items<Action> actions);
     void perform(const Action& action);
     void recompute(const Action& action);
@@ -89,27 +93,30 @@ private:
         if (!streams_.any()) figures_.recomputedNs += agent_.now() - began;
         startClock();
     }
-    void ensureInputs(const ProgramOp& op);
-    void fetchAhead(const ProgramOp& now);
-    void restore(std::size_t storage);
-    void restoreAll();
-    void follow(c10::Device device, const Tensors& tensors);
-    void pin(const ProgramOp& op);
-    bool switchTo(const c10::FunctionSchema& schema, const Tensors& tensors);
+    [[gnu::hot]] void ensureInputs(const ProgramOp& op);
+    [[gnu::hot]] void fetchAhead(const ProgramOp& now);
+    [[gnu::cold]] void restore(std::size_t storage);
+    [[gnu::cold]] void restoreAll();
+    [[gnu::cold]] void follow(c10::Device device, const Tensors& tensors);
+    [[gnu::cold]] void pin(const ProgramOp& op);
+    [[gnu::cold]] bool switchSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
+    [[gnu::cold]] bool switchTo(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::optional<std::vector<Action>> doneBefore(std::size_t position);
     bool adopt();
-    bool mayPass(const c10::FunctionSchema& schema, Values values);
-    void passBy(const Tensors& tensors);
-    void restartFigures();
-    void noteLiveBytes();
+    [[gnu::cold]] bool mayPass(const c10::FunctionSchema& schema, Values values);
+    [[gnu::cold]] void bring(const Tensors& tensors);
+    [[gnu::cold]] void restartFigures();
+    [[gnu::cold]] void noteLiveBytes();
     using Guard = std::unique_lock<OpLock>;
-    void awaitOp(Guard& guard);
-    void begins(Guard& guard);
-    void ended(Guard& guard);
-    void timeSome();
-    void otherResults(const ProgramOp& op);
-    void diverge(const std::string& found);
-    void restoreForGood(const std::string& why);
+    [[gnu::cold]] void tryOther(const profiler::native::Passing& op, torch::jit::Stack* stack,
+                                Guard& guard, const Tensors& tensors, const std::string& why);
+    [[gnu::cold]] void awaitOp(Guard& guard);
+    [[gnu::hot]] void begins(Guard& guard);
+    [[gnu::hot]] void ended(Guard& guard);
+    [[gnu::hot]] void timeSome();
+    [[gnu::cold]] void otherResults(const ProgramOp& op);
+    [[gnu::cold]] void diverge(const std::string& found);
+    [[gnu::cold]] void restoreForGood(const std::string& why);
     Shared shared(const Program& one, const Program& other) const;
 
     OpLock lock_;
@@ -127,6 +134,11 @@ private:
     bool forward_ = false;  // the step's forward pass has begun
     bool begins_ = false;   // with the next op
     bool passed_ = false;   // other ops came since the last planned one
+    /// Nothing is at stake any more in this step: its ops are still compared with the plan's, and
+    /// no storage is followed.
+    bool settled_ = false;
+    /// So that what only a whole step shows is seen again.
+    static constexpr std::int64_t kStepsPerWhole = 16;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on

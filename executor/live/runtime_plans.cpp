@@ -31,6 +31,10 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
         const std::size_t common = shared(other, *program).ops;
         for (std::size_t i = 0; i < common; ++i)
             other.ops[i].keep = program->ops[i].keep = other.ops[i].keep || program->ops[i].keep;
+        const std::size_t split = common + 1;  // the first op that shows which of the two it is
+        const std::size_t here = other.settledAt, there = program->settledAt;
+        other.settledAt = std::max(here, std::min(there, split));
+        program->settledAt = std::max(there, std::min(here, split));
     }
     for (const OpName& name : program->names)
         if (const auto op = c10::Dispatcher::singleton().findSchema({name.name, name.overload}))
@@ -93,6 +97,19 @@ bool Runtime::switchTo(const c10::FunctionSchema& schema, const Tensors& tensors
             if (common.storages[s] >= 0)
                 back[static_cast<std::size_t>(common.storages[s])] = static_cast<std::int64_t>(s);
         slots_.rename(back, program().storages.size());
+    }
+    return false;
+}
+
+/// The same where nothing is at stake any more in either.
+bool Runtime::switchSettled(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    for (std::size_t q = 0; q < programs_.size(); ++q) {
+        if (static_cast<std::int64_t>(q) == current_ || programs_[q].settledAt > position_ ||
+            shared(program(), programs_[q]).ops < position_)
+            continue;
+        const std::int64_t before = std::exchange(current_, static_cast<std::int64_t>(q));
+        if (isNext(schema, tensors)) return true;
+        current_ = before;
     }
     return false;
 }

@@ -61,11 +61,11 @@ public:
     /// The storage is this one from now on.
     void bind(std::size_t storage, c10::StorageImpl* impl);
     /// The same of one that has just been made. False: it is a storage of the plan already.
-    bool bindNew(std::size_t storage, c10::StorageImpl* impl);
+    [[gnu::hot]] bool bindNew(std::size_t storage, c10::StorageImpl* impl);
     void unbind(std::size_t storage);
     /// Where nothing is left of the storage, its address may be used again: the framework makes the
     /// next one in memory that the processor still knows.
-    void forgetDead(std::size_t storage);
+    [[gnu::hot]] void forgetDead(std::size_t storage);
     /// Its bytes go; false where they are not the framework's to give back.
     bool drop(std::size_t storage);
     /// An encoded form takes the place of its bytes; false where it cannot, and nothing has

@@ -58,13 +58,10 @@ void HandOver::poll() {
     }
     for (auto each = running_.begin(); each != running_.end();) {
         int status = 0;
-        if (waitpid(each->second.pid, &status, WNOHANG) == 0) {
-            ++each;
-            continue;
-        }
-        static_cast<void>(std::remove(each->second.taken.c_str()));
-        if (core::succeeded(status)) finished(each->first, each->second.program);
-        each = running_.erase(each);
+        const bool goesOn = waitpid(each->second.pid, &status, WNOHANG) == 0;
+        take(each->first, each->second.program);
+        if (!goesOn) static_cast<void>(std::remove(each->second.taken.c_str()));
+        each = goesOn ? std::next(each) : running_.erase(each);
     }
 }
 
@@ -83,7 +80,7 @@ void HandOver::start(const std::vector<std::string>& command, const std::string&
     running_.emplace(folder, Running{planner.pid, program, taken});
 }
 
-void HandOver::finished(const std::string& folder, const std::string& program) {
+void HandOver::take(const std::string& folder, const std::string& program) {
     for (const std::string& plan : filesOf(folder, ".plan")) {
         const std::string next = program + wire::kLivePlan + std::to_string(given_[program]);
         if (std::rename(plan.c_str(), next.c_str()) != 0) continue;

@@ -27,7 +27,8 @@ struct FoundPlan {
 /// Commands that plan; empty: nobody does. Each gets, as three more arguments: a trace, the kind of
 /// the step, and a folder that nobody else writes to meanwhile and that lasts as long as the
 /// program. There it leaves plans for the program (wire/live_program.h) as "KIND.plan", for this
-/// kind and maybe for earlier ones, and a FoundPlan for each as JSON beside it, "KIND.plan.json".
+/// kind and maybe for earlier ones, whole or not at all, and a FoundPlan for each as JSON beside
+/// it, "KIND.plan.json", first. They are taken at once, and a better one later.
 struct PlannerCommands {
     std::vector<std::string> soon;   // for one of several kinds of steps, as it has come by
     std::vector<std::string> often;  // for a kind that comes often
@@ -60,7 +61,8 @@ private:
 
     void start(const std::vector<std::string>& command, const std::string& program,
                const std::string& kind, const std::string& trace, const std::string& folder);
-    void finished(const std::string& folder, const std::string& program);
+    /// Plans that are there.
+    void take(const std::string& folder, const std::string& program);
     void tell(const std::string& file);
 
     std::string prefix_;

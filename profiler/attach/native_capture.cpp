@@ -21,7 +21,7 @@ Unit captureUnit(const FrameworkFiles& files) {
     unit.travels = true;
     for (const EmbeddedFile* source = kNativeFiles; source->name != nullptr; ++source)
         unit.sources.push_back({source->name, source->text});
-    unit.flags = {"-O3", "-fPIC", "-shared", "-fvisibility=hidden"};
+    unit.flags = {"-O2", "-fPIC", "-shared", "-fvisibility=hidden"};
     // Without CUDA's headers, only what the GPU allocates goes unseen.
     if (!files.cuda.empty() && !files.cudaHeaders.empty())
         unit.cudaFlags = {"-DHIGHWATER_CUDA", "-I" + files.cudaHeaders, files.cuda};

@@ -437,6 +437,72 @@ TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
     EXPECT_GT(figures.restored, 0);
 }
 
+/// Drops one storage and makes it again; then the parameters are written, and `last` runs.
+Program stepWithTail(Instruction::Kind last) {
+    using Kind = Instruction::Kind;
+    return {{Kind::Forward},
+            {Kind::Sigmoid, 3, 0},
+            {Kind::Sigmoid, 4, 3},
+            {Kind::Mul, 5, 3, 4},
+            {Kind::AddInPlace, 0, 0, 5},
+            {Kind::AddInPlace, 0, 1, 5},
+            {Kind::AddInPlace, 0, 2, 5},
+            {last, 6, 5}};
+}
+
+std::string planWithTail(const Program& program) {
+    const Recorded recorded = record(program, 1);
+    const auto& ops = recorded.graph.ops;
+    Plan plan;
+    for (OpIndex op = 0; op < static_cast<OpIndex>(ops.size()); ++op) {
+        if (op == 2) plan.schedule.push_back(Action::recompute(0, {0}));
+        plan.schedule.push_back(Action::compute(op));
+        if (op == 1)
+            plan.schedule.push_back(
+                Action::free(recorded.graph.storageOf(ops[0].outputs.front().tensor)));
+    }
+    const auto compiled = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    EXPECT_TRUE(compiled) << compiled.error().what;
+    return compiled->bytes;
+}
+
+// Its ops are compared with the plan's all the same.
+TEST_F(LiveRuntime, FollowsNoStorageAfterAPlansLastAction) {
+    const Program usual = stepWithTail(Instruction::Kind::Relu);
+    const Program other = stepWithTail(Instruction::Kind::Sum);
+    Runtime runtime(silentAgent());
+    std::string why;
+    ASSERT_TRUE(runtime.add(planWithTail(usual), why)) << why;
+    const std::vector<Program> steps{usual, usual, other, usual};
+    const std::string alone = runAlone(steps, 1);
+    Figures figures;
+    gTurns.clear();
+    EXPECT_TRUE(runLive(steps, 1, runtime, figures) == alone);
+    EXPECT_EQ(figures.planned, 3);
+    EXPECT_EQ(figures.recomputed, 4);
+    EXPECT_EQ(figures.restored, 0);
+    // Not in the first step, in which all is followed, nor where the first parameter is written,
+    // before which the plan looks after what was made of it.
+    EXPECT_EQ(gTurns[native::Turn::Unseen], 3 + 2 + 3);
+}
+
+TEST_F(LiveRuntime, GoesOnWithAnotherPlanAfterTheLastActionOfOne) {
+    const Program usual = stepWithTail(Instruction::Kind::Relu);
+    const Program other = stepWithTail(Instruction::Kind::Sum);
+    Runtime runtime(silentAgent());
+    std::string why;
+    ASSERT_TRUE(runtime.add(planWithTail(usual), why)) << why;
+    ASSERT_TRUE(runtime.add(planWithTail(other), why)) << why;
+    const std::vector<Program> steps{usual, usual, other, usual, other};
+    const std::string alone = runAlone(steps, 1);
+    Figures figures;
+    gTurns.clear();
+    EXPECT_TRUE(runLive(steps, 1, runtime, figures) == alone);
+    EXPECT_EQ(figures.planned, 5);
+    EXPECT_EQ(figures.recomputed, 5);
+    EXPECT_GT(gTurns[native::Turn::Unseen], 0);
+}
+
 // HIGHWATER_LIVE_CASES: how many programs (10,000 take some minutes).
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     const auto [first, cases] = wantedCases();

@@ -40,7 +40,7 @@ void tellCost(FactWriter& facts, core::OpIndex index) {
     if (op.random) facts.add(QObject::tr("random"), QObject::tr("it draws from a generator"));
     if (op.once)
         facts.add(QObject::tr("never again"),
-                  QObject::tr("code that no op shows changes what it works on"));
+                  QObject::tr("it works on more than what ops leave in storages"));
     if (op.viewOnly()) facts.add(QObject::tr("makes"), QObject::tr("views only, no bytes"));
 }
 

@@ -56,14 +56,18 @@ struct Running {
 struct Thread {
     Running running;  // used again and again
     Operators operators;
-    bool paused = false;
     std::uint64_t nextNode = 0;  // of autograd, after the last op
     std::int64_t id = syscall(SYS_gettid);
-    std::int64_t watch = 0;   // which watch's key and callback it carries
-    std::int64_t beside = 0;  // of a thread that another one's plan concerns: the leave() to come
     at::CallbackHandle node{};
 };
 thread_local Thread tThread;
+/// Whether a thread's ops concern us; apart from the rest, which has to be made first.
+struct Watched {
+    bool paused;
+    std::int64_t watch;   // which watch's key and callback it carries
+    std::int64_t beside;  // of a thread that another one's plan concerns: the leave() to come
+};
+thread_local Watched tWatched{false, 0, 0};
 std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
 std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
 std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
@@ -71,8 +75,9 @@ std::atomic<const TypedHook*> gTyped{nullptr};
 std::atomic<std::int64_t> gLeft{0};  // how often a watch has been left, and one more
 
 /// What observe() has done to the thread is undone.
-void unwatch(Thread& thread) {
-    thread.watch = 0;
+void unwatch() {
+    Thread& thread = tThread;
+    tWatched.watch = 0;
     c10::impl::tls_set_dispatch_key_included(kKey, false);
     if (thread.node != at::CallbackHandle()) at::removeCallback(thread.node);
     thread.node = at::CallbackHandle();
@@ -295,7 +300,7 @@ private:
 };
 
 /// An op of a thread that was told of by observeBeside().
-void besideOp(Thread& thread, const Passing& op, torch::jit::Stack* stack) {
+void besideOp(Watched& thread, const Passing& op, torch::jit::Stack* stack) {
     if (thread.beside <= gLeft) {
         thread.beside = 0;
         c10::impl::tls_set_dispatch_key_included(kKey, false);
@@ -326,12 +331,13 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
     Session* const session = gSession;
     Running& running = thread.running;
-    const bool outlived = thread.watch != 0 && thread.watch != gWatch;  // its watch has been left
-    if (outlived) unwatch(thread);
-    if (thread.beside != 0) return besideOp(thread, {handle, op, below}, stack);
-    if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !thread.paused)
+    Watched& watched = tWatched;
+    const bool outlived = watched.watch != 0 && watched.watch != gWatch;  // its watch has been left
+    if (outlived) unwatch();
+    if (watched.beside != 0) return besideOp(watched, {handle, op, below}, stack);
+    if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !watched.paused)
         return hook({handle, op, below}, stack);
-    if (session == nullptr || session->failed() || gWatch == 0 || outlived || thread.paused ||
+    if (session == nullptr || session->failed() || gWatch == 0 || outlived || watched.paused ||
         running.busy) {
         handle.redispatchBoxed(below, stack);
         return;
@@ -356,15 +362,14 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     guarded(*session, [&] { after(*session, thread, torch::jit::last(*stack, op.results)); });
 }
 
-const TypedHook* typedHook(const Operator& op, c10::DispatchKeySet keys) {
+const TypedHook* typedHook(c10::DispatchKeySet keys) {
     const TypedHook* const hook = gTyped.load(std::memory_order_relaxed);
     if (hook == nullptr || gWatch == 0 || keys.has(c10::DispatchKey::Python)) return nullptr;
-    const Thread& thread = tThread;
+    const Watched& thread = tWatched;
     if (thread.paused || thread.beside != 0 || (thread.watch != 0 && thread.watch != gWatch))
         return nullptr;
-    const bool onCuda = keys.has(c10::DispatchKey::CUDA);
-    if (onCuda) countCudaBlocks();
-    return op.worksOn(onCuda) ? hook : nullptr;
+    if (keys.has(c10::DispatchKey::CUDA)) countCudaBlocks();
+    return hook;
 }
 
 namespace {
@@ -410,10 +415,9 @@ namespace {
 
 void watchHere() {
     static std::atomic<std::int64_t> watches{0};
-    Thread& thread = tThread;
-    if (thread.watch != 0) unwatch(thread);
-    thread.watch = ++watches;
-    gWatch = thread.watch;
+    if (tWatched.watch != 0) unwatch();
+    tWatched.watch = ++watches;
+    gWatch = tWatched.watch;
     c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
@@ -430,13 +434,13 @@ void observeWith(OpHook hook, OpHook beside, const TypedHook* typed) {
     gHook = hook;
     gBeside = beside;
     gTyped = typed;
-    tThread.beside = 0;
+    tWatched.beside = 0;
     watchHere();
 }
 
 void observeBeside() {
-    if (tThread.watch != 0) return;
-    tThread.beside = gLeft + 1;
+    if (tWatched.watch != 0) return;
+    tWatched.beside = gLeft + 1;
     c10::impl::tls_set_dispatch_key_included(kKey, true);
 }
 
@@ -445,11 +449,11 @@ void leave() {
     gWatch = 0;
     gHook = gBeside = nullptr;
     gTyped = nullptr;
-    if (tThread.watch != 0) unwatch(tThread);
+    if (tWatched.watch != 0) unwatch();
 }
 
 void pause(bool paused) {
-    tThread.paused = paused;
+    tWatched.paused = paused;
     if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
 }
 

@@ -55,8 +55,9 @@ void pause(bool paused);
 /// Just below autograd: meant for the framework's own fake tensors, and otherwise unused.
 inline constexpr c10::DispatchKey kKey = c10::DispatchKey::Fake;
 /// The way of every boxed op.
-void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::jit::Stack* stack);
-/// What is to be asked about this op of this thread; null: nothing is, it comes by boxed.
-const TypedHook* typedHook(const Operator& op, c10::DispatchKeySet keys);
+[[gnu::hot]] void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys,
+                       torch::jit::Stack* stack);
+/// What is to be asked about an op of this thread; null: nothing is, it comes by boxed.
+[[gnu::hot]] const TypedHook* typedHook(c10::DispatchKeySet keys);
 
 }  // namespace hw::profiler::native

@@ -39,6 +39,10 @@ c10::TypeKind kindOf(const c10::Type& type) {
 
 }  // namespace
 
+bool adoptsStorage(const std::string& name, const std::string& overload) {
+    return name == "aten::set_" && overload.rfind("source_Storage", 0) == 0;
+}
+
 std::string quoted(const std::string& text) {
     std::string result = "\"";
     for (const char c : text) {
@@ -78,7 +82,7 @@ Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };
     profiler = name.rfind("profiler::", 0) == 0;
-    adopts = plain == "set_" && overload.rfind("source_Storage", 0) == 0;
+    adopts = adoptsStorage(name, overload);
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);
     onCuda = has(c10::DispatchKey::CUDA);

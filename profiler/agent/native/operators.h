@@ -38,6 +38,9 @@ struct Operator {
     bool worksOn(bool cuda) const { return !composite || (cuda ? onCuda : onCpu); }
 };
 
+/// Sets a tensor upon a storage, which no argument names.
+bool adoptsStorage(const std::string& name, const std::string& overload);
+
 /// Text as a JSON string.
 std::string quoted(const std::string& text);
 

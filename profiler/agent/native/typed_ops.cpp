@@ -56,46 +56,51 @@ template <class Result, class... Args>
 class TypedKernel<Result(Args...)> final : public c10::OperatorKernel {
 public:
     explicit TypedKernel(const c10::OperatorHandle& op)
-        : op_(op.typed<Result(Args...)>()), known_(operatorOf(op)) {}
+        : op_(op.typed<Result(Args...)>()),
+          known_(operatorOf(op)),
+          onCpu_(known_.worksOn(false)),
+          onCuda_(known_.worksOn(true)) {}
 
-    Result operator()(c10::DispatchKeySet keys, Args... args) {
-        if (const TypedHook* const hook = typedHook(known_, keys)) {
-            const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
-            const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
-            Arguments arguments;
-            (note(arguments, args), ...);
-            const auto box = [&] { return c10::impl::boxArgs<Args...>(args...); };
-            switch (hook->begin({op_, known_, below}, arguments, box)) {
-                case Turn::Seen:
-                    return seen(*hook, below, args...);
-                case Turn::Unseen:
-                    return op_.redispatch(below, std::forward<Args>(args)...);
-                case Turn::Boxed:
-                    break;
-            }
-        }
-        return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
-            c10::BoxedKernel::makeFromFunction<&onOp>(), op_, keys, std::forward<Args>(args)...);
-    }
-
-private:
-    Result seen(const TypedHook& hook, c10::DispatchKeySet below, Args... args) {
+    [[gnu::hot]] Result operator()(c10::DispatchKeySet keys, Args... args) {
+        const bool works = keys.has(c10::DispatchKey::CUDA) ? onCuda_ : onCpu_;
+        const TypedHook* const hook = works ? typedHook(keys) : nullptr;
+        if (hook == nullptr) return boxed(keys, std::forward<Args>(args)...);
+        const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
+        const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+        Arguments arguments;
+        (note(arguments, args), ...);
+        const auto box = [&] { return c10::impl::boxArgs<Args...>(args...); };
+        const Turn turn = hook->begin({op_, known_, below}, arguments, box);
+        if (turn != Turn::Seen) return other(turn, keys, std::forward<Args>(args)...);
         Result result = [&]() -> Result {
             try {
                 return op_.redispatch(below, std::forward<Args>(args)...);
             } catch (...) {
-                hook.failed();
+                hook->failed();
                 throw;
             }
         }();
         Arguments results;
         note(results, result);
-        hook.end(results.tensors);
+        hook->end(results.tensors);
         return result;
+    }
+
+private:
+    // Apart from what almost every op does: that is to stay in the processor's caches.
+    [[gnu::noinline]] Result boxed(c10::DispatchKeySet keys, Args... args) {
+        return c10::impl::BoxedKernelWrapper<Result(Args...)>::call(
+            c10::BoxedKernel::makeFromFunction<&onOp>(), op_, keys, std::forward<Args>(args)...);
+    }
+    [[gnu::noinline]] Result other(Turn turn, c10::DispatchKeySet keys, Args... args) {
+        if (turn == Turn::Boxed) return boxed(keys, std::forward<Args>(args)...);
+        const auto below = keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+        return op_.redispatch(below, std::forward<Args>(args)...);
     }
 
     c10::TypedOperatorHandle<Result(Args...)> op_;
     const Operator& known_;
+    const bool onCpu_, onCuda_;  // where it does the work itself
 };
 
 template <class... Each>
@@ -140,8 +145,8 @@ using Ops = Signatures<
     // activations, random numbers
     Tensor(T, Word), Tensor(T, T, Word), Tensor&(Tensor&, double, Generator),
     // reductions, softmax
-    Tensor(T, Type), Tensor(T, at::OptionalIntArrayRef, bool, Type), Tensor(T, Int, bool),
-    Tensor(T, T, Int, at::ScalarType), Tensor(T, Int, Type),
+    at::Scalar(T), Tensor(T, Type), Tensor(T, at::OptionalIntArrayRef, bool, Type),
+    Tensor(T, Int, bool), Tensor(T, T, Int, at::ScalarType), Tensor(T, Int, Type),
     // layers
     Tensor(T, T, Sym, bool, bool), Tensor(T, T, MaybeT, Syms, Syms, Syms, bool, Syms, Sym),
     Three(T, T, T, at::OptionalSymIntArrayRef, Syms, Syms, Syms, bool, Syms, Sym, Which<3>),

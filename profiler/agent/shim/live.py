@@ -35,7 +35,6 @@ def load():
             ("adopt", None, ctypes.c_int64),
             ("rescue", ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)),
             ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
-            ("tracing", ctypes.c_int),
             ("layer", ctypes.c_int64, ctypes.c_char_p),
             ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
             ("enter", None),
@@ -43,16 +42,15 @@ def load():
             ("trace", None),
             ("curve", ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
             ("leave", None),
-            ("begin", None),
+            ("begin", ctypes.c_int),
             ("forward", None),
-            ("boundary", ctypes.c_int),
+            ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
             ("touch", None, ctypes.c_int64, ctypes.c_int),
             ("change", None, ctypes.c_int64),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("count_cuda", ctypes.c_char_p),
             ("limit_cuda", ctypes.c_int),
             ("interrupt", None, ctypes.c_char_p),
-            ("figures", None, ctypes.POINTER(ctypes.c_int64)),
             ("divergence", ctypes.c_char_p),
             ("fault", ctypes.c_char_p),
             ("shortage", ctypes.c_char_p)):
@@ -103,7 +101,7 @@ class Live:
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 10)()
+        self.figures = (ctypes.c_int64 * 13)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -238,9 +236,9 @@ class Live:
         self.begin()
 
     def begin(self):
-        self.native.hwl_begin()
+        traced = self.native.hwl_begin()
         self.told = False
-        if self.native.hwl_tracing():
+        if traced:
             self.places.watch()
 
     def stepped(self):
@@ -252,32 +250,33 @@ class Live:
                 self.enter()
                 self.await_forward()
             return
-        boundary = self.native.hwl_boundary()
+        boundary = self.native.hwl_step(self.figures)
         if boundary == MIDDLE:
             return
         self.places.unwatch()
-        library.hw_window(self.window)
-        self.native.hwl_figures(self.figures)
-        step = self.pending or Step(self.figures[6] or self.begun)
-        step.end = self.begun = library.hw_now()
+        (recomputed, restored, pinned, ops, diverged, uncounted, begun, runtime, recomputing, evictions, peak, rescued,
+         now) = self.figures
+        step = self.pending or Step(begun or self.begun)
+        step.end = self.begun = now
         if self.running and boundary == PLANNED:
-            self.unseen_bytes = self.figures[5]
-        step.peak = max(step.peak, self.window[1] + self.unseen_bytes)
+            self.unseen_bytes = uncounted
+        step.peak = max(step.peak, peak + self.unseen_bytes)
         mode = MODES.get(boundary, wire.LIVE_MODE_NONE)
         mixed = wire.LIVE_MODE_DTR if self.budget else wire.LIVE_MODE_NONE
         step.mode = mode if step.mode in (None, mode) else mixed
-        step.recomputed += self.figures[0]
-        step.restored += self.figures[1]
-        step.pinned = max(step.pinned, self.figures[2])
-        step.ops += self.figures[3]
-        step.runtime += self.figures[7]
-        step.recomputing += self.figures[8]
-        step.evictions += self.figures[9]
-        step.rescues.add(self.native)
+        step.recomputed += recomputed
+        step.restored += restored
+        step.pinned = max(step.pinned, pinned)
+        step.ops += ops
+        step.runtime += runtime
+        step.recomputing += recomputing
+        step.evictions += evictions
+        if rescued:
+            step.rescues.add(self.native)
         self.told = True
-        if self.figures[4] > 0 and step.divergence is None:
+        if diverged > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
-            step.divergence = self.figures[4], expected, found
+            step.divergence = diverged, expected, found
         self.note_curve(step)
         self.pending = step
         self.active = False
