@@ -54,7 +54,7 @@ void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, Stor
 
 // The last op that keeps its place before the recorded program lets go of what cannot be made
 // again.
-std::vector<OpIndex> heldByProgram(const TrainingGraph& graph) {
+std::vector<OpIndex> heldByProgram(const TrainingGraph& graph, const std::vector<bool>& source) {
     std::vector<OpIndex> until(graph.storages.size(), kNone);
     if (!graph.recorded) return until;
     OpIndex last = kNone;
@@ -62,7 +62,7 @@ std::vector<OpIndex> heldByProgram(const TrainingGraph& graph) {
         if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly())
             last = event.index;
         if (event.kind == Event::Kind::Release &&
-            (graph.storages[event.index].isConstant() || graph.storages[event.index].unseen))
+            (source[event.index] || graph.storages[event.index].unseen))
             until[event.index] = last;
     }
     return until;
@@ -114,7 +114,7 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
                 info.neededUntil[input] = info.neededUntil[s], changed = true;
             });
     }
-    info.heldUntil = heldByProgram(graph);
+    info.heldUntil = heldByProgram(graph, info.source);
     for (std::size_t s = 0; s < count; ++s)
         info.neededUntil[s] = std::max(info.neededUntil[s], info.heldUntil[s]);
     return info;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Whether what the program does is what the plan has next.
+#include "runtime.h"
+
+namespace hw::executor::live {
+
+/// Whether the op is the planned one, on storages that are known.
+bool Runtime::matches(const c10::FunctionSchema& schema, const Tensors& tensors) const {
+    const Program& program = programs_[static_cast<std::size_t>(current_)];
+    if (position_ == program.ops.size() || (early_ && position_ >= program.forwardAt)) return false;
+    const ProgramOp& op = program.ops[position_];
+    if (op.schema != &schema || tensors.size() != op.given()) return false;
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+        if (slots_[op.inputs[k].storage].key() != plainStorage(*tensors[k]) ||
+            formOf(*tensors[k]) != op.inputs[k].form)
+            return false;
+    return true;
+}
+
+/// Why the op is not the planned one; empty: it is, and the constants that it is the first to read
+/// are known from now on.
+std::string Runtime::mismatch(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    if (matches(schema, tensors)) return {};
+    if (position_ == program().ops.size()) return "the step has no more ops";
+    if (early_ && position_ >= program().forwardAt) return "the forward pass has not begun";
+    const ProgramOp& op = program().ops[position_];
+    if (op.schema != &schema) return "another op";
+    if (tensors.size() != op.given())
+        return std::to_string(tensors.size()) + " tensors, planned were " +
+               std::to_string(op.given());
+    std::vector<std::size_t> bound;
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+        std::string why = mismatch(op.inputs[k], *tensors[k], bound);
+        if (why.empty()) continue;
+        for (const std::size_t storage : bound) slots_.unbind(storage);
+        return "tensor " + std::to_string(k) + why;
+    }
+    return {};
+}
+
+std::string Runtime::mismatch(const Input& input, const c10::TensorImpl& tensor,
+                              std::vector<std::size_t>& bound) {
+    c10::StorageImpl* const impl = plainStorage(tensor);
+    const ProgramStorage& storage = program().storages[input.storage];
+    if (formOf(tensor) != input.form) return " of another form";
+    if (slots_[input.storage].key() == impl) return {};
+    if (slots_[input.storage].key() != nullptr || !storage.constant) return " on another storage";
+    if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
+        return " on a storage of " + std::to_string(impl->nbytes()) + " bytes, planned " +
+               std::to_string(storage.bytes);
+    if (!slots_.bindNew(input.storage, impl)) return " on another storage";
+    bound.push_back(input.storage);
+    return {};
+}
+
+/// A recording has a storage as large as the program makes it later on (resize_()).
+bool Runtime::isPlanned(const Output& output, const c10::TensorImpl& result) {
+    return static_cast<std::int64_t>(plainStorage(result)->nbytes()) == output.bytes ||
+           (!program().storages[output.storage].moved && formOf(result) == output.form);
+}
+
+bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
+    if (tensors.size() != op.outputs.size()) return false;
+    if (op.given() < op.inputs.size() && !tensors.empty()) {
+        std::vector<std::size_t> bound;
+        if (!mismatch(op.inputs.back(), *tensors.front(), bound).empty()) return false;
+    }
+    for (std::size_t j = 0; j < tensors.size(); ++j) {
+        const Output& output = op.outputs[j];
+        c10::StorageImpl* const impl = plainStorage(*tensors[j]);
+        if (!output.makes) {
+            if (slots_[output.storage].key() != impl) return false;
+        } else if (!isPlanned(output, *tensors[j]) || !slots_.bindNew(output.storage, impl)) {
+            return false;
+        }
+        if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
+    }
+    return true;
+}
+
+/// By what it is and how its tensors look alone.
+bool Runtime::isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const {
+    const Program& program = programs_[static_cast<std::size_t>(current_)];
+    if (position_ == program.ops.size()) return false;
+    const ProgramOp& op = program.ops[position_];
+    if (op.schema != &schema || tensors.size() != op.given()) return false;
+    for (std::size_t k = 0; k < tensors.size(); ++k)
+        if (formOf(*tensors[k]) != op.inputs[k].form) return false;
+    return true;
+}
+
+/// Counts the op where it is the planned one, or that of another plan that the step goes on with.
+bool Runtime::passSettled(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    if (!isNext(schema, tensors) && !switchSettled(schema, tensors)) return false;
+    fetchAhead(program().ops[position_++]);
+    stopClock();
+    return true;
+}
+
+}  // namespace hw::executor::live
