@@ -89,8 +89,9 @@ public:
         op.random = (flags & wire::kLiveRandom) != 0;
         const OpName& name = program_.names[op.name];
         op.comparesWithZero = name.name == "aten::threshold_backward";
-        op.adopts = profiler::native::adoptsStorage(name.name, name.overload);
         const std::vector<Input> inputs = readInputs();
+        // Its only argument that is a tensor, and what that is set upon.
+        op.adopts = inputs.size() == 2 && profiler::native::adoptsStorage(name.name, name.overload);
         const std::vector<Output> outputs = readOutputs(index);
         std::vector<std::uint32_t> writes(from_.count(4));
         for (std::uint32_t& storage : writes) {

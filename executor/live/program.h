@@ -71,7 +71,7 @@ struct ProgramOp {
     Items<Action> before, after;
 
     /// Inputs that are among its arguments.
-    std::size_t given() const { return inputs.size() - (adopts && !inputs.empty() ? 1 : 0); }
+    std::size_t given() const { return inputs.size() - (adopts ? 1 : 0); }
 };
 
 struct ProgramStorage {
