@@ -401,7 +401,7 @@ std::pair<unsigned, unsigned> wantedCases() {
     const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
     const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
     const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
-    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 500;
+    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 350;
     return {first, cases};
 }
 
