@@ -2,7 +2,6 @@
 // Plans a step of a program that trains within a budget: `train` starts this for it. Not for
 // people.
 #include <chrono>
-#include <iterator>
 #include <optional>
 
 #include "app/traced_plan.h"
@@ -13,8 +12,8 @@ namespace {
 
 using namespace hw::core;
 
-/// Until the first plan, which is soon better than none; of the search for the last one.
-constexpr double kSeconds[] = {1, 10};
+// Of searching: for a first plan, which is soon better than none, and for the last one.
+constexpr double kFirstSeconds = 1, kSeconds = 10;
 
 Status run(const TracedStep& asked, const std::string& planner) {
     const auto began = std::chrono::steady_clock::now();
@@ -26,11 +25,12 @@ Status run(const TracedStep& asked, const std::string& planner) {
     const auto mode = planner == planners::Mimose::info().name ? profiler::wire::LiveMode::Mimose
                                                                : profiler::wire::LiveMode::Plan;
     std::optional<double> best;  // overhead
-    for (const double seconds : kSeconds) {
+    for (const double seconds : {kFirstSeconds, kSeconds}) {
         request.timeLimitSeconds = seconds;
         const auto outcome = planners::planWith(planner, step->graph, request);
         if (!outcome) return outcome.error();
-        const bool last = outcome->solveSeconds < seconds || seconds == std::end(kSeconds)[-1];
+        // What has ended before its time would not find more in more of it.
+        const bool last = seconds == kSeconds || outcome->solveSeconds < seconds;
         if (!outcome->plan && last && !best) return Error{ErrorCode::NoPlan, outcome->reason, ""};
         if (outcome->plan && (!best || outcome->overhead < *best)) {
             best = outcome->overhead;
@@ -44,7 +44,7 @@ Status run(const TracedStep& asked, const std::string& planner) {
                           {"seconds", took.count()}});
             if (!given) return given;
         }
-        if (last) break;  // more time would not change it
+        if (last) break;
     }
     return {};
 }

@@ -26,9 +26,8 @@ struct RebuildInfo {
     /// The judge lets a plan free a constant after its last use (rule 6). In the program itself it
     /// stays until the program lets go of it, as the last step's gradients do until they are set to
     /// none: it could not be made again if the step left the plan. Neither could another source, or
-    /// what is unseen. By
-    /// storage the last op that keeps its place before that; kNone for all else, and in graphs that
-    /// no program was recorded for.
+    /// what is unseen. By storage the last op that keeps its place before that; kNone for all else,
+    /// and in graphs that no program was recorded for.
     std::vector<OpIndex> heldUntil;
     /// Last op before which a rebuild of anything may read the storage; at least lastUse and
     /// heldUntil.

@@ -466,20 +466,25 @@ std::string planWithTail(const Program& program) {
     return compiled->bytes;
 }
 
-// Its ops are compared with the plan's all the same.
-TEST_F(LiveRuntime, FollowsNoStorageAfterAPlansLastAction) {
-    const Program usual = stepWithTail(Instruction::Kind::Relu);
-    const Program other = stepWithTail(Instruction::Kind::Sum);
+/// Steps under plans for some of them: results as alone.
+Figures runTails(const std::vector<Program>& planned, const std::vector<Program>& steps) {
     Runtime runtime(silentAgent());
     std::string why;
-    ASSERT_TRUE(runtime.add(planWithTail(usual), why)) << why;
-    const std::vector<Program> steps{usual, usual, other, usual};
+    for (const Program& each : planned) EXPECT_TRUE(runtime.add(planWithTail(each), why)) << why;
     const std::string alone = runAlone(steps, 1);
     Figures figures;
     gTurns.clear();
     EXPECT_TRUE(runLive(steps, 1, runtime, figures) == alone);
+    EXPECT_EQ(figures.recomputed, figures.steps);
+    return figures;
+}
+
+// Its ops are compared with the plan's all the same.
+TEST_F(LiveRuntime, FollowsNoStorageAfterAPlansLastAction) {
+    const Program usual = stepWithTail(Instruction::Kind::Relu);
+    const Program other = stepWithTail(Instruction::Kind::Sum);
+    const Figures figures = runTails({usual}, {usual, usual, other, usual});
     EXPECT_EQ(figures.planned, 3);
-    EXPECT_EQ(figures.recomputed, 4);
     EXPECT_EQ(figures.restored, 0);
     // Not in the first step, in which all is followed, nor where the first parameter is written,
     // before which the plan looks after what was made of it.
@@ -489,17 +494,8 @@ TEST_F(LiveRuntime, FollowsNoStorageAfterAPlansLastAction) {
 TEST_F(LiveRuntime, GoesOnWithAnotherPlanAfterTheLastActionOfOne) {
     const Program usual = stepWithTail(Instruction::Kind::Relu);
     const Program other = stepWithTail(Instruction::Kind::Sum);
-    Runtime runtime(silentAgent());
-    std::string why;
-    ASSERT_TRUE(runtime.add(planWithTail(usual), why)) << why;
-    ASSERT_TRUE(runtime.add(planWithTail(other), why)) << why;
-    const std::vector<Program> steps{usual, usual, other, usual, other};
-    const std::string alone = runAlone(steps, 1);
-    Figures figures;
-    gTurns.clear();
-    EXPECT_TRUE(runLive(steps, 1, runtime, figures) == alone);
+    const Figures figures = runTails({usual, other}, {usual, usual, other, usual, other});
     EXPECT_EQ(figures.planned, 5);
-    EXPECT_EQ(figures.recomputed, 5);
     EXPECT_GT(gTurns[native::Turn::Unseen], 0);
 }
 
