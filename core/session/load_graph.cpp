@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A step of a session becomes a TrainingGraph.
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 #include <tuple>
 #include <unordered_map>
 
@@ -10,11 +12,16 @@
 namespace hw::core {
 namespace {
 
+constexpr std::size_t kStepsPerMedian = 5;
+
 class GraphLoader {
 public:
-    GraphLoader(Database& database, const StepRow& step, CostSet costs)
+    /// `steps`: all of the session.
+    GraphLoader(Database& database, const StepRow& step, const std::vector<StepRow>& steps,
+                CostSet costs)
         : database_(database),
           step_(step),
+          steps_(steps),
           storageOfTensor_(database, "SELECT storage, dtype FROM tensors WHERE id = ?"),
           opaque_(Statement(database, "SELECT 1 FROM gaps LIMIT 1").step()) {
         graph_.costs = costs;
@@ -25,6 +32,7 @@ public:
         loadLayers();
         loadStorages();
         loadOps();
+        if (graph_.costs == CostSet::Captured) takeMedianTimes();
         loadFinalTensors();
         orderEvents();
         return std::move(graph_);
@@ -125,6 +133,52 @@ private:
         }
     }
 
+    /// What else the machine did falls on one step or another: an op has its median time of the
+    /// steps that ran the same ops, of the nearest few of these.
+    void takeMedianTimes() {
+        std::vector<const StepRow*> others;
+        for (const StepRow& row : steps_)
+            if (row.id != step_.id && row.process == step_.process) others.push_back(&row);
+        std::sort(others.begin(), others.end(), [&](const StepRow* a, const StepRow* b) {
+            return std::abs(a->id - step_.id) < std::abs(b->id - step_.id);
+        });
+        std::vector<std::vector<Nanoseconds>> times;
+        for (std::size_t i = 0; i < others.size() && times.size() + 1 < kStepsPerMedian; ++i)
+            if (auto same = timesIfSameOps(*others[i]); !same.empty())
+                times.push_back(std::move(same));
+        std::vector<Nanoseconds> each;
+        for (std::size_t i = 0; i < graph_.ops.size() && !times.empty(); ++i) {
+            each.assign(1, graph_.ops[i].time);
+            for (const auto& step : times) each.push_back(step[i]);
+            const auto middle = each.begin() + static_cast<std::ptrdiff_t>((each.size() - 1) / 2);
+            std::nth_element(each.begin(), middle, each.end());
+            graph_.ops[i].time = *middle;
+        }
+    }
+
+    std::vector<Nanoseconds> timesIfSameOps(const StepRow& other) {
+        if (!timesOfStep_)
+            timesOfStep_.emplace(database_,
+                                 "SELECT name, overload, coalesce(device_ns, duration_ns) FROM ops"
+                                 " WHERE seq >= ?1 AND seq < ?2 ORDER BY seq");
+        std::vector<Nanoseconds> times;
+        Statement& from = *timesOfStep_;
+        bool same = true;
+        for (from.bind(1, other.firstSeq).bind(2, other.endSeq); same && from.step();) {
+            same = times.size() < graph_.ops.size() &&
+                   isNamed(graph_.ops[times.size()].name, from.text(0), from.text(1));
+            times.push_back(Nanoseconds(from.integer(2)));
+        }
+        from.reset();
+        if (!same || times.size() != graph_.ops.size()) times.clear();
+        return times;
+    }
+
+    static bool isNamed(const std::string& full, const std::string& name,
+                        const std::string& overload) {
+        return full == (overload.empty() ? name : name + "." + overload);
+    }
+
     void loadFinalTensors() {
         std::vector<bool> covered(graph_.storages.size(), false);
         Statement from(database_,
@@ -201,7 +255,9 @@ private:
 
     Database& database_;
     const StepRow& step_;
+    const std::vector<StepRow>& steps_;
     Statement storageOfTensor_;
+    std::optional<Statement> timesOfStep_;
     const bool
         opaque_;  // there may be tensors without plain memory: the session says what it lacks
     TrainingGraph graph_;
@@ -228,7 +284,7 @@ Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
                                              " to " + std::to_string(steps->back().id));
     if (!costs) costs = session.hasMeasuredCosts(step) ? CostSet::Measured : CostSet::Captured;
     try {
-        TrainingGraph graph = GraphLoader(databaseOf(session), *row, *costs).load();
+        TrainingGraph graph = GraphLoader(databaseOf(session), *row, *steps, *costs).load();
         const auto importedFrom = session.meta("source");
         graph.recorded = graph.framework == "pytorch" && importedFrom && importedFrom->empty();
         if (const std::string wrong = graph.finish(); !wrong.empty())

@@ -102,6 +102,11 @@ public:
         }
         std::vector<std::uint32_t> gone(from_.count(4));
         for (std::uint32_t& storage : gone) storage = from_.index(program_.storages.size());
+        const auto followed = [&](std::uint32_t storage) {
+            return program_.storages[storage].followed;
+        };
+        op.followedGone = static_cast<std::size_t>(
+            std::stable_partition(gone.begin(), gone.end(), followed) - gone.begin());
         op.onlyViews =
             writes.empty() && !outputs.empty() &&
             std::none_of(outputs.begin(), outputs.end(), [](const Output& o) { return o.makes; });
@@ -111,6 +116,10 @@ public:
         op.gone = program_.items.keep(gone);
         op.before = readActions(from_, program_, program_.ops.size());
         op.after = readActions(from_, program_, program_.ops.size());
+        op.followed = op.keep || op.adopts || !op.before.empty() || !op.after.empty() ||
+                      std::any_of(writes.begin(), writes.end(), followed);
+        for (const Input& input : inputs) op.followed = op.followed || input.followed;
+        for (const Output& output : outputs) op.followed = op.followed || output.followed;
     }
 
 private:
@@ -128,7 +137,9 @@ private:
         for (Input& input : inputs) {
             input.storage = from_.index(program_.storages.size());
             input.form = from_.number<std::uint64_t>();
-            if (from_.good()) input.version = versions_[input.storage];
+            if (!from_.good()) break;
+            input.version = versions_[input.storage];
+            input.followed = program_.storages[input.storage].followed;
         }
         return inputs;
     }
@@ -140,6 +151,7 @@ private:
             output.makes = from_.number<std::uint8_t>() != 0;
             if (!from_.good()) break;
             output.bytes = program_.storages[output.storage].bytes;
+            output.followed = program_.storages[output.storage].followed;
             if (output.makes) program_.storages[output.storage].chain.push_back(op);
         }
         return outputs;
@@ -199,6 +211,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         storage.constant = (flags & wire::kLiveConstant) != 0;
         storage.lasting = (flags & wire::kLiveLasting) != 0;
         storage.gathered = (flags & wire::kLiveGathered) != 0;
+        storage.followed = (flags & wire::kLiveFollowed) != 0;
     }
     program.ops.resize(ops);
     for (std::uint32_t s = 0; s < program.storages.size(); ++s)

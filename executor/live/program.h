@@ -43,12 +43,14 @@ struct Input {
     std::uint32_t storage = 0;
     std::uint64_t form = 0;
     std::int32_t version = 0;  // of the storage when it is read
+    bool followed = false;     // the storage is
 };
 struct Output {
     std::uint32_t storage = 0;
     bool makes = false;
     std::uint64_t form = 0;
     std::int64_t bytes = 0;  // of the storage
+    bool followed = false;   // the storage is
 };
 
 /// One of the framework's ops, as the plan names it.
@@ -64,10 +66,12 @@ struct ProgramOp {
     bool onlyViews = false;         // looks at no bytes
     bool comparesWithZero = false;  // may read signs for elements
     bool adopts = false;            // its last input is known by its result only
+    bool followed = false;          // the plan has something to do here or with its storages
     Items<Input> inputs;
     Items<Output> outputs;
     Items<std::uint32_t> writes;
-    Items<std::uint32_t> gone;  // what the program has let go of since the op before
+    Items<std::uint32_t> gone;     // what the program has let go of since the op before
+    std::size_t followedGone = 0;  // the first so many of these are followed
     Items<Action> before, after;
 
     /// Inputs that are among its arguments.
@@ -78,6 +82,7 @@ struct ProgramStorage {
     std::int64_t bytes = 0;
     bool constant = false;
     bool lasting = false;              // the step leaves it behind
+    bool followed = false;             // the plan moves its bytes, or may make others from them
     bool moved = false;                // the plan does something with its bytes
     bool gathered = false;             // its bytes go by no op, and nothing is made from them again
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers

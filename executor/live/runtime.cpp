@@ -52,7 +52,7 @@ void Runtime::forgetStep() {
     slots_.reset(0);
     for (const std::size_t op : kept_) calls_[op].clear();
     kept_.clear();
-    settled_ = false;
+    settled_ = lean_ = false;
     current_ = -1;
 }
 
@@ -62,6 +62,8 @@ void Runtime::begin() {
         if (!each.complete) each.complete = findSchemas(each);
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
     early_ = planned() && forward_;
+    lean_ = planned() && !early_ && !traced_ && programs_.size() == 1 &&
+            program().steps % kStepsPerWhole != 1;
     forward_ = begins_ = passed_ = false;
 }
 
@@ -76,7 +78,7 @@ Boundary Runtime::boundary() {
     if (planned()) {
         const bool whole = position_ == program().ops.size();
         if (!whole && !early_) return Boundary::Middle;
-        if (!settled_) program().uncountedBytes = uncountedBytes();
+        if (!settled_ && !lean_) program().uncountedBytes = uncountedBytes();
         figures_.uncountedBytes = program().uncountedBytes;
         restoreAll();  // what a plan has left out by mistake, or nothing
         if (whole) result = Boundary::Planned;
@@ -464,7 +466,8 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     const Tensors tensors = plainTensors(values);
     if (forward_) early_ = false;
-    if (settled_ && passSettled(*op.known.schema, tensors)) {
+    if (settled_ ? passSettled(*op.known.schema, tensors)
+                 : passAside(*op.known.schema, tensors, toldDevice(values))) {
         guard.unlock();
         op.handle.redispatchBoxed(op.below, stack);
         return;
@@ -511,11 +514,11 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     timeSome();
     const Tensors tensors = plainTensors(arguments.tensors);
     if (forward_) early_ = false;
-    const bool passes = settled_ ? passSettled(*op.known.schema, tensors)
-                                 : mismatch(*op.known.schema, tensors).empty();
-    if (!passes) return Turn::Boxed;
+    const bool aside = settled_ ? passSettled(*op.known.schema, tensors)
+                                : passAside(*op.known.schema, tensors, arguments.device);
+    if (!aside && (settled_ || !mismatch(*op.known.schema, tensors).empty())) return Turn::Boxed;
     ++figures_.ops;
-    if (settled_) return Turn::Unseen;
+    if (aside) return Turn::Unseen;
     torch::jit::Stack stack;
     const auto values = [&] {
         stack = box();

@@ -61,7 +61,8 @@ private:
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();
-    [[gnu::hot]] bool matches(const c10::FunctionSchema& schema, const Tensors& tensors) const;
+    [[gnu::hot]] bool isStorage(std::uint32_t storage, bool followed, c10::StorageImpl* impl);
+    [[gnu::hot]] bool matches(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::int64_t uncountedBytes();
     std::string mismatch(const Input& input, const c10::TensorImpl& tensor,
@@ -72,6 +73,8 @@ private:
                              c10::Device told, c10::function_ref<Values()> values);
     [[gnu::hot]] void after(const Tensors& results);
     void settle();
+    [[gnu::hot]] bool passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
+                                c10::Device told);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
     [[gnu::cold]] void failed();
@@ -134,6 +137,9 @@ private:
     bool forward_ = false;  // the step's forward pass has begun
     bool begins_ = false;   // with the next op
     bool passed_ = false;   // other ops came since the last planned one
+    /// Storages that the plan has no use for are not followed in this step: of them it is only
+    /// known that they are none of the others.
+    bool lean_ = false;
     /// Nothing is at stake any more in this step: its ops are still compared with the plan's, and
     /// no storage is followed.
     bool settled_ = false;

@@ -4,14 +4,19 @@
 
 namespace hw::executor::live {
 
+/// Of a storage that is not followed it is known that it is none of those that are.
+bool Runtime::isStorage(std::uint32_t storage, bool followed, c10::StorageImpl* impl) {
+    return followed || !lean_ ? slots_[storage].key() == impl : slots_.find(impl) < 0;
+}
+
 /// Whether the op is the planned one, on storages that are known.
-bool Runtime::matches(const c10::FunctionSchema& schema, const Tensors& tensors) const {
-    const Program& program = programs_[static_cast<std::size_t>(current_)];
+bool Runtime::matches(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    const Program& program = this->program();
     if (position_ == program.ops.size() || (early_ && position_ >= program.forwardAt)) return false;
     const ProgramOp& op = program.ops[position_];
     if (op.schema != &schema || tensors.size() != op.given()) return false;
     for (std::size_t k = 0; k < tensors.size(); ++k)
-        if (slots_[op.inputs[k].storage].key() != plainStorage(*tensors[k]) ||
+        if (!isStorage(op.inputs[k].storage, op.inputs[k].followed, plainStorage(*tensors[k])) ||
             formOf(*tensors[k]) != op.inputs[k].form)
             return false;
     return true;
@@ -43,7 +48,8 @@ std::string Runtime::mismatch(const Input& input, const c10::TensorImpl& tensor,
     c10::StorageImpl* const impl = plainStorage(tensor);
     const ProgramStorage& storage = program().storages[input.storage];
     if (formOf(tensor) != input.form) return " of another form";
-    if (slots_[input.storage].key() == impl) return {};
+    if (isStorage(input.storage, input.followed, impl)) return {};
+    if (lean_ && !input.followed) return " on another storage";
     if (slots_[input.storage].key() != nullptr || !storage.constant) return " on another storage";
     if (storage.bytes != static_cast<std::int64_t>(impl->nbytes()))
         return " on a storage of " + std::to_string(impl->nbytes()) + " bytes, planned " +
@@ -68,8 +74,9 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
     for (std::size_t j = 0; j < tensors.size(); ++j) {
         const Output& output = op.outputs[j];
         c10::StorageImpl* const impl = plainStorage(*tensors[j]);
-        if (!output.makes) {
-            if (slots_[output.storage].key() != impl) return false;
+        if (!output.makes || (lean_ && !output.followed)) {
+            if (!isStorage(output.storage, output.followed, impl)) return false;
+            if (output.makes && !isPlanned(output, *tensors[j])) return false;
         } else if (!isPlanned(output, *tensors[j]) || !slots_.bindNew(output.storage, impl)) {
             return false;
         }
@@ -86,6 +93,21 @@ bool Runtime::isNext(const c10::FunctionSchema& schema, const Tensors& tensors) 
     if (op.schema != &schema || tensors.size() != op.given()) return false;
     for (std::size_t k = 0; k < tensors.size(); ++k)
         if (formOf(*tensors[k]) != op.inputs[k].form) return false;
+    return true;
+}
+
+/// Counts the op where it is the planned one and nothing of it is followed.
+bool Runtime::passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
+                        c10::Device told) {
+    if (!lean_ || begins_ || passed_ || !told.is_cpu() || !isNext(schema, tensors)) return false;
+    const ProgramOp& op = program().ops[position_];
+    if (op.followed) return false;
+    for (const c10::TensorImpl* const tensor : tensors)
+        if (!tensor->is_cpu() || slots_.find(plainStorage(*tensor)) >= 0) return false;
+    for (std::size_t k = 0; k < op.followedGone; ++k) slots_.forgetDead(op.gone[k]);
+    ++position_;
+    fetchAhead(op);
+    stopClock();
     return true;
 }
 

@@ -79,6 +79,7 @@ Runtime::Shared Runtime::shared(const Program& one, const Program& other) const 
 
 /// Another plan goes on where this one does not: the step so far is the same in both.
 bool Runtime::switchTo(const c10::FunctionSchema& schema, const Tensors& tensors) {
+    if (lean_) return false;  // it began when there was no other
     for (std::size_t q = 0; q < programs_.size(); ++q) {
         if (static_cast<std::int64_t>(q) == current_ || programs_[q].ops.size() <= position_ ||
             programs_[q].ops[position_].schema != &schema)

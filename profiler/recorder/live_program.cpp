@@ -6,8 +6,10 @@
 #include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
+#include "core/memory/defer_frees.h"
 #include "core/plan/codec.h"
 #include "profiler/wire/element_types.h"
 #include "profiler/wire/live_program.h"
@@ -89,18 +91,19 @@ class Compiler {
 public:
     Compiler(const TrainingGraph& graph, const Plan& plan)
         : graph_(graph),
-          plan_(plan),
+          schedule_(deferFrees(graph, plan.schedule)),
           releasedAt_(graph.storages.size(), kEnd),
           expiry_(graph.storages.size(), kEnd),
           life_(graph.storages.size()),
           before_(graph.ops.size() + 1),
           after_(graph.ops.size() + 1),
           gone_(graph.ops.size() + 1),
-          keep_(graph.ops.size(), false) {}
+          keep_(graph.ops.size(), false),
+          followed_(graph.storages.size(), false) {}
 
     Status run() {
         readEvents();
-        for (const Action& action : plan_.schedule)
+        for (const Action& action : schedule_)
             if (Status done = place(action); !done) return done;
         closeAll();
         findExpiries();
@@ -109,6 +112,7 @@ public:
         markKept();
         holdSources();
         endWithLastOp();
+        markFollowed();
         return {};
     }
 
@@ -128,11 +132,14 @@ public:
         Writer out;
         out.put(wire::kLiveMagic).put(wire::kLiveVersion);
         out.count(graph_.storages.size()).count(graph_.ops.size());
-        for (const Storage& storage : graph_.storages)
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s) {
+            const Storage& storage = graph_.storages[s];
             out.put(storage.bytes.count())
                 .put(static_cast<std::uint8_t>((storage.isConstant() ? wire::kLiveConstant : 0) |
+                                               (followed_[s] ? wire::kLiveFollowed : 0) |
                                                (storage.aliveAtEnd ? wire::kLiveLasting : 0) |
                                                (isGathered(storage) ? wire::kLiveGathered : 0)));
+        }
         for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i)
             writeOp(out, i, forms);
         result_.bytes = out.take();
@@ -395,13 +402,19 @@ private:
         }
     }
 
-    /// The program may hold on to what it let go of when it was recorded.
+    /// The program may hold on to what it let go of when it was recorded. One place does for many:
+    /// the first of these after which all of them have expired.
     void secureDrops() {
-        std::vector<bool> done(graph_.storages.size(), false);
-        for (const StorageIndex s : dropped_) {
-            if (done[s] || expiry_[s] == kEnd) continue;
-            done[s] = true;
-            auto& list = before_[expiry_[s]];
+        std::vector<StorageIndex> expiring;
+        for (const StorageIndex s : dropped_)
+            if (expiry_[s] != kEnd) expiring.push_back(s);
+        std::sort(expiring.begin(), expiring.end());
+        expiring.erase(std::unique(expiring.begin(), expiring.end()), expiring.end());
+        std::set<OpIndex> places;
+        for (const StorageIndex s : expiring) places.insert(expiry_[s]);
+        for (const StorageIndex s : expiring) {
+            const auto first = places.lower_bound(std::min(releasedAt_[s], expiry_[s]));
+            auto& list = before_[*first];
             list.insert(list.begin(), {LiveAction::Secure, s});
         }
     }
@@ -458,6 +471,24 @@ private:
         last.insert(last.end(), atEnd.begin(), atEnd.end());
     }
 
+    /// What actions work on, and all that may have to run again.
+    void markFollowed() {
+        for (OpIndex i = 0; i < static_cast<OpIndex>(graph_.ops.size()); ++i) {
+            if (!keep_[i]) continue;
+            const Op& op = graph_.ops[i];
+            for (const Use& use : op.inputs) followed_[graph_.storageOf(use.tensor)] = true;
+            for (const Write& write : op.writes) followed_[write.storage] = true;
+            for (const OpOutput& output : op.outputs)
+                followed_[graph_.storageOf(output.tensor)] = true;
+        }
+        for (const auto* const lists : {&before_, &after_})
+            for (const std::vector<Placed>& list : *lists)
+                for (const Placed& action : list)
+                    if (action.kind != LiveAction::Recompute) followed_[action.target] = true;
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s)
+            if (isGathered(graph_.storages[s])) followed_[s] = true;
+    }
+
     void writeActions(Writer& out, const std::vector<Placed>& actions) const {
         out.count(static_cast<std::size_t>(std::count_if(
             actions.begin(), actions.end(), [](const Placed& a) { return !a.cancelled; })));
@@ -498,7 +529,7 @@ private:
     }
 
     const TrainingGraph& graph_;
-    const Plan& plan_;
+    const Schedule schedule_;
     std::vector<OpIndex> releasedAt_;  // ops before the program lets go of it
     std::vector<OpIndex> expiry_;      // last op before which it is there or can be made again
     std::vector<Life> life_;
@@ -508,6 +539,7 @@ private:
     std::vector<Dropped> drops_;
     std::vector<StorageIndex> dropped_;
     std::vector<bool> keep_;
+    std::vector<bool> followed_;
     std::vector<int> types_;  // c10::ScalarType of each storage's elements
     OpIndex fixed_ = -1, latest_ = -1;
     bool leading_ = true;

@@ -29,7 +29,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 6;
+inline constexpr std::uint32_t kLiveVersion = 7;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
@@ -47,6 +47,8 @@ enum class LiveCodec : std::uint8_t { Mask = 0, Sign = 1, Index = 2 };
 inline constexpr std::uint8_t kLiveConstant = 1;  // flag of a storage: no op of the step makes it
 inline constexpr std::uint8_t kLiveLasting = 2;   // flag of a storage: the step leaves it behind
 inline constexpr std::uint8_t kLiveGathered = 4;  // flag of a storage: its bytes go by no op
+/// Flag of a storage: the plan moves its bytes, or may make others from them.
+inline constexpr std::uint8_t kLiveFollowed = 8;
 
 inline constexpr std::uint8_t kLiveKeep = 1;    // flag of an op: its arguments may be needed again
 inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from a generator

@@ -6,6 +6,7 @@
 
 #include "core/memory/evaluate.h"
 #include "core/session/access.h"
+#include "tests/unit/step_rows.h"
 #include "tests/unit/test_data.h"
 
 namespace hw::core {
@@ -101,6 +102,28 @@ TEST(Session, MeasuredCostsAreUsedWherePresent) {
     EXPECT_EQ(loadGraph(session, 0, CostSet::Captured)->totalTime(), Nanoseconds(100));
     EXPECT_EQ(loadGraph(session, 0)->fingerprint(),
               loadGraph(session, 0, CostSet::Captured)->fingerprint());
+}
+
+// What else the machine did falls on one step or another.
+TEST(Session, AnOpHasItsMedianTimeOfTheStepsThatRanTheSame) {
+    SessionWriter session = SessionWriter::inMemory();
+    ASSERT_OK(session.begin());
+    ASSERT_OK(session.insert(ProcessRow{}));
+    for (std::int64_t step = 0; step < 4; ++step) ASSERT_OK(test::writeSmallStep(session, step));
+    ASSERT_OK(session.commit());
+    // Each op took 10.
+    Database& database = databaseOf(session);
+    database.execute("UPDATE ops SET duration_ns = 90 WHERE id = 20");
+    database.execute("UPDATE ops SET duration_ns = 20 WHERE id = 10");
+    database.execute("UPDATE ops SET name = 'aten::other', duration_ns = 70 WHERE id = 31");
+    const auto times = [&](std::int64_t step) {
+        const auto graph = loadGraph(session, step);
+        EXPECT_TRUE(graph) << (graph ? "" : graph.error().what);
+        return std::vector{graph->ops[0].time, graph->ops[1].time};
+    };
+    EXPECT_EQ(times(2), (std::vector{Nanoseconds(20), Nanoseconds(10)}));
+    EXPECT_EQ(times(0), (std::vector{Nanoseconds(20), Nanoseconds(10)}));
+    EXPECT_EQ(times(3), (std::vector{Nanoseconds(10), Nanoseconds(70)}));
 }
 
 TEST(Session, PlansAndRunsAreKept) {

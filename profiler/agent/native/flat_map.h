@@ -78,7 +78,7 @@ private:
         return slot;
     }
     void grow() {
-        std::vector<Slot> before(slots_.empty() ? 1024 : 2 * slots_.size());
+        std::vector<Slot> before(slots_.empty() ? 128 : 2 * slots_.size());
         std::swap(before, slots_);
         for (Slot& slot : before)
             if (slot.key != nullptr) slots_[slotOf(slot.key)] = std::move(slot);

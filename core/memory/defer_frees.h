@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// Frees that gain nothing: a storage may stay as long as the program itself refers to it where the
+// schedule's peak does not rise by that.
+#pragma once
+
+#include "core/graph/training_graph.h"
+#include "core/plan/plan.h"
+
+namespace hw::core {
+
+/// The valid `schedule` with frees moved to where the program lets go of their storages, smallest
+/// storages first, as many as leave its peak as it is. What is made again afterwards goes where the
+/// schedule says. The time does not change.
+Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule);
+
+}  // namespace hw::core
