@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/memory/evaluate.h"
@@ -10,6 +11,9 @@
 
 namespace hw::core {
 namespace {
+
+/// One part in so many of the peak stays free: now and then a program lets go a little later.
+constexpr std::int64_t kSpare = 1000;
 
 /// Highest bytes over ranges of actions, to which bytes can be added: a segment tree, both in
 /// logarithmic time.
@@ -112,11 +116,12 @@ Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule) {
                          return graph.storages[a.storage].bytes < graph.storages[b.storage].bytes;
                      });
     RangePeaks peaks(curve);
+    const Bytes room(judged.peak.count() - judged.peak.count() / kSpare);
     std::vector<std::vector<StorageIndex>> moved(schedule.size() + 1);
     std::vector<bool> left(schedule.size(), false);
     for (const Deferred& each : candidates) {
         const Bytes bytes = graph.storages[each.storage].bytes;
-        if (peaks.peak(each.from + 1, each.to) + bytes > judged.peak) continue;
+        if (peaks.peak(each.from + 1, each.to) + bytes > room) continue;
         peaks.add(each.from + 1, each.to, bytes);
         moved[each.to].push_back(each.storage);
         left[each.from] = true;

@@ -9,8 +9,8 @@
 namespace hw::core {
 
 /// The valid `schedule` with frees moved to where the program lets go of their storages, smallest
-/// storages first, as many as leave its peak as it is. What is made again afterwards goes where the
-/// schedule says. The time does not change.
+/// storages first, as many as leave its peak as it is, with a little to spare elsewhere. What is
+/// made again afterwards goes where the schedule says. The time does not change.
 Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule);
 
 }  // namespace hw::core

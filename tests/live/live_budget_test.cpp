@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+// A budget in a program: whatever is evicted and whichever plan takes over, every bit is the one of
+// the program alone.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "planners/dtr/live_replay.h"
+#include "profiler/recorder/step_trace.h"
+#include "tests/live/live_harness.h"
+
+namespace hw::test {
+namespace {
+
+using namespace core;
+using executor::live::Boundary;
+using executor::live::BudgetRuntime;
+namespace native = profiler::native;
+
+constexpr unsigned kHeuristics = 7;  // of DTR
+
+class LiveBudget : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
+};
+
+void runWithin(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    std::vector<Program> steps;
+    for (int i = 0; i < 4; ++i)
+        steps.push_back(i == 0 || random() % 2 == 0 ? randomProgram(random, 6 + random() % 40)
+                                                    : changed(steps.front(), random));
+    const std::string alone = runAlone(steps, number);
+    BudgetRuntime runtime(pressingAgent(),
+                          static_cast<planners::DtrHeuristic>(random() % kHeuristics), true);
+    std::string why;
+    if (random() % 2 == 0) {
+        const Recorded recorded = record(steps.front(), number);
+        if (!recorded.graph.ops.empty()) {
+            ASSERT_TRUE(
+                runtime.follow(0, Boundary::Planned, liveProgramOf(recorded, random, figures), why))
+                << why;
+        }
+    }
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
+}
+
+/// Without a budget: allocations fail at any time, some again and again.
+void runRescued(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    const std::vector<Program> steps{randomProgram(random, 6 + random() % 40),
+                                     randomProgram(random, 6 + random() % 40)};
+    const std::string alone = runAlone(steps, number);
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, false, false);
+    if (number % 3 == 0) {  // nothing fails
+        Figures quiet;
+        EXPECT_TRUE(runLive(steps, number, runtime, quiet) == alone);
+        EXPECT_EQ(quiet.within + quiet.evicted + quiet.rescued + quiet.refused, 0);
+        return;
+    }
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
+}
+
+/// Several plans side by side, of programs that begin alike, and steps of kinds without any.
+void runWithSeveralPlans(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    std::mt19937 random(number);
+    std::vector<Program> kinds{randomProgram(random, 6 + random() % 40)};
+    for (unsigned i = 1 + random() % 5; i > 0; --i)
+        kinds.push_back(random() % 4 == 0 ? randomProgram(random, 6 + random() % 40)
+                                          : changed(kinds.front(), random));
+    std::vector<Program> steps{kinds.front()};  // as record() has it, for what all others find
+    for (int i = 0; i < 6; ++i) steps.push_back(kinds[random() % kinds.size()]);
+    const std::string alone = runAlone(steps, number);
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
+    std::string why;
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+        const Recorded recorded = record(kinds[kind], number);
+        if (recorded.graph.ops.empty() || random() % 4 == 0) continue;
+        const Boundary ending = random() % 2 == 0 ? Boundary::Planned : Boundary::BySize;
+        ASSERT_TRUE(runtime.follow(static_cast<std::int64_t>(kind % 4), ending,
+                                   liveProgramOf(recorded, random, figures), why))
+            << why;
+    }
+    EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);
+    while (runtime.takeRequest()) ++figures.requests;
+}
+
+// With evictions wherever an allocation could be.
+TEST_F(LiveBudget, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runWithin(i, figures);
+    EXPECT_EQ(figures.within, figures.steps);
+    EXPECT_GT(figures.evicted, figures.steps);
+    EXPECT_GT(figures.recomputed, figures.steps);
+    EXPECT_GT(figures.planned, figures.steps / 16);
+    EXPECT_EQ(figures.rescued + figures.refused, 0);  // keeping a budget is no rescue
+}
+
+TEST_F(LiveBudget, LeavesEveryBitWhereAllocationsFailAsItIs) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases / 2 && !HasFailure(); ++i) runRescued(i, figures);
+    EXPECT_GT(figures.within, figures.steps / 4);
+    EXPECT_GT(figures.rescued, figures.steps);
+    EXPECT_GT(figures.refused, 0);
+    EXPECT_GT(figures.freed, figures.rescued);
+}
+
+TEST_F(LiveBudget, LeavesEveryBitOfRandomProgramsUnderSeveralPlansAsItIs) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i)
+        runWithSeveralPlans(i, figures);
+    EXPECT_EQ(figures.within, figures.steps);
+    EXPECT_GT(figures.planned, figures.steps / 16);
+    EXPECT_GT(figures.bySize, figures.steps / 16);
+    EXPECT_GT(figures.evicted, figures.steps);
+    EXPECT_GT(figures.requests, static_cast<std::int64_t>(cases) / 2);
+}
+
+/// The log of what a program does under DTR, of which the simulation makes its own evictions.
+void replayWithin(unsigned number, Figures& figures) {
+    SCOPED_TRACE("case " + std::to_string(number));
+    const std::string path = ::testing::TempDir() + "decisions-" + std::to_string(getpid());
+    std::mt19937 random(number);
+    std::vector<Program> steps;
+    for (int i = 0; i < 3; ++i) steps.push_back(randomProgram(random, 6 + random() % 60));
+    setenv("HIGHWATER_DTR_LOG", path.c_str(), 1);
+    const auto heuristic = static_cast<planners::DtrHeuristic>(number % kHeuristics);
+    BudgetRuntime runtime(pressingAgent(), heuristic, number % 2 == 0);
+    unsetenv("HIGHWATER_DTR_LOG");
+    runPressed(steps, number, runtime, random, figures);
+    std::ifstream file(path);
+    const auto log = planners::readLiveLog(file);
+    std::filesystem::remove(path);
+    ASSERT_TRUE(log) << log.error().what;
+    EXPECT_EQ(log->heuristic, heuristic);
+    for (const planners::LiveStretch& stretch : log->stretches) {
+        SCOPED_TRACE("stretch " + std::to_string(&stretch - log->stretches.data()));
+        const planners::Replayed replayed = planners::replay(stretch, heuristic);
+        const auto [one, other] = std::mismatch(replayed.evicted.begin(), replayed.evicted.end(),
+                                                stretch.evicted.begin(), stretch.evicted.end());
+        SCOPED_TRACE("first other eviction: " + std::to_string(one - replayed.evicted.begin()));
+        EXPECT_EQ(replayed.stopped, "");
+        EXPECT_EQ(replayed.evicted, stretch.evicted);
+        figures.replayed += static_cast<std::int64_t>(stretch.evicted.size());
+    }
+}
+
+TEST_F(LiveBudget, TheSimulationEvictsTheSame) {
+    const auto [first, cases] = wantedCases();
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) replayWithin(i, figures);
+    EXPECT_GT(figures.replayed, figures.steps);
+    EXPECT_GE(figures.replayed, figures.evicted);
+    EXPECT_GT(figures.recomputed, figures.steps);
+}
+
+/// What the judge and the planners look at, but for times and workspaces.
+std::string described(const TrainingGraph& graph) {
+    std::ostringstream text;
+    for (const Event& event : graph.events) {
+        if (event.kind == Event::Kind::Constant) continue;
+        if (event.kind == Event::Kind::Release) {
+            text << "release " << event.index << '\n';
+            continue;
+        }
+        const Op& op = graph.ops[event.index];
+        text << op.name << (op.random ? " random" : "");
+        for (const Use& use : op.inputs)
+            text << ' ' << graph.storageOf(use.tensor) << '@' << use.version;
+        for (const OpOutput& output : op.outputs)
+            text << " > " << graph.storageOf(output.tensor) << (output.makesStorage ? "!" : "");
+        for (const Write& write : op.writes)
+            text << " w " << write.storage << '@' << write.versionBefore;
+        text << '\n';
+    }
+    for (const Storage& storage : graph.storages) text << storage.bytes.count() << ' ';
+    return text.str();
+}
+
+// Evictions and recomputations are no part of what is traced for a planner.
+TEST_F(LiveBudget, TracesAStepWithinABudgetAsItIsAlone) {
+    int traced = 0;
+    for (unsigned number = 0; number < 200; ++number) {
+        SCOPED_TRACE("case " + std::to_string(number));
+        std::mt19937 random(number);
+        const Program usual = randomProgram(random, 6 + random() % 40);
+        const Recorded recorded = record(usual, number);
+        if (recorded.graph.ops.empty()) continue;
+        BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
+        gPressure.runtime = &runtime;
+        gPressure.random.seed(number);
+        gPressure.oneIn = 2;
+        gPressure.loses = number % 2 == 0;
+        Figures figures;
+        runLive(std::vector<Program>(6, usual), number, runtime, figures);
+        gPressure.runtime = nullptr;
+        gPressure.loses = true;
+        const auto request = runtime.takeRequest();
+        if (!request) continue;  // it fails half-way, or the other thread's ops come between
+        ++traced;
+        const auto step = profiler::readStepTrace(request->trace);
+        ASSERT_TRUE(step) << step.error().what;
+        EXPECT_EQ(described(step->graph), described(recorded.graph));
+    }
+    EXPECT_GT(traced, 50);
+}
+
+}  // namespace
+}  // namespace hw::test

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "tests/live/live_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/memory/evaluate.h"
+#include "core/memory/rebuild.h"
+#include "core/memory/schedule_builder.h"
+#include "planners/echo/codecs.h"
+#include "planners/schedule/free_early.h"
+#include "profiler/recorder/live_program.h"
+#include "tests/live/op_trace.h"
+
+namespace hw::test {
+
+using namespace core;
+using executor::live::Boundary;
+using executor::live::BudgetRuntime;
+using executor::live::Engine;
+using executor::live::Runtime;
+namespace native = profiler::native;
+
+Pressure gPressure;
+std::map<native::Turn, std::int64_t> gTurns;
+
+namespace {
+
+/// The processor's allocator, which tells of tagged blocks that are freed.
+class Blocks final : public c10::Allocator {
+public:
+    static Blocks& use() {
+        static Blocks& blocks = *new Blocks;  // blocks outlive everything
+        if (c10::GetAllocator(c10::DeviceType::CPU) != &blocks)
+            c10::SetAllocator(c10::DeviceType::CPU, &blocks, 1);
+        return blocks;
+    }
+
+    c10::DataPtr allocate(std::size_t bytes) const override {
+        void* const data = bytes == 0 ? nullptr : std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+        return {data, data, &Blocks::give, c10::DeviceType::CPU};
+    }
+    c10::DeleterFnPtr raw_deleter() const override { return &Blocks::give; }
+
+    void tag(std::uint64_t address, std::uint64_t tag) {
+        const std::lock_guard guard(lock_);
+        tags_[reinterpret_cast<void*>(address)] = tag;
+    }
+    /// Those that were freed since the last time.
+    std::vector<std::uint64_t> take() {
+        const std::lock_guard guard(lock_);
+        pending = 0;
+        return std::exchange(freed_, {});
+    }
+    std::atomic<std::size_t> pending{0};
+
+private:
+    static void give(void* data) {
+        Blocks& blocks = use();
+        {
+            const std::lock_guard guard(blocks.lock_);
+            if (const auto tagged = blocks.tags_.find(data); tagged != blocks.tags_.end()) {
+                blocks.freed_.push_back(tagged->second);
+                blocks.tags_.erase(tagged);
+                ++blocks.pending;
+            }
+        }
+        std::free(data);
+    }
+
+    std::mutex lock_;
+    std::unordered_map<void*, std::uint64_t> tags_;
+    std::vector<std::uint64_t> freed_;
+};
+
+std::int64_t pressingNow() {
+    gPressure.time += 1 + gPressure.random() % 1000;
+    if (gPressure.runtime == nullptr || std::exchange(gPressure.asking, true))
+        return gPressure.time;
+    for (unsigned room = gPressure.random() % gPressure.oneIn == 0 ? gPressure.random() % 8 : 0;
+         room > 0; --room)
+        gPressure.runtime->makeRoom({1, 0, 0});
+    gPressure.asking = false;
+    return gPressure.time;
+}
+
+OpTrace* gTrace = nullptr;
+Engine* gEngine = nullptr;
+Runtime* gRuntime = nullptr;  // where it is one
+
+void traceOp(const native::Passing& op, torch::jit::Stack* stack) {
+    gTrace->op(op.handle, op.below, stack);
+}
+void carryOut(const native::Passing& op, torch::jit::Stack* stack) {
+    gEngine->op(op, stack);
+}
+
+void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
+    gEngine->opBeside(op, stack);
+}
+
+const native::TypedHook kTyped{[](const native::Passing& op, const native::Arguments& arguments,
+                                  c10::function_ref<torch::jit::Stack()> box) {
+                                   const native::Turn turn =
+                                       gRuntime->beginTyped(op, arguments, box);
+                                   ++gTurns[turn];
+                                   return turn;
+                               },
+                               [](const native::Tensors& results) { gRuntime->endTyped(results); },
+                               [] { gRuntime->failTyped(); }};
+
+/// What it calls is seen by `hook`.
+template <class Work>
+void watched(native::OpHook hook, const Work& work) {
+    native::observeWith(hook, carryOutBeside,
+                        hook == carryOut && gRuntime != nullptr ? &kTyped : nullptr);
+    work();
+    native::leave();
+}
+
+/// Drops at random, and so recomputes. A view that is read after a write to what it looks at can be
+/// beyond the builder: the judge says so, and another schedule is drawn.
+Schedule randomSchedule(const TrainingGraph& graph, std::mt19937& random) {
+    const RebuildInfo info = rebuildInfo(graph);
+    ScheduleBuilder builder(graph, info);
+    const unsigned eagerness = 2 + random() % 6;
+    const auto lifetime = random() % 2 == 0 ? ScheduleBuilder::Lifetime::LastUse
+                                            : ScheduleBuilder::Lifetime::Rebuilds;
+    builder.setLifetime([&](StorageIndex) { return lifetime; });
+    while (!builder.done()) {
+        builder.computeNext();
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
+            if (builder.resident(s) && info.rematerializable[s] && random() % eagerness == 0)
+                builder.drop(s);
+    }
+    Schedule schedule = builder.finish();
+    return random() % 2 == 0 ? schedule : planners::freeEarly(graph, std::move(schedule));
+}
+
+/// With some of the encodings that it has room for.
+Schedule encoded(const TrainingGraph& graph, const Schedule& schedule, std::mt19937& random) {
+    std::vector<planners::CodecSite> sites = planners::codecSites(graph);
+    std::erase_if(sites, [&](const planners::CodecSite&) { return random() % 3 == 0; });
+    Schedule with = planners::withCodecs(graph, schedule, sites);
+    return evaluate(graph, with).valid ? with : schedule;
+}
+
+}  // namespace
+
+const native::AgentApi& silentAgent() {
+    static const native::AgentApi agent = [] {
+        native::AgentApi api{};
+        api.size = sizeof(api);
+        api.pause = [](int) {};
+        api.block = [](std::uint64_t) -> std::int64_t { return 0; };
+        api.window = [](std::int64_t*) {};
+        api.now = []() -> std::int64_t { return 1; };
+        return api;
+    }();
+    return agent;
+}
+
+const native::AgentApi& pressingAgent() {
+    static const native::AgentApi agent = [] {
+        native::AgentApi api = silentAgent();
+        api.now = pressingNow;
+        api.tag = [](std::uint64_t address, std::uint64_t tag, int, std::int64_t*) {
+            Blocks::use().tag(address, tag);
+            return 1;
+        };
+        api.pending = &Blocks::use().pending;
+        // It may have lost some: then everything is looked at.
+        api.freed = [](std::int64_t* out) -> std::int64_t {
+            const std::vector<std::uint64_t> tags = Blocks::use().take();
+            const bool lost = gPressure.loses && gPressure.random() % 4 == 0;
+            if (lost || tags.size() > native::kMostFreed) return -1;
+            std::copy(tags.begin(), tags.end(), out);
+            return static_cast<std::int64_t>(tags.size());
+        };
+        api.begin = [](std::int64_t* figures) { std::fill_n(figures, 5, 0); };
+        api.end = api.begin;
+        api.onShortage = [](native::MakeRoom) { gPressure.runtime = nullptr; };
+        return api;
+    }();
+    return agent;
+}
+
+Recorded record(const Program& program, std::uint64_t seed) {
+    Machine machine(seed, {});
+    machine.step(program);
+    OpTrace trace;
+    gTrace = &trace;
+    watched(traceOp, [&] { machine.step(program); });
+    Recorded recorded{trace.finish(), trace.tensors()};
+    return recorded;
+}
+
+std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures) {
+    Plan plan;
+    do plan.schedule = randomSchedule(recorded.graph, random);
+    while (!evaluate(recorded.graph, plan.schedule).valid);
+    plan.schedule = encoded(recorded.graph, plan.schedule, random);
+    for (const Action& action : plan.schedule)
+        figures.encodings[action.codec] += action.kind == ActionKind::Encode ? 1 : 0;
+    const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    EXPECT_TRUE(program) << program.error().what;
+    return program->bytes;
+}
+
+std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed) {
+    Machine machine(seed, {});
+    std::string state;
+    for (const Program& step : steps) {
+        machine.step(step);
+        state += machine.state();
+    }
+    return state;
+}
+
+std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engine& runtime,
+                    Figures& figures) {
+    gEngine = &runtime;
+    gRuntime = dynamic_cast<Runtime*>(&runtime);
+    Machine machine(seed, {[&](const at::Tensor& t, bool stays) {
+                               runtime.touch(*t.unsafeGetTensorImpl(), stays);
+                           },
+                           [&] { runtime.forward(); }, native::observeBeside});
+    std::string state;
+    runtime.begin();
+    for (const Program& step : steps) {
+        watched(carryOut, [&] { machine.step(step); });
+        state += machine.state();
+        const Boundary boundary = runtime.boundary();
+        ++figures.steps;
+        figures.planned += boundary == Boundary::Planned ? 1 : 0;
+        figures.bySize += boundary == Boundary::BySize ? 1 : 0;
+        figures.within += boundary == Boundary::Budget || boundary == Boundary::Planned ||
+                                  boundary == Boundary::BySize
+                              ? 1
+                              : 0;
+        if (boundary == Boundary::Middle) continue;
+        figures.evicted += runtime.figures().evictions;
+        const executor::live::Rescue& rescue = runtime.figures().rescue;
+        EXPECT_EQ(rescue.op.empty(), rescue.allocations + rescue.refused == 0);
+        EXPECT_LE(rescue.evictions, runtime.figures().evictions);
+        figures.rescued += rescue.allocations;
+        figures.refused += rescue.refused;
+        figures.freed += rescue.freedBytes;
+        figures.recomputed += runtime.figures().recomputedOps;
+        figures.restored += runtime.figures().restoredBytes;
+        runtime.begin();
+    }
+    runtime.release();
+    return state;
+}
+
+std::string runPressed(const std::vector<Program>& steps, unsigned number, BudgetRuntime& runtime,
+                       std::mt19937& random, Figures& figures) {
+    gPressure.runtime = &runtime;
+    gPressure.random.seed(number);
+    gPressure.oneIn = 1 + random() % 5;
+    std::string results = runLive(steps, number, runtime, figures);
+    gPressure.runtime = nullptr;
+    return results;
+}
+
+std::pair<unsigned, unsigned> wantedCases() {
+    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
+    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
+    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
+    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 350;
+    return {first, cases};
+}
+
+}  // namespace hw::test
