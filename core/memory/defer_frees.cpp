@@ -80,22 +80,27 @@ public:
     std::vector<std::size_t> at;
 };
 
-/// By storage the first action that runs an op after the program has let go of it.
-std::vector<std::size_t> releases(const TrainingGraph& graph, const Schedule& schedule) {
+struct Releases {
+    std::vector<std::size_t> at;  // by storage the first action that computes an op after it
+    std::size_t lastOp = 0;       // the last action that computes one
+};
+
+Releases releases(const TrainingGraph& graph, const Schedule& schedule) {
     std::vector<std::size_t> runs(graph.ops.size() + 1, schedule.size());
+    Releases result;
     for (std::size_t a = 0; a < schedule.size(); ++a)
         if (schedule[a].kind == ActionKind::Compute && !graph.ops[schedule[a].target].viewOnly())
-            runs[schedule[a].target] = a;
+            runs[schedule[a].target] = result.lastOp = a;
     // Views may run at other places: what comes before the next op that keeps its own.
     for (std::size_t op = graph.ops.size(); op-- > 0;)
         if (graph.ops[op].viewOnly()) runs[op] = runs[op + 1];
-    std::vector<std::size_t> at(graph.storages.size(), 0);
+    result.at.assign(graph.storages.size(), 0);
     std::size_t ops = 0;
     for (const Event& event : graph.events) {
         if (event.kind == Event::Kind::Compute) ++ops;
-        if (event.kind == Event::Kind::Release) at[event.index] = runs[ops];
+        if (event.kind == Event::Kind::Release) result.at[event.index] = runs[ops];
     }
-    return at;
+    return result;
 }
 
 }  // namespace
@@ -106,16 +111,22 @@ Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule) {
     if (!judged.valid) return schedule;
     LastFrees frees(graph);
     replayValid(graph, schedule, frees);
-    const std::vector<std::size_t> released = releases(graph, schedule);
+    const Releases released = releases(graph, schedule);
+    RangePeaks peaks(curve);
     std::vector<Deferred> candidates;
-    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
-        if (frees.at[s] != LastFrees::kNever && frees.at[s] + 1 < released[s])
-            candidates.push_back({s, frees.at[s], released[s]});
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
+        const std::size_t from = frees.at[s], to = released.at[s];
+        if (from == LastFrees::kNever || from + 1 >= to) continue;
+        // After the last op the program lets go of nothing before the plan has done all it does.
+        if (from > released.lastOp)
+            peaks.add(from + 1, to, graph.storages[s].bytes);
+        else
+            candidates.push_back({s, from, to});
+    }
     std::stable_sort(candidates.begin(), candidates.end(),
                      [&](const Deferred& a, const Deferred& b) {
                          return graph.storages[a.storage].bytes < graph.storages[b.storage].bytes;
                      });
-    RangePeaks peaks(curve);
     const Bytes room(judged.peak.count() - judged.peak.count() / kSpare);
     std::vector<std::vector<StorageIndex>> moved(schedule.size() + 1);
     std::vector<bool> left(schedule.size(), false);

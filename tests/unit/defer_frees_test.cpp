@@ -67,6 +67,28 @@ TEST(DeferFrees, StaysWithTheProgramWhereThereIsRoom) {
     EXPECT_EQ(told(deferred), told(expected));
 }
 
+// What the plan makes again after the last op is there before the program lets go of anything.
+TEST(DeferFrees, EndsAsTheProgramDoes) {
+    test::GraphBuilder builder;
+    const auto w = builder.constant(8);
+    const auto a = builder.one("f", {w}, 100);
+    const auto b = builder.one("g", {a}, 30);
+    const auto c = builder.one("h", {b}, 100);
+    builder.release(b);
+    builder.release(c);
+    builder.final(a);
+    const TrainingGraph graph = builder.build();
+    const Schedule schedule{Action::compute(0),
+                            Action::compute(1),
+                            Action::free(graph.storageOf(a)),
+                            Action::compute(2),
+                            Action::free(graph.storageOf(b)),
+                            Action::free(graph.storageOf(c)),
+                            Action::recompute(0, {0})};
+    ASSERT_TRUE(evaluate(graph, schedule).valid) << evaluate(graph, schedule).why;
+    EXPECT_EQ(told(deferFrees(graph, schedule)), told(schedule));
+}
+
 TEST(DeferFrees, LeavesWhatIsMadeAgainWhereItIs) {
     Held low(1);
     low.schedule.insert(low.schedule.end() - 1, Action::recompute(1, {0}));
