@@ -106,6 +106,7 @@ bool Runtime::passAside(const c10::FunctionSchema& schema, const Tensors& tensor
         if (!tensor->is_cpu() || slots_.find(plainStorage(*tensor)) >= 0) return false;
     for (std::size_t k = 0; k < op.followedGone; ++k) slots_.forgetDead(op.gone[k]);
     ++position_;
+    if (position_ >= program().settledAt) settle();
     fetchAhead(op);
     stopClock();
     return true;
