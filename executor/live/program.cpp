@@ -174,7 +174,11 @@ bool findSchemas(Program& program) {
         if (handle) op.schema = &handle->schema();
         all = all && handle;
     }
-    for (ProgramOp& op : program.ops) op.schema = program.names[op.name].schema;
+    program.schemas.clear();
+    for (ProgramOp& op : program.ops) {
+        op.schema = program.names[op.name].schema;
+        program.schemas.push_back(op.schema);
+    }
     return all;
 }
 

@@ -114,6 +114,7 @@ struct Program {
     std::vector<std::uint32_t> constants;  // of the storages
     std::vector<ProgramOp> ops;
     std::vector<OpName> names;
+    std::vector<const c10::FunctionSchema*> schemas;  // of the ops, side by side
     ItemStore items;
     /// Ops before the forward pass, where a step has shown it.
     std::size_t forwardAt = std::numeric_limits<std::size_t>::max();

@@ -457,21 +457,19 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     if (op.known.profiler) return letProfilerBy(op, stack);
     Guard guard(lock_);
     ++figures_.ops;
-    if (!planned()) {
+    const auto letBy = [&] {
         guard.unlock();
         op.handle.redispatchBoxed(op.below, stack);
-        return;
-    }
+    };
+    if (!planned()) return letBy();
     timeSome();
+    if (passNamed(*op.known.schema)) return letBy();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     const Tensors tensors = plainTensors(values);
     if (forward_) early_ = false;
     if (settled_ ? passSettled(*op.known.schema, tensors)
-                 : passAside(*op.known.schema, tensors, toldDevice(values))) {
-        guard.unlock();
-        op.handle.redispatchBoxed(op.below, stack);
-        return;
-    }
+                 : passAside(*op.known.schema, tensors, toldDevice(values)))
+        return letBy();
     std::string why = settled_ ? "another op" : mismatch(*op.known.schema, tensors);
     if (!why.empty() && !settled_ && switchTo(*op.known.schema, tensors)) why.clear();
     if (!why.empty()) {
@@ -485,11 +483,8 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
             diverge(describe(*op.known.schema, tensors) + ": " + why);
         }
     }
-    if (!why.empty() || !before(op, tensors, toldDevice(values), [&] { return values; })) {
-        guard.unlock();
-        op.handle.redispatchBoxed(op.below, stack);
-        return;
-    }
+    if (!why.empty() || !before(op, tensors, toldDevice(values), [&] { return values; }))
+        return letBy();
     begins(guard);
     try {
         op.handle.redispatchBoxed(op.below, stack);
@@ -512,6 +507,10 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
         return Turn::Unseen;
     }
     timeSome();
+    if (passNamed(*op.known.schema)) {
+        ++figures_.ops;
+        return Turn::Unseen;
+    }
     const Tensors tensors = plainTensors(arguments.tensors);
     if (forward_) early_ = false;
     const bool aside = settled_ ? passSettled(*op.known.schema, tensors)

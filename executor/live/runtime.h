@@ -75,6 +75,7 @@ private:
     void settle();
     [[gnu::hot]] bool passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
                                 c10::Device told);
+    [[gnu::hot]] bool passNamed(const c10::FunctionSchema& schema);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
     [[gnu::cold]] void failed();
@@ -145,6 +146,8 @@ private:
     bool settled_ = false;
     /// So that what only a whole step shows is seen again.
     static constexpr std::int64_t kStepsPerWhole = 16;
+    /// Once settled: how its tensors look is compared of one op in so many.
+    static constexpr std::size_t kOpsPerForms = 32;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on
