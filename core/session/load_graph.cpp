@@ -13,6 +13,7 @@ namespace hw::core {
 namespace {
 
 constexpr std::size_t kStepsPerMedian = 5;
+constexpr std::size_t kNearestSteps = 16;  // among which these are looked for
 
 class GraphLoader {
 public:
@@ -142,6 +143,7 @@ private:
         std::sort(others.begin(), others.end(), [&](const StepRow* a, const StepRow* b) {
             return std::abs(a->id - step_.id) < std::abs(b->id - step_.id);
         });
+        others.resize(std::min(others.size(), kNearestSteps));
         std::vector<std::vector<Nanoseconds>> times;
         for (std::size_t i = 0; i < others.size() && times.size() + 1 < kStepsPerMedian; ++i)
             if (auto same = timesIfSameOps(*others[i]); !same.empty())
