@@ -19,11 +19,11 @@ constexpr std::int64_t kSpare = 1000;
 /// logarithmic time.
 class RangePeaks {
 public:
-    explicit RangePeaks(const std::vector<MemoryPoint>& curve) : places_(curve.size()) {
-        while (leaves_ < places_) leaves_ *= 2;
+    explicit RangePeaks(const std::vector<MemoryPoint>& curve) {
+        while (leaves_ < curve.size()) leaves_ *= 2;
         peaks_.assign(2 * leaves_, Bytes(0));
         added_.assign(2 * leaves_, Bytes(0));
-        for (std::size_t i = 0; i < places_; ++i) peaks_[leaves_ + i] = curve[i].during;
+        for (std::size_t i = 0; i < curve.size(); ++i) peaks_[leaves_ + i] = curve[i].during;
         for (std::size_t node = leaves_ - 1; node > 0; --node) pull(node);
     }
     /// Of places begin to end - 1.
@@ -58,7 +58,7 @@ private:
         pull(node);
     }
 
-    std::size_t places_, leaves_ = 1;
+    std::size_t leaves_ = 1;
     std::vector<Bytes> peaks_, added_;  // by node; the second: to all below it
 };
 

@@ -403,7 +403,7 @@ private:
     }
 
     /// The program may hold on to what it let go of when it was recorded. One place does for many:
-    /// the first of these after which all of them have expired.
+    /// where any of them expires, all are secured that the program had let go of by then.
     void secureDrops() {
         std::vector<StorageIndex> expiring;
         for (const StorageIndex s : dropped_)

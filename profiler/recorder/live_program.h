@@ -24,9 +24,10 @@ struct LiveProgram {
 /// itself where it did when recorded: those frees become nothing. What the plan drops earlier is
 /// dropped only where the plan's peak needs that (core/memory/defer_frees.h) and it can be made
 /// again from constants for as long as the program may ask for it (docs/judge.md, versions); what
-/// it keeps longer is held. Errors: BadInput where the plan uses what a running program cannot be
-/// given (encodings, other implementations), with the op, or where a tensor of the graph is not
-/// described.
+/// it keeps longer is held.
+///
+/// Errors: BadInput where the plan uses what a running program cannot be given (encodings, other
+/// implementations), with the op, or where a tensor of the graph is not described.
 core::Result<LiveProgram> liveProgram(const core::TrainingGraph& graph, const core::Plan& plan,
                                       const std::vector<core::TensorRow>& tensors);
 

@@ -23,10 +23,7 @@ namespace native = profiler::native;
 
 constexpr unsigned kHeuristics = 7;  // of DTR
 
-class LiveBudget : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
-};
+class LiveBudget : public LiveTest {};
 
 void runWithin(unsigned number, Figures& figures) {
     SCOPED_TRACE("case " + std::to_string(number));
@@ -94,9 +91,7 @@ void runWithSeveralPlans(unsigned number, Figures& figures) {
 
 // With evictions wherever an allocation could be.
 TEST_F(LiveBudget, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
-    const auto [first, cases] = wantedCases();
-    Figures figures;
-    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runWithin(i, figures);
+    const Figures figures = runCases(runWithin, wantedCases());
     EXPECT_EQ(figures.within, figures.steps);
     EXPECT_GT(figures.evicted, figures.steps);
     EXPECT_GT(figures.recomputed, figures.steps);
@@ -105,9 +100,7 @@ TEST_F(LiveBudget, LeavesEveryBitOfRandomProgramsWithinABudgetAsItIs) {
 }
 
 TEST_F(LiveBudget, LeavesEveryBitWhereAllocationsFailAsItIs) {
-    const auto [first, cases] = wantedCases();
-    Figures figures;
-    for (unsigned i = first; i < first + cases / 2 && !HasFailure(); ++i) runRescued(i, figures);
+    const Figures figures = runCases(runRescued, wantedCases() / 2);
     EXPECT_GT(figures.within, figures.steps / 4);
     EXPECT_GT(figures.rescued, figures.steps);
     EXPECT_GT(figures.refused, 0);
@@ -115,15 +108,12 @@ TEST_F(LiveBudget, LeavesEveryBitWhereAllocationsFailAsItIs) {
 }
 
 TEST_F(LiveBudget, LeavesEveryBitOfRandomProgramsUnderSeveralPlansAsItIs) {
-    const auto [first, cases] = wantedCases();
-    Figures figures;
-    for (unsigned i = first; i < first + cases && !HasFailure(); ++i)
-        runWithSeveralPlans(i, figures);
+    const Figures figures = runCases(runWithSeveralPlans, wantedCases());
     EXPECT_EQ(figures.within, figures.steps);
     EXPECT_GT(figures.planned, figures.steps / 16);
     EXPECT_GT(figures.bySize, figures.steps / 16);
     EXPECT_GT(figures.evicted, figures.steps);
-    EXPECT_GT(figures.requests, static_cast<std::int64_t>(cases) / 2);
+    EXPECT_GT(figures.requests, wantedCases() / 2);
 }
 
 /// The log of what a program does under DTR, of which the simulation makes its own evictions.
@@ -156,9 +146,7 @@ void replayWithin(unsigned number, Figures& figures) {
 }
 
 TEST_F(LiveBudget, TheSimulationEvictsTheSame) {
-    const auto [first, cases] = wantedCases();
-    Figures figures;
-    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) replayWithin(i, figures);
+    const Figures figures = runCases(replayWithin, wantedCases());
     EXPECT_GT(figures.replayed, figures.steps);
     EXPECT_GE(figures.replayed, figures.evicted);
     EXPECT_GT(figures.recomputed, figures.steps);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/live/live_harness.h"
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -268,12 +266,25 @@ std::string runPressed(const std::vector<Program>& steps, unsigned number, Budge
     return results;
 }
 
-std::pair<unsigned, unsigned> wantedCases() {
-    const char* const wanted = std::getenv("HIGHWATER_LIVE_CASES");
-    const char* const from = std::getenv("HIGHWATER_LIVE_FIRST");
-    const unsigned first = from != nullptr ? std::strtoul(from, nullptr, 10) : 0;
-    const unsigned cases = wanted != nullptr ? std::strtoul(wanted, nullptr, 10) : 350;
-    return {first, cases};
+namespace {
+
+unsigned numberFrom(const char* variable, unsigned otherwise) {
+    const char* const set = std::getenv(variable);
+    return set != nullptr ? static_cast<unsigned>(std::strtoul(set, nullptr, 10)) : otherwise;
+}
+
+}  // namespace
+
+unsigned wantedCases() {
+    return numberFrom("HIGHWATER_LIVE_CASES", 350);
+}
+
+Figures runCases(void (*run)(unsigned number, Figures& figures), unsigned cases) {
+    const unsigned first = numberFrom("HIGHWATER_LIVE_FIRST", 0);
+    Figures figures;
+    for (unsigned i = first; i < first + cases && !::testing::Test::HasFailure(); ++i)
+        run(i, figures);
+    return figures;
 }
 
 }  // namespace hw::test

@@ -2,11 +2,12 @@
 // Programs under the live runtime and alone: what the tests of both runtimes need.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <map>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "budget_runtime.h"
@@ -62,8 +63,15 @@ std::string runPressed(const std::vector<Program>& steps, unsigned number,
                        Figures& figures);
 extern std::map<profiler::native::Turn, std::int64_t> gTurns;  // of typed ops
 
-/// HIGHWATER_LIVE_FIRST and HIGHWATER_LIVE_CASES: the first program, and how many (10,000 take some
-/// minutes).
-std::pair<unsigned, unsigned> wantedCases();
+/// HIGHWATER_LIVE_CASES: how many programs (10,000 take some minutes).
+unsigned wantedCases();
+/// What so many cases come to together, from HIGHWATER_LIVE_FIRST on, up to the first that fails.
+Figures runCases(void (*run)(unsigned number, Figures& figures), unsigned cases);
+
+/// Ops come by.
+class LiveTest : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() { ASSERT_TRUE(profiler::native::prepare()); }
+};
 
 }  // namespace hw::test

@@ -14,10 +14,7 @@ using namespace core;
 using executor::live::Runtime;
 namespace native = profiler::native;
 
-class LiveRuntime : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() { ASSERT_TRUE(native::prepare()); }
-};
+class LiveRuntime : public LiveTest {};
 
 // As long as the step: the stack of the thread is no measure of what can be made again.
 TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
@@ -152,9 +149,7 @@ void runCase(unsigned number, Figures& figures) {
 }
 
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
-    const auto [first, cases] = wantedCases();
-    Figures figures;
-    for (unsigned i = first; i < first + cases && !HasFailure(); ++i) runCase(i, figures);
+    Figures figures = runCases(runCase, wantedCases());
     // Programs do keep to their plans, plans recompute, and leaving them restores.
     EXPECT_GT(figures.planned, figures.steps / 3);
     EXPECT_GT(figures.recomputed, figures.planned);
@@ -164,7 +159,8 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     EXPECT_GT(gTurns[native::Turn::Unseen], 0);
     EXPECT_GT(gTurns[native::Turn::Boxed], 0);
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
-        EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(cases / 200)) << codec;
+        EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(wantedCases() / 200))
+            << codec;
     RecordProperty("planned", std::to_string(figures.planned));
 }
 
