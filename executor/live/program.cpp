@@ -174,11 +174,7 @@ bool findSchemas(Program& program) {
         if (handle) op.schema = &handle->schema();
         all = all && handle;
     }
-    program.schemas.clear();
-    for (ProgramOp& op : program.ops) {
-        op.schema = program.names[op.name].schema;
-        program.schemas.push_back(op.schema);
-    }
+    for (ProgramOp& op : program.ops) op.schema = program.names[op.name].schema;
     return all;
 }
 

@@ -114,17 +114,15 @@ struct Program {
     std::vector<std::uint32_t> constants;  // of the storages
     std::vector<ProgramOp> ops;
     std::vector<OpName> names;
-    std::vector<const c10::FunctionSchema*> schemas;  // of the ops, side by side
     ItemStore items;
     /// Ops before the forward pass, where a step has shown it.
     std::size_t forwardAt = std::numeric_limits<std::size_t>::max();
     bool complete = false;  // each op is known to the framework
+    bool onGpu = false;     // one of its ops has run there
     /// From this op on nothing is dropped or made again any more, nor by another plan that may go
     /// on there.
     std::size_t settledAt = 0;
     std::int64_t steps = 0;  // that have begun with it
-    std::int64_t uncountedBytes =
-        0;  // of constants, in the last step that was looked at as a whole
 
     std::string fullName(const ProgramOp& op) const;
 };

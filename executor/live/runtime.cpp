@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "runtime.h"
 
+#include <ATen/SequenceNumber.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -52,7 +54,7 @@ void Runtime::forgetStep() {
     slots_.reset(0);
     for (const std::size_t op : kept_) calls_[op].clear();
     kept_.clear();
-    settled_ = lean_ = false;
+    settled_ = aside_ = lean_ = false;
     current_ = -1;
 }
 
@@ -62,26 +64,75 @@ void Runtime::begin() {
         if (!each.complete) each.complete = findSchemas(each);
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
     early_ = planned() && forward_;
-    lean_ = planned() && !early_ && !traced_ && programs_.size() == 1 &&
-            program().steps % kStepsPerWhole != 1;
+    lean_ = !early_ && mayBeLean();
     forward_ = begins_ = passed_ = false;
+    ends_ = {};
+    nodesBefore_ = at::sequence_number::peek();
+    profiler::native::standAside(false);
 }
 
 void Runtime::forward() {
     const std::lock_guard<OpLock> guard(lock_);
     forward_ = begins_ = true;
+    if (!aside_) profiler::native::standAside(false);
+}
+
+bool Runtime::mayBeLean() const {
+    return planned() && !traced_ && programs_.size() == 1 && !programs_.front().onGpu &&
+           programs_.front().steps % kStepsPerWhole != 1;
+}
+
+/// From the forward pass on no other op comes between the plan's.
+void Runtime::endEarly() {
+    early_ = false;
+    lean_ = mayBeLean();
+    if (!lean_) return;
+    const auto leave = [&](std::uint32_t storage, bool followed) {
+        if (!followed && slots_[storage].key() != nullptr) slots_.unbind(storage);
+    };
+    for (std::size_t i = 0; i < position_; ++i) {
+        for (const Input& input : program().ops[i].inputs) leave(input.storage, input.followed);
+        for (const Output& output : program().ops[i].outputs)
+            leave(output.storage, output.followed);
+    }
+}
+
+/// Of the planned step.
+bool Runtime::isWhole() const {
+    return aside_ ? ends_.boundaries == usual_->boundaries
+                  : position_ == programs_[static_cast<std::size_t>(current_)].ops.size();
+}
+
+/// Of a planned step that is whole. False: its last ops were not looked at, and it was another one
+/// than those whose ops were.
+bool Runtime::endsAsUsual() {
+    ends_.nodes = at::sequence_number::peek() - nodesBefore_;
+    const bool same = !usual_ || ends_ == *usual_;
+    varies_ = varies_ || !same;
+    if (!aside_) {
+        usual_ = ends_;
+        return true;
+    }
+    figures_.ops = std::max(figures_.ops, static_cast<std::int64_t>(program().ops.size()));
+    if (!same)
+        divergence_ =
+            Divergence{static_cast<std::int64_t>(position_),
+                       "a step with " + std::to_string(usual_->nodes) + " nodes of autograd",
+                       std::to_string(ends_.nodes)};
+    return same;
 }
 
 Boundary Runtime::boundary() {
     const std::lock_guard<OpLock> guard(lock_);
     Boundary result = Boundary::Unplanned;
+    ++ends_.boundaries;
     if (planned()) {
-        const bool whole = position_ == program().ops.size();
+        const bool whole = isWhole();
         if (!whole && !early_) return Boundary::Middle;
-        if (!settled_ && !lean_) program().uncountedBytes = uncountedBytes();
-        figures_.uncountedBytes = program().uncountedBytes;
+        if (!settled_ && !lean_) uncountedBytes_ = uncountedBytes();
+        figures_.uncountedBytes = uncountedBytes_;
         restoreAll();  // what a plan has left out by mistake, or nothing
-        if (whole) result = Boundary::Planned;
+        if (whole && endsAsUsual()) result = Boundary::Planned;
     }
     forgetStep();
     return result;
@@ -397,11 +448,16 @@ void Runtime::timeSome() {
 /// Everything is ready for the planned op. False: it is not to be planned, and the plan is left.
 bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors, c10::Device told,
                      c10::function_ref<Values()> values) {
-    if (std::exchange(begins_, false)) program().forwardAt = position_;
+    if (std::exchange(begins_, false)) {
+        program().forwardAt = position_;
+        nodesBefore_ = at::sequence_number::peek();
+    }
     if (std::exchange(passed_, false)) restartFigures();
     const ProgramOp& planned = program().ops[position_];
-    if (const c10::Device device = deviceOf(tensors, told); device.is_cuda())
+    if (const c10::Device device = deviceOf(tensors, told); device.is_cuda()) {
+        program().onGpu = true;
         follow(device, tensors);
+    }
     for (const std::uint32_t storage : planned.gone) slots_.forgetDead(storage);
     perform(planned.before);
     ensureInputs(planned);
@@ -440,13 +496,16 @@ void Runtime::after(const Tensors& results) {
 }
 
 /// Nothing of the plan is left to do, and the program sees all that it has made. An optimizer's ops
-/// are many and small: they are let by with as little as can be.
+/// are many and small: they are let by with as little as can be, or do not come by at all. Which of
+/// several plans the step ends under is of no consequence then.
 void Runtime::settle() {
-    if (early_ || traced_ || streams_.any() || program().steps % kStepsPerWhole == 1 ||
+    if (early_ || traced_ || program().onGpu || program().steps % kStepsPerWhole == 1 ||
         !slots_.away().empty())
         return;
     slots_.reset(0);
     settled_ = true;
+    aside_ = usual_ && !varies_;
+    if (aside_) profiler::native::standAside(true);
 }
 
 void Runtime::failed() {
@@ -461,12 +520,12 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         guard.unlock();
         op.handle.redispatchBoxed(op.below, stack);
     };
-    if (!planned()) return letBy();
+    if (aside_) profiler::native::standAside(true);
+    if (aside_ || !planned()) return letBy();
     timeSome();
-    if (passNamed(*op.known.schema)) return letBy();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     const Tensors tensors = plainTensors(values);
-    if (forward_) early_ = false;
+    if (forward_ && early_) endEarly();
     if (settled_ ? passSettled(*op.known.schema, tensors)
                  : passAside(*op.known.schema, tensors, toldDevice(values)))
         return letBy();
@@ -502,17 +561,14 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
                                            c10::function_ref<torch::jit::Stack()> box) {
     using profiler::native::Turn;
     Guard guard(lock_);
-    if (!planned()) {
+    if (aside_) profiler::native::standAside(true);
+    if (aside_ || !planned()) {
         ++figures_.ops;
         return Turn::Unseen;
     }
     timeSome();
-    if (passNamed(*op.known.schema)) {
-        ++figures_.ops;
-        return Turn::Unseen;
-    }
     const Tensors tensors = plainTensors(arguments.tensors);
-    if (forward_) early_ = false;
+    if (forward_ && early_) endEarly();
     const bool aside = settled_ ? passSettled(*op.known.schema, tensors)
                                 : passAside(*op.known.schema, tensors, arguments.device);
     if (!aside && (settled_ || !mismatch(*op.known.schema, tensors).empty())) return Turn::Boxed;

@@ -73,9 +73,12 @@ private:
                              c10::Device told, c10::function_ref<Values()> values);
     [[gnu::hot]] void after(const Tensors& results);
     void settle();
+    bool mayBeLean() const;
+    [[gnu::cold]] void endEarly();
+    bool endsAsUsual();
+    bool isWhole() const;
     [[gnu::hot]] bool passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
                                 c10::Device told);
-    [[gnu::hot]] bool passNamed(const c10::FunctionSchema& schema);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
     [[gnu::cold]] void failed();
@@ -141,13 +144,24 @@ private:
     /// Storages that the plan has no use for are not followed in this step: of them it is only
     /// known that they are none of the others.
     bool lean_ = false;
-    /// Nothing is at stake any more in this step: its ops are still compared with the plan's, and
-    /// no storage is followed.
+    /// Nothing is at stake any more in this step, and no storage is followed.
     bool settled_ = false;
+    /// Nor are its ops looked at: those that come by all the same are let by.
+    bool aside_ = false;
+    struct Ends {
+        int boundaries = 0;       // optimizers that have ended their steps in it
+        std::uint64_t nodes = 0;  // of autograd that its thread has made
+        bool operator==(const Ends& other) const {
+            return boundaries == other.boundaries && nodes == other.nodes;
+        }
+    };
+    Ends ends_;                        // of this step, so far
+    std::optional<Ends> usual_;        // of those whose ops were compared to the end
+    bool varies_ = false;              // they do
+    std::uint64_t nodesBefore_ = 0;    // the forward pass
+    std::int64_t uncountedBytes_ = 0;  // in the last step in which all was followed
     /// So that what only a whole step shows is seen again.
     static constexpr std::int64_t kStepsPerWhole = 16;
-    /// Once settled: how its tensors look is compared of one op in so many.
-    static constexpr std::size_t kOpsPerForms = 32;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on

@@ -112,17 +112,6 @@ bool Runtime::passAside(const c10::FunctionSchema& schema, const Tensors& tensor
     return true;
 }
 
-/// Counts the op where nothing is at stake any more and it is the planned one by its name, which
-/// takes the least time. Several plans are told apart by more than that.
-bool Runtime::passNamed(const c10::FunctionSchema& schema) {
-    if (!settled_ || programs_.size() != 1 || position_ % kOpsPerForms == 0) return false;
-    const std::vector<const c10::FunctionSchema*>& schemas = programs_.front().schemas;
-    if (position_ >= schemas.size() || schemas[position_] != &schema) return false;
-    ++position_;
-    stopClock();
-    return true;
-}
-
 /// Counts the op where it is the planned one, or that of another plan that the step goes on with.
 bool Runtime::passSettled(const c10::FunctionSchema& schema, const Tensors& tensors) {
     if (!isNext(schema, tensors) && !switchSettled(schema, tensors)) return false;

@@ -11,6 +11,8 @@ namespace hw::executor::live {
 void Runtime::forgetPrograms() {
     const std::lock_guard<OpLock> guard(lock_);
     programs_.clear();
+    usual_.reset();
+    varies_ = false;
     fault_.clear();
 }
 

@@ -111,13 +111,13 @@ const native::TypedHook kTyped{[](const native::Passing& op, const native::Argum
                                [](const native::Tensors& results) { gRuntime->endTyped(results); },
                                [] { gRuntime->failTyped(); }};
 
-/// What it calls is seen by `hook`.
+/// What it calls is no part of a step.
 template <class Work>
-void watched(native::OpHook hook, const Work& work) {
-    native::observeWith(hook, carryOutBeside,
-                        hook == carryOut && gRuntime != nullptr ? &kTyped : nullptr);
-    work();
-    native::leave();
+auto unseen(const Work& work) {
+    native::pause(true);
+    auto result = work();
+    native::pause(false);
+    return result;
 }
 
 /// Drops at random, and so recomputes. A view that is read after a write to what it looks at can be
@@ -192,7 +192,9 @@ Recorded record(const Program& program, std::uint64_t seed) {
     machine.step(program);
     OpTrace trace;
     gTrace = &trace;
-    watched(traceOp, [&] { machine.step(program); });
+    native::observeWith(traceOp);
+    machine.step(program);
+    native::leave();
     Recorded recorded{trace.finish(), trace.tensors()};
     return recorded;
 }
@@ -228,10 +230,11 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
                            },
                            [&] { runtime.forward(); }, native::observeBeside});
     std::string state;
+    native::observeWith(carryOut, carryOutBeside, gRuntime != nullptr ? &kTyped : nullptr);
     runtime.begin();
     for (const Program& step : steps) {
-        watched(carryOut, [&] { machine.step(step); });
-        state += machine.state();
+        machine.step(step);
+        state += unseen([&] { return machine.state(); });
         const Boundary boundary = runtime.boundary();
         ++figures.steps;
         figures.planned += boundary == Boundary::Planned ? 1 : 0;
@@ -253,6 +256,7 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
         runtime.begin();
     }
     runtime.release();
+    native::leave();
     return state;
 }
 

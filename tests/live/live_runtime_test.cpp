@@ -84,17 +84,21 @@ Figures runTails(const std::vector<Program>& planned, const std::vector<Program>
     return figures;
 }
 
-// Its ops are compared with the plan's all the same.
-TEST_F(LiveRuntime, FollowsNoStorageAfterAPlansLastAction) {
+// The plan is carried out, whatever comes after it: but a step that makes other nodes of autograd
+// is another one.
+TEST_F(LiveRuntime, SeesNoOpsAfterAPlansLastAction) {
     const Program usual = stepWithTail(Instruction::Kind::Relu);
     const Program other = stepWithTail(Instruction::Kind::Sum);
-    const Figures figures = runTails({usual}, {usual, usual, other, usual});
-    EXPECT_EQ(figures.planned, 3);
-    EXPECT_EQ(figures.recomputed, 4);
+    const Program trains = stepWithTail(Instruction::Kind::Node);
+    const Figures figures = runTails({usual}, {usual, usual, other, trains, usual, usual});
+    EXPECT_EQ(figures.planned, 5);
+    EXPECT_EQ(figures.recomputed, 6);
     EXPECT_EQ(figures.restored, 0);
-    // Not in the first step, in which all is followed, nor where the first parameter is written,
-    // before which the plan looks after what was made of it.
-    EXPECT_EQ(gTurns[native::Turn::Unseen], 3 + 2 + 3);
+    // All ops of the first step; else those up to where the first parameter is written, before
+    // which the plan looks after what was made of it. Once a step was another one, the last ones
+    // come by again.
+    EXPECT_EQ(gTurns[native::Turn::Seen], 7 + 5 * 4);
+    EXPECT_EQ(gTurns[native::Turn::Unseen], 2 * 3);
 }
 
 // Two ops on what the plan leaves alone, between its actions.
@@ -108,17 +112,20 @@ TEST_F(LiveRuntime, FollowsNoStorageThatThePlanHasNoUseFor) {
     const Figures figures = runTails({usual}, {usual, usual, other, usual});
     EXPECT_EQ(figures.planned, 3);
     EXPECT_GT(figures.restored, 0);
-    // In the second step and the last one both and the tail, in the third one the first.
-    EXPECT_EQ(gTurns[native::Turn::Unseen], (2 + 3) + 1 + (2 + 3));
+    // In the second step and the last one both, in the third one the first, and what comes after it
+    // has left its plan.
+    EXPECT_EQ(gTurns[native::Turn::Unseen], 2 + (1 + 5) + 2);
     EXPECT_EQ(figures.recomputed, 3);
 }
 
 TEST_F(LiveRuntime, GoesOnWithAnotherPlanAfterTheLastActionOfOne) {
     const Program usual = stepWithTail(Instruction::Kind::Relu);
     const Program other = stepWithTail(Instruction::Kind::Sum);
-    const Figures figures = runTails({usual, other}, {usual, usual, other, usual, other});
+    // After it, ops are compared to the end.
+    const Program trains = stepWithTail(Instruction::Kind::Node);
+    const Figures figures = runTails({usual, other}, {usual, trains, usual, other, usual, other});
     EXPECT_EQ(figures.planned, 5);
-    EXPECT_EQ(figures.recomputed, 5);
+    EXPECT_EQ(figures.recomputed, 6);
     EXPECT_GT(gTurns[native::Turn::Unseen], 0);
 }
 

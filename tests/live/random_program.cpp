@@ -157,6 +157,9 @@ void Machine::run(const Instruction& i) {
         case Kind::Forward:
             doors_.forward();
             return;
+        case Kind::Node:
+            result = at::sigmoid(a.detach().requires_grad_()).detach();
+            return;
         case Kind::Count:
             return;
     }

@@ -38,6 +38,7 @@ struct Instruction {
         Write,    // likewise
         Fail,     // an op raises, and the program gives the step up
         Forward,  // the forward pass begins
+        Node,     // of autograd, by an op
         Count
     };
     Kind kind = Kind::Relu;

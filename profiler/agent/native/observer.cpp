@@ -457,4 +457,11 @@ void pause(bool paused) {
     if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
 }
 
+void standAside(bool aside) {
+    if (aside)
+        c10::impl::tls_set_dispatch_key_included(kKey, false);
+    else if (tWatched.watch != 0 && tWatched.watch == gWatch)
+        c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
 }  // namespace hw::profiler::native

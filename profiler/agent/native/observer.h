@@ -49,6 +49,10 @@ void observeBeside();
 void leave();
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
+/// No op of this thread comes by until it is told otherwise, which costs nothing. Where the
+/// framework goes back to an earlier state of the thread, as before each node of a backward pass,
+/// ops come by again.
+void standAside(bool aside);
 
 // What lies behind, for typed_ops.cpp.
 
