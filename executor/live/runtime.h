@@ -161,7 +161,7 @@ private:
     std::uint64_t nodesBefore_ = 0;    // the forward pass
     std::int64_t uncountedBytes_ = 0;  // in the last step in which all was followed
     /// So that what only a whole step shows is seen again.
-    static constexpr std::int64_t kStepsPerWhole = 16;
+    static constexpr std::int64_t kStepsPerWhole = 64;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on
