@@ -77,9 +77,15 @@ void Runtime::forward() {
     if (!aside_) profiler::native::standAside(false);
 }
 
+/// All of the planned step is to be seen: of the first one that keeps to its plan, and now and
+/// then.
+bool Runtime::isLookedAt() const {
+    const Program& program = programs_[static_cast<std::size_t>(current_)];
+    return traced_ || program.onGpu || !usual_ || program.steps % kStepsPerWhole == 1;
+}
+
 bool Runtime::mayBeLean() const {
-    return planned() && !traced_ && programs_.size() == 1 && !programs_.front().onGpu &&
-           programs_.front().steps % kStepsPerWhole != 1;
+    return planned() && programs_.size() == 1 && !isLookedAt();
 }
 
 /// From the forward pass on no other op comes between the plan's.
@@ -499,12 +505,10 @@ void Runtime::after(const Tensors& results) {
 /// are many and small: they are let by with as little as can be, or do not come by at all. Which of
 /// several plans the step ends under is of no consequence then.
 void Runtime::settle() {
-    if (early_ || traced_ || program().onGpu || program().steps % kStepsPerWhole == 1 ||
-        !slots_.away().empty())
-        return;
+    if (early_ || isLookedAt() || !slots_.away().empty()) return;
     slots_.reset(0);
     settled_ = true;
-    aside_ = usual_ && !varies_;
+    aside_ = !varies_;
     if (aside_) profiler::native::standAside(true);
 }
 

@@ -73,6 +73,7 @@ private:
                              c10::Device told, c10::function_ref<Values()> values);
     [[gnu::hot]] void after(const Tensors& results);
     void settle();
+    bool isLookedAt() const;
     bool mayBeLean() const;
     [[gnu::cold]] void endEarly();
     bool endsAsUsual();
