@@ -113,12 +113,13 @@ bool Runtime::isWhole() const {
 /// than those whose ops were.
 bool Runtime::endsAsUsual() {
     ends_.nodes = at::sequence_number::peek() - nodesBefore_;
-    const bool same = !usual_ || ends_ == *usual_;
-    varies_ = varies_ || !same;
+    const bool same = usual_ && ends_ == *usual_;
     if (!aside_) {
+        alike_ = same ? alike_ + 1 : 1;
         usual_ = ends_;
         return true;
     }
+    varies_ = !same;
     figures_.ops = std::max(figures_.ops, static_cast<std::int64_t>(program().ops.size()));
     if (!same)
         divergence_ =
@@ -508,7 +509,7 @@ void Runtime::settle() {
     if (early_ || isLookedAt() || !slots_.away().empty()) return;
     slots_.reset(0);
     settled_ = true;
-    aside_ = !varies_;
+    aside_ = alike_ >= kStepsAlike && !varies_;
     if (aside_) profiler::native::standAside(true);
 }
 

@@ -157,12 +157,15 @@ private:
         }
     };
     Ends ends_;                        // of this step, so far
-    std::optional<Ends> usual_;        // of those whose ops were compared to the end
-    bool varies_ = false;              // they do
+    std::optional<Ends> usual_;        // of the last one whose ops were compared to the end
+    int alike_ = 0;                    // of these: so many in a row have ended the same way
+    bool varies_ = false;              // one whose ops were not has ended in another
     std::uint64_t nodesBefore_ = 0;    // the forward pass
     std::int64_t uncountedBytes_ = 0;  // in the last step in which all was followed
     /// So that what only a whole step shows is seen again.
     static constexpr std::int64_t kStepsPerWhole = 64;
+    /// Before ops are not looked at: first steps make what others find.
+    static constexpr int kStepsAlike = 2;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
     bool timed_ = false;      // the op that goes on

@@ -12,6 +12,7 @@ void Runtime::forgetPrograms() {
     const std::lock_guard<OpLock> guard(lock_);
     programs_.clear();
     usual_.reset();
+    alike_ = 0;
     varies_ = false;
     fault_.clear();
 }
