@@ -58,6 +58,7 @@ private:
 
     bool planned() const { return current_ >= 0; }
     Program& program() { return programs_[static_cast<std::size_t>(current_)]; }
+    const Program& program() const { return programs_[static_cast<std::size_t>(current_)]; }
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();

@@ -87,9 +87,8 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
 
 /// By what it is and how its tensors look alone.
 bool Runtime::isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const {
-    const Program& program = programs_[static_cast<std::size_t>(current_)];
-    if (position_ == program.ops.size()) return false;
-    const ProgramOp& op = program.ops[position_];
+    if (position_ == program().ops.size()) return false;
+    const ProgramOp& op = program().ops[position_];
     if (op.schema != &schema || tensors.size() != op.given()) return false;
     for (std::size_t k = 0; k < tensors.size(); ++k)
         if (formOf(*tensors[k]) != op.inputs[k].form) return false;

@@ -111,15 +111,6 @@ const native::TypedHook kTyped{[](const native::Passing& op, const native::Argum
                                [](const native::Tensors& results) { gRuntime->endTyped(results); },
                                [] { gRuntime->failTyped(); }};
 
-/// What it calls is no part of a step.
-template <class Work>
-auto unseen(const Work& work) {
-    native::pause(true);
-    auto result = work();
-    native::pause(false);
-    return result;
-}
-
 /// Drops at random, and so recomputes. A view that is read after a write to what it looks at can be
 /// beyond the builder: the judge says so, and another schedule is drawn.
 Schedule randomSchedule(const TrainingGraph& graph, std::mt19937& random) {
@@ -234,7 +225,9 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
     runtime.begin();
     for (const Program& step : steps) {
         machine.step(step);
-        state += unseen([&] { return machine.state(); });
+        native::pause(true);
+        state += machine.state();
+        native::pause(false);
         const Boundary boundary = runtime.boundary();
         ++figures.steps;
         figures.planned += boundary == Boundary::Planned ? 1 : 0;
