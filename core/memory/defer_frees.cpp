@@ -12,9 +12,6 @@
 namespace hw::core {
 namespace {
 
-/// One part in so many of the peak stays free: now and then a program lets go a little later.
-constexpr std::int64_t kSpare = 1000;
-
 /// Highest bytes over ranges of actions, to which bytes can be added: a segment tree, both in
 /// logarithmic time.
 class RangePeaks {
@@ -127,7 +124,7 @@ Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule) {
                      [&](const Deferred& a, const Deferred& b) {
                          return graph.storages[a.storage].bytes < graph.storages[b.storage].bytes;
                      });
-    const Bytes room(judged.peak.count() - judged.peak.count() / kSpare);
+    const Bytes room = withoutSpare(judged.peak);
     std::vector<std::vector<StorageIndex>> moved(schedule.size() + 1);
     std::vector<bool> left(schedule.size(), false);
     for (const Deferred& each : candidates) {

@@ -195,6 +195,18 @@ char* ItemStore::take(std::size_t bytes) {
     return std::exchange(next_, next_ + bytes);
 }
 
+namespace {
+
+/// Of what comes after the last of these, nothing is left to do where no storage is away: what is
+/// held is let go of, and there is nothing to secure.
+bool anyMoves(Items<Action> actions) {
+    return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+        return action.kind != wire::LiveAction::Secure && action.kind != wire::LiveAction::Release;
+    });
+}
+
+}  // namespace
+
 std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != wire::kLiveMagic ||
@@ -225,7 +237,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     program.complete = findSchemas(program);
     for (std::size_t i = 0; i < program.ops.size(); ++i) {
         const ProgramOp& op = program.ops[i];
-        if (op.keep || !op.before.empty() || !op.after.empty()) program.settledAt = i + 1;
+        if (op.keep || anyMoves(op.before) || anyMoves(op.after)) program.settledAt = i + 1;
     }
     return program;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "core/memory/defer_frees.h"
+#include "core/memory/restore_early.h"
 #include "core/plan/codec.h"
 #include "profiler/wire/element_types.h"
 #include "profiler/wire/live_program.h"
@@ -91,7 +92,7 @@ class Compiler {
 public:
     Compiler(const TrainingGraph& graph, const Plan& plan)
         : graph_(graph),
-          schedule_(deferFrees(graph, plan.schedule)),
+          schedule_(deferFrees(graph, restoreEarly(graph, plan.schedule))),
           releasedAt_(graph.storages.size(), kEnd),
           expiry_(graph.storages.size(), kEnd),
           life_(graph.storages.size()),

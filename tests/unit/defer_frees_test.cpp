@@ -11,21 +11,12 @@
 #include "core/memory/rebuild.h"
 #include "core/memory/schedule_builder.h"
 #include "tests/unit/graph_builder.h"
+#include "tests/unit/schedule_words.h"
 
 namespace hw::core {
 namespace {
 
-/// As text: a word an action.
-std::vector<std::string> told(const Schedule& schedule) {
-    std::vector<std::string> words;
-    for (const Action& action : schedule) {
-        std::string word(1, traitsOf(action.kind).code);
-        word += std::to_string(action.target);
-        for (const std::int32_t output : action.outputs) word += "," + std::to_string(output);
-        words.push_back(std::move(word));
-    }
-    return words;
-}
+using test::told;
 
 /// a and b are read by one op each; the program lets go of both before the last op.
 struct Held {
