@@ -435,8 +435,11 @@ void BudgetRuntime::follow(const Action& action) {
         case wire::LiveAction::Drop:
             released(s);
             if (!state.material || state.locks > 0 || !tape_.canMake(s)) return;
-            if (action.kind == wire::LiveAction::Drop || !wanted(s)) evict(s);
-            return;
+            if (action.kind == wire::LiveAction::Drop) return evict(s);
+            if (wanted(s)) return;
+            if (needed_[s]) return drop(s);
+            slots_[s].held.reset();  // nobody asks for it any more, nor for what it was made from
+            return released(s);
         default:  // what a later op would take away is made again before it anyway
             return;
     }

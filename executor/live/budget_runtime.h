@@ -177,6 +177,7 @@ private:
     OpCosts costs_;
     std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
     std::vector<bool> made_;      // by ops since the last step
+    std::vector<bool> gradient_;  // maybe: made while autograd records nothing
     std::vector<bool> watched_;   // the agent tells when its bytes go
     std::vector<bool> needed_;    // something that is not there is made from it; so it can be
     std::vector<std::uint64_t> found_;  // by which search

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The storages of a program under a budget: which are there, go, come back, and can no longer.
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -90,11 +92,13 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
         room_ = std::max<std::size_t>(1024, 2 * room_);
         evictor_.resize(room_);
         slots_.grow(room_);
-        for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->resize(room_);
+        for (auto* flags : {&unfilled_, &made_, &watched_, &needed_, &gradient_})
+            flags->resize(room_);
         found_.resize(room_);
     }
     watched_[s] = needed_[s] = false;
     made_[s] = true;
+    gradient_[s] = !c10::GradMode::is_enabled();
     unfilled_[s] = false;
     DtrStorage& storage = evictor_[s];
     storage = {};
@@ -242,11 +246,13 @@ void BudgetRuntime::hold(Storage storage) {
 }
 
 /// What it would be made from stays until then. Dear: that may take more than it gives, where the
-/// program would let go of it.
+/// program would let go of it; or what it would be made from is a gradient that autograd adds to in
+/// place as long as nobody else refers to it, and else to a copy.
 BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     for (auto* const list : {&ahead_, &passed_, &sources_}) list->clear();
     ahead_.push_back(storage);
     std::int64_t bytes = 0;
+    bool shared = false;
     std::optional<Storage> gone;
     needed_[storage] = true;
     while (!ahead_.empty()) {
@@ -264,11 +270,14 @@ BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
                 if (!slots_[input.storage].alive()) gone = input.storage;
                 sources_.push_back(input.storage);
                 if (made_[input.storage]) bytes += evictor_[input.storage].size;
+                shared = shared || (gradient_[input.storage] && wanted(input.storage) &&
+                                    !slots_[input.storage].held);
             }
     }
-    if (gone || (bytes > evictor_[storage].size && !atAnyPrice_)) {
+    if (gone || ((shared || bytes > evictor_[storage].size) && !atAnyPrice_)) {
         for (const auto* const list : {&passed_, &sources_})
             for (const Storage s : *list) needed_[s] = false;
+        if (!gone && log_ && bytes <= evictor_[storage].size) log_->line("shared", storage);
         if (!gone) return Sources::Dear;
         released(*gone);
         return Sources::Gone;
@@ -432,7 +441,8 @@ void BudgetRuntime::settle() {
     slots_.rename(to, tape_.storages());
     const std::int64_t clock = evictor_.state().clock;
     room_ = tape_.storages();
-    for (auto* flags : {&unfilled_, &made_, &watched_, &needed_}) flags->assign(room_, false);
+    for (auto* flags : {&unfilled_, &made_, &watched_, &needed_, &gradient_})
+        flags->assign(room_, false);
     found_.resize(room_);
     needed_.assign(room_, true);  // all are held, or made from what is
     evictor_ = planners::Evictor(room_, heuristic_, options());

@@ -12,9 +12,10 @@ using namespace hw::core;
 using Kind = LiveEntry::Kind;
 
 const std::map<std::string, Kind> kOfOneStorage{
-    {"again", Kind::Again}, {"unwanted", Kind::Unwanted}, {"lost", Kind::Lost},
-    {"freed", Kind::Freed}, {"keep", Kind::Keep},         {"pin", Kind::Pin},
-    {"unpin", Kind::Unpin}, {"bring", Kind::Bring},       {"stuck", Kind::Stuck}};
+    {"again", Kind::Again},  {"unwanted", Kind::Unwanted}, {"lost", Kind::Lost},
+    {"freed", Kind::Freed},  {"keep", Kind::Keep},         {"pin", Kind::Pin},
+    {"unpin", Kind::Unpin},  {"bring", Kind::Bring},       {"stuck", Kind::Stuck},
+    {"shared", Kind::Shared}};
 
 struct Malformed {};
 

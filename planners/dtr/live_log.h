@@ -24,6 +24,8 @@
 //   beside STORAGES                    have been written on another thread
 //   room BYTES                         an allocation would pass the budget
 //   stuck STORAGE                      what was chosen has bytes that are not the framework's
+//   shared STORAGE                     what was chosen waits until nothing else can go: of what it
+//                                      would be made from, autograd counts who refers to it
 //   evict STORAGE                      what the runtime has evicted: to compare with
 //   broken                             the op under way was given up before it ran
 //   end                                alone: the log ends
@@ -55,7 +57,8 @@ struct LiveEntry {
         Change,
         Beside,
         Room,
-        Stuck
+        Stuck,
+        Shared
     } kind;
     core::StorageIndex storage = core::kNone;
     core::OpIndex op = core::kNone;                 // of Op and Beside

@@ -177,6 +177,7 @@ void LiveReplay::take(const LiveEntry& entry) {
             }
             return;
         case Kind::Stuck:
+        case Kind::Shared:
         case Kind::Again:
         case Kind::Made:
         case Kind::Done:
@@ -246,6 +247,7 @@ void LiveReplay::makeOneRoom() {
 
 void LiveReplay::chosen(StorageIndex s) {
     if (needed_[s] || !present(s)) return drop(s);
+    if (next(Kind::Shared) != nullptr) return evictor_.defer(s);
     switch (holdSources(s)) {
         case Sources::Held:
             return drop(s);
