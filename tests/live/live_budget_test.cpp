@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "planners/dtr/live_replay.h"
+#include "profiler/recorder/live_program.h"
 #include "profiler/recorder/step_trace.h"
 #include "tests/live/live_harness.h"
 
@@ -173,6 +174,34 @@ std::string described(const TrainingGraph& graph) {
     }
     for (const Storage& storage : graph.storages) text << storage.bytes.count() << ' ';
     return text.str();
+}
+
+// A plan has held what it read for the last time, and lets go of it; what that was made from cannot
+// be made again, and is the program's, which looks at who else refers to it.
+TEST_F(LiveBudget, HoldsNothingForWhatAPlanLetsGoOf) {
+    using Kind = Instruction::Kind;
+    const Program usual{{Kind::Forward},  {Kind::Sigmoid, 3, 0},       {Kind::Sigmoid, 4, 3},
+                        {Kind::LetGo, 3}, {Kind::AddInPlace, 0, 0, 1}, {Kind::Sigmoid, 5, 4},
+                        {Kind::LetGo, 5}, {Kind::Relu, 6, 1},          {Kind::Grow, 4, 4, 6}};
+    const Recorded recorded = record(usual, 1);
+    const auto& ops = recorded.graph.ops;
+    ASSERT_EQ(ops.back().name, "aten::add_.Tensor");
+    Plan plan;
+    for (OpIndex op = 0; op < static_cast<OpIndex>(ops.size()); ++op) {
+        plan.schedule.push_back(Action::compute(op));
+        if (ops[op].name == "aten::relu")
+            plan.schedule.push_back(
+                Action::free(recorded.graph.storageOf(ops[3].outputs.front().tensor)));
+    }
+    const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    ASSERT_TRUE(program) << program.error().what;
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
+    std::string why;
+    ASSERT_TRUE(runtime.follow(0, Boundary::Planned, program->bytes, why)) << why;
+    Figures figures;
+    const std::vector<Program> steps(4, usual);
+    EXPECT_TRUE(runLive(steps, 1, runtime, figures) == runAlone(steps, 1));
+    EXPECT_EQ(figures.planned, 4);
 }
 
 // Evictions and recomputations are no part of what is traced for a planner.

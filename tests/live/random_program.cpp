@@ -160,6 +160,9 @@ void Machine::run(const Instruction& i) {
         case Kind::Node:
             result = at::sigmoid(a.detach().requires_grad_()).detach();
             return;
+        case Kind::Grow:
+            result = a.storage().use_count() == 1 ? a.add_(b) : at::add(a, b);
+            return;
         case Kind::Count:
             return;
     }

@@ -39,6 +39,7 @@ struct Instruction {
         Fail,     // an op raises, and the program gives the step up
         Forward,  // the forward pass begins
         Node,     // of autograd, by an op
+        Grow,     // adds in place where nobody else refers to the storage, as autograd does
         Count
     };
     Kind kind = Kind::Relu;
