@@ -32,7 +32,7 @@ public:
                  const std::vector<MemoryPoint>& curve)
         : graph_(graph), schedule_(schedule), curve_(curve) {}
 
-    Ending find() {
+    Ending find() const {
         Ending ending;
         ending.begin = schedule_.size();
         while (ending.begin > 0 && !isFixed(schedule_[ending.begin - 1])) --ending.begin;
@@ -40,7 +40,7 @@ public:
         ending.freed.assign(graph_.storages.size(), false);
         ending.ops.assign(graph_.ops.size(), false);
         ending.moves.assign(schedule_.size() - ending.begin, false);
-        const Bytes before = ending.begin > 0 ? curve_[ending.begin - 1].after : Bytes(0);
+        const Bytes start = before(ending.begin);
         for (std::size_t a = ending.begin; a < schedule_.size(); ++a) {
             const Action& action = schedule_[a];
             bool moves = action.recomputes() || action.kind == ActionKind::Decode;
@@ -48,8 +48,8 @@ public:
             ending.moves[a - ending.begin] = moves;
             if (!moves) continue;
             note(action, ending);
-            ending.highest = std::max(ending.highest, curve_[a].during - before);
-            ending.lasting = curve_[a].after - before;
+            ending.highest = std::max(ending.highest, curve_[a].during - start);
+            ending.lasting = curve_[a].after - start;
         }
         return ending;
     }
@@ -114,20 +114,21 @@ Schedule restoreEarly(const TrainingGraph& graph, const Schedule& schedule) {
     std::vector<MemoryPoint> curve;
     const Evaluation judged = evaluate(graph, schedule, curve);
     if (!judged.valid) return schedule;
-    EndingFinder finder(graph, schedule, curve);
+    const EndingFinder finder(graph, schedule, curve);
     const Ending ending = finder.find();
     if (ending.empty()) return schedule;
     const std::size_t place = finder.place(ending, withoutSpare(judged.peak));
     if (place == ending.begin) return schedule;
-    Schedule early(schedule.begin(), schedule.begin() + static_cast<std::ptrdiff_t>(place));
+    Schedule early, rest;
     early.reserve(schedule.size());
-    for (const bool moved : {true, false}) {
-        if (!moved)
-            early.insert(early.end(), schedule.begin() + static_cast<std::ptrdiff_t>(place),
-                         schedule.begin() + static_cast<std::ptrdiff_t>(ending.begin));
-        for (std::size_t i = 0; i < ending.moves.size(); ++i)
-            if (ending.moves[i] == moved) early.push_back(schedule[ending.begin + i]);
-    }
+    for (std::size_t i = 0; i < ending.moves.size(); ++i)
+        (ending.moves[i] ? early : rest).push_back(schedule[ending.begin + i]);
+    const auto at = [&](std::size_t a) {
+        return schedule.begin() + static_cast<std::ptrdiff_t>(a);
+    };
+    early.insert(early.begin(), schedule.begin(), at(place));
+    early.insert(early.end(), at(place), at(ending.begin));
+    early.insert(early.end(), rest.begin(), rest.end());
     const Evaluation after = evaluate(graph, early);
     return after.valid && after.peak <= judged.peak ? early : schedule;
 }

@@ -10,8 +10,8 @@ namespace hw::core {
 
 /// The valid `schedule` with what follows its last op made again as soon as nothing else is made
 /// again or encoded any more, what it is made from is there, and its bytes can stay below the
-/// peak. The schedule itself where there is nothing of that kind, or no earlier place. Neither time
-/// nor peak change.
+/// peak. The schedule itself where there is nothing of that kind, or no earlier place. The time
+/// does not change, and the peak does not rise.
 Schedule restoreEarly(const TrainingGraph& graph, const Schedule& schedule);
 
 }  // namespace hw::core

@@ -277,7 +277,7 @@ BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     if (gone || ((shared || bytes > evictor_[storage].size) && !atAnyPrice_)) {
         for (const auto* const list : {&passed_, &sources_})
             for (const Storage s : *list) needed_[s] = false;
-        if (!gone && log_ && bytes <= evictor_[storage].size) log_->line("shared", storage);
+        if (!gone && shared && log_) log_->line("shared", storage);
         if (!gone) return Sources::Dear;
         released(*gone);
         return Sources::Gone;

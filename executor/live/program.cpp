@@ -163,6 +163,14 @@ private:
     std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // of names
 };
 
+/// Of what comes after the last of these, nothing is left to do where no storage is away: what is
+/// held is let go of, and there is nothing to secure.
+bool anyMoves(Items<Action> actions) {
+    return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
+        return action.kind != wire::LiveAction::Secure && action.kind != wire::LiveAction::Release;
+    });
+}
+
 }  // namespace
 
 bool findSchemas(Program& program) {
@@ -194,18 +202,6 @@ char* ItemStore::take(std::size_t bytes) {
     left_ -= bytes;
     return std::exchange(next_, next_ + bytes);
 }
-
-namespace {
-
-/// Of what comes after the last of these, nothing is left to do where no storage is away: what is
-/// held is let go of, and there is nothing to secure.
-bool anyMoves(Items<Action> actions) {
-    return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-        return action.kind != wire::LiveAction::Secure && action.kind != wire::LiveAction::Release;
-    });
-}
-
-}  // namespace
 
 std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     Reader from(bytes);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <string>
 #include <vector>
 
+#include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
 
 namespace hw::test {
@@ -18,6 +22,17 @@ inline std::vector<std::string> told(const core::Schedule& schedule) {
         words.push_back(std::move(word));
     }
     return words;
+}
+
+/// The same actions in another order, which take the same time. Whether any is elsewhere.
+inline bool expectRearranged(const core::TrainingGraph& graph, const core::Schedule& before,
+                             const core::Schedule& after) {
+    const core::Evaluation judged = evaluate(graph, after);
+    EXPECT_TRUE(judged.valid) << judged.why;
+    EXPECT_EQ(judged.time, evaluate(graph, before).time);
+    const auto was = told(before), is = told(after);
+    EXPECT_TRUE(std::is_permutation(is.begin(), is.end(), was.begin(), was.end()));
+    return is != was;
 }
 
 }  // namespace hw::test
