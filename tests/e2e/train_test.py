@@ -16,8 +16,11 @@ from torch2 import TORCH2, needs_torch2
 HIGHWATER = os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater")
 
 BEGIN = """
+    import gc
+    gc.disable()  # a third of what the import below and the program's end take
     import hashlib, torch
     from torch import nn
+    gc.freeze(), gc.enable()
     torch.manual_seed(3)
     torch.set_num_threads(1)  # others share the machine: threads that wait for each other take many times as long
     def digest(modules, optimizers):
