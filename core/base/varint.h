@@ -11,6 +11,11 @@
 
 namespace hw::core {
 
+/// a + b modulo 2^64.
+constexpr std::int64_t wrappingSum(std::int64_t a, std::int64_t b) {
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+}
+
 class VarintWriter {
 public:
     void unsignedNumber(std::uint64_t value) {
@@ -32,9 +37,12 @@ public:
         number(static_cast<std::int64_t>(static_cast<std::uint64_t>(value) -
                                          static_cast<std::uint64_t>(base)));
     }
-    void text(std::string_view value) {
+    void part(std::span<const std::byte> value) {
         unsignedNumber(value.size());
-        raw(std::as_bytes(std::span(value.data(), value.size())));
+        raw(value);
+    }
+    void text(std::string_view value) {
+        part(std::as_bytes(std::span(value.data(), value.size())));
     }
     void raw(std::span<const std::byte> value) {
         bytes_.insert(bytes_.end(), value.begin(), value.end());
@@ -67,20 +75,23 @@ public:
         const std::uint64_t value = unsignedNumber();
         return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
     }
-    std::int64_t difference(std::int64_t base) {
-        return static_cast<std::int64_t>(static_cast<std::uint64_t>(number()) +
-                                         static_cast<std::uint64_t>(base));
-    }
-    std::string text() {
+    std::int64_t difference(std::int64_t base) { return wrappingSum(number(), base); }
+    /// What VarintWriter::part wrote; it points into the bytes that are read.
+    std::span<const std::byte> part() {
         const std::uint64_t size = unsignedNumber();
-        if (size > rest_.size()) return fail(), std::string();
-        std::string value(reinterpret_cast<const char*>(rest_.data()), size);
+        if (size > rest_.size()) return fail(), rest_;
+        const auto value = rest_.first(size);
         rest_ = rest_.subspan(size);
         return value;
+    }
+    std::string text() {
+        const auto value = part();
+        return {reinterpret_cast<const char*>(value.data()), value.size()};
     }
 
     bool good() const { return good_; }
     bool atEnd() const { return rest_.empty(); }
+    std::span<const std::byte> rest() const { return rest_; }
 
 private:
     std::uint64_t fail() {

@@ -82,8 +82,9 @@ Status writeSeriesSamples(const Session& session, OutputFile& out) {
 Result<std::vector<std::string>> csvTables(const Session& session) {
     auto names = tableNames(session);
     if (!names) return names.error();
-    // Packed tables: written out one event and one sample a line.
+    // Packed tables: written out one event and one sample a line, and as the rows of steps.
     std::erase(*names, "memory_chunks");
+    std::erase(*names, "packed_steps");
     std::erase(*names, "series_blocks");
     names->insert(names->end(), {kMemoryEvents, kSeriesSamples});
     std::sort(names->begin(), names->end());

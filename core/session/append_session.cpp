@@ -8,6 +8,7 @@
 #include "core/session/access.h"
 #include "core/session/arguments.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -21,8 +22,8 @@ struct Table {
     Becomes id = Becomes::Left;
 };
 
-// What refers to a row comes after it. Processes, layers, call stacks and steps are written one by
-// one; curves are made of the steps.
+// What refers to a row comes after it. Processes, layers, call stacks and steps, with what is
+// packed of them, are written one by one; curves are made of the steps.
 constexpr Table kTables[] = {{"devices", Becomes::Device},
                              {"ops", Becomes::Moved},
                              {"op_inputs"},
@@ -140,13 +141,40 @@ private:
         auto rows = session_.steps();
         if (!rows) return rows.error();
         for (StepRow& row : *rows) {
+            auto packed = packedStep(from_, row.id, OpDetail::Everything);
             row.id = placement_.steps.at(row.id);
             row.process += placement_.processes;
             row.firstSeq += moved_, row.endSeq += moved_;
             row.beginNs += placement_.clockOffsetNs, row.endNs += placement_.clockOffsetNs;
-            HW_TRY(out_.insert(row, {}));
+            HW_TRY(out_.insert(row, {}, packed ? moved(std::move(*packed)) : StepContents{}));
         }
         return {};
+    }
+
+    /// They stay packed.
+    StepContents moved(StepContents rows) const {
+        const auto layer = [&](auto& row) { row.layer = number(row.layer, Becomes::Layer); };
+        const auto stack = [&](auto& row) { row.stack = number(row.stack, Becomes::Stack); };
+        for (OpRow& op : rows.ops) {
+            op.id += moved_, op.seq += moved_;
+            op.beginNs += placement_.clockOffsetNs;
+            layer(op), stack(op);
+            for (OpRow::Input& input : op.inputs) input.tensor += moved_;
+            for (OpRow::Output& output : op.outputs) output.tensor += moved_;
+            for (OpRow::Write& write : op.writes) write.storage += moved_;
+            if (moved_ != 0) op.args = withTensorsMoved(op.args, moved_);
+        }
+        for (StorageRow& storage : rows.storages) {
+            storage.id += moved_, storage.allocSeq += moved_;
+            storage.creator = number(storage.creator, Becomes::Moved);
+            storage.freeSeq = number(storage.freeSeq, Becomes::Moved);
+            layer(storage), stack(storage);
+        }
+        for (TensorRow& tensor : rows.tensors) {
+            tensor.id += moved_, tensor.storage += moved_;
+            tensor.creator = number(tensor.creator, Becomes::Moved);
+        }
+        return rows;
     }
 
     Status memoryEvents() {
@@ -194,6 +222,10 @@ private:
             to.bind(1, from.integer(0)).bind(2, withTensorsMoved(from.text(1), moved_)).execute();
     }
 
+    std::optional<std::int64_t> number(const std::optional<std::int64_t>& value,
+                                       Becomes becomes) const {
+        return value ? number(*value, becomes) : std::nullopt;
+    }
     std::optional<std::int64_t> number(std::int64_t value, Becomes becomes) const {
         switch (becomes) {
             case Becomes::Moved:

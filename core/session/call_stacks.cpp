@@ -5,6 +5,7 @@
 
 #include "core/session/access.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 
@@ -21,10 +22,22 @@ Result<CallStacks> CallStacks::load(const Session& session) {
         while (nodes.step()) stacks.nodes_[nodes.integer(0)] = {nodes.integer(1), nodes.integer(2)};
         Statement ops(database, "SELECT op, stack FROM op_stacks");
         while (ops.step()) stacks.ops_[ops.integer(0)] = ops.integer(1);
-        Statement storages(database,
-                           "SELECT s.id, o.stack FROM storages s JOIN op_stacks o ON o.op ="
-                           " s.creator UNION ALL SELECT storage, stack FROM storage_stacks");
-        while (storages.step()) stacks.storages_[storages.integer(0)] = storages.integer(1);
+        Statement own(database, "SELECT storage, stack FROM storage_stacks");
+        while (own.step()) stacks.storages_[own.integer(0)] = own.integer(1);
+        const auto made = [&](std::int64_t storage, std::int64_t creator) {
+            if (const auto at = stacks.ops_.find(creator); at != stacks.ops_.end())
+                stacks.storages_.emplace(storage, at->second);
+        };
+        visitPackedSteps(database, OpDetail::Edges, [&](std::int64_t, const StepContents& step) {
+            for (const OpRow& op : step.ops)
+                if (op.stack) stacks.ops_[op.id] = *op.stack;
+            for (const StorageRow& row : step.storages) {
+                if (row.stack) stacks.storages_[row.id] = *row.stack;
+                if (row.creator) made(row.id, *row.creator);
+            }
+        });
+        Statement storages(database, "SELECT id, creator FROM storages WHERE creator IS NOT NULL");
+        while (storages.step()) made(storages.integer(0), storages.integer(1));
         return stacks;
     });
 }

@@ -9,6 +9,7 @@
 
 #include "core/session/access.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -85,6 +86,8 @@ Result<std::map<std::string, CategoryChange>> applyCategoryRules(
     std::vector<Update> updates;
     const Status done = guarded(session.path(), "applying category rules", [&] {
         Database& database = databaseOf(session);
+        database.execute("BEGIN IMMEDIATE");
+        unpackAllIntoTables(database);
         Statement from(
             database,
             "SELECT s.id, s.bytes, s.category, coalesce(s.recorded_category, s.category),"
@@ -112,7 +115,6 @@ Result<std::map<std::string, CategoryChange>> applyCategoryRules(
         Statement write(database,
                         "UPDATE storages SET recorded_category = coalesce(recorded_category,"
                         " category), category = ?2 WHERE id = ?1");
-        database.execute("BEGIN IMMEDIATE");
         for (const Update& update : updates)
             write.bind(1, update.storage).bind(2, update.category).execute();
         Statement keep(database, "INSERT OR REPLACE INTO meta VALUES(?,?)");

@@ -10,6 +10,7 @@
 #include "core/session/access.h"
 #include "core/session/arguments.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -37,15 +38,12 @@ std::int64_t elementBytes(const std::string& dtype) {
 
 class CollectiveReader {
 public:
-    explicit CollectiveReader(Database& database)
-        : tensor_(database, "SELECT dtype, sizes FROM tensors WHERE id = ?"),
-          outputs_(database, "SELECT tensor FROM op_outputs WHERE op = ?") {}
+    explicit CollectiveReader(StepRows& rows) : rows_(rows) {}
 
-    std::int64_t largestBuffer(std::int64_t op, const json& arguments) {
+    std::int64_t largestBuffer(const OpRow& op, const json& arguments) {
         std::int64_t largest = 0, results = 0;
         for (const json& argument : arguments) largest = std::max(largest, bytesIn(argument));
-        for (outputs_.bind(1, op); outputs_.step();) results += bytesOf(outputs_.integer(0));
-        outputs_.reset();
+        for (const OpRow::Output& output : op.outputs) results += bytesOf(output.tensor);
         return std::max(largest, results);
     }
 
@@ -60,17 +58,15 @@ private:
     }
 
     std::int64_t bytesOf(std::int64_t tensor) {
-        std::int64_t bytes = 0;
-        if (tensor_.bind(1, tensor).step()) {
-            bytes = elementBytes(tensor_.text(0));
-            const json sizes = json::parse(tensor_.text(1), nullptr, false);
-            for (const json& size : sizes) bytes *= size.is_number() ? size.get<std::int64_t>() : 0;
-        }
-        tensor_.reset();
+        const TensorRow* row = rows_.tensor(tensor);
+        if (row == nullptr) return 0;
+        std::int64_t bytes = elementBytes(row->dtype);
+        const json sizes = json::parse(row->sizes, nullptr, false);
+        for (const json& size : sizes) bytes *= size.is_number() ? size.get<std::int64_t>() : 0;
         return bytes;
     }
 
-    Statement tensor_, outputs_;
+    StepRows& rows_;
 };
 
 }  // namespace
@@ -95,23 +91,21 @@ std::string groupIn(const json& positional) {
 
 Result<std::vector<CollectiveUse>> collectivesOf(const Session& session, const StepRow& step) {
     return guarded(session.path(), "reading collectives", [&] {
-        CollectiveReader reader(databaseOf(session));
-        Statement from(databaseOf(session),
-                       "SELECT id, name, coalesce(args, '') FROM ops WHERE seq >= ? AND seq < ?"
-                       " AND name GLOB '*c10d*' ORDER BY seq");
+        StepRows rows(databaseOf(session), step, OpDetail::Everything);
+        CollectiveReader reader(rows);
         std::vector<CollectiveUse> uses;
-        for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
-            if (!isCollective(from.text(1))) continue;
-            const std::string operation = collectiveOperation(from.text(1));
-            const json arguments = positionalArguments(from.text(2));
-            const bool waits = waitsForCollective(from.text(1));
+        for (const OpRow& op : rows.takeOps()) {
+            if (!isCollective(op.name)) continue;
+            const std::string operation = collectiveOperation(op.name);
+            const json arguments = positionalArguments(op.args);
+            const bool waits = waitsForCollective(op.name);
             const std::string group = waits ? "" : groupIn(arguments);
             auto at = std::find_if(uses.begin(), uses.end(), [&](const CollectiveUse& use) {
                 return use.operation == operation && use.group == group;
             });
             if (at == uses.end()) at = uses.insert(at, {operation, group, 0, Bytes(0)});
             ++at->count;
-            if (!waits) at->bytes += Bytes(reader.largestBuffer(from.integer(0), arguments));
+            if (!waits) at->bytes += Bytes(reader.largestBuffer(op, arguments));
         }
         return uses;
     });

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/damage.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace hw::core {
 namespace {
 
-// The tables without which a step is not whole.
-constexpr std::array kStepTables{"ops",       "storages",   "tensors",
-                                 "op_inputs", "op_outputs", "op_writes"};
+// The tables without which a step is not whole, and what is asked of them. No index: the rows
+// themselves, in the order in which they were written.
+constexpr std::array<std::pair<const char*, const char*>, 7> kStepTables{
+    {{"ops", "SELECT seq, args FROM ops NOT INDEXED ORDER BY id"},
+     {"storages", "SELECT * FROM storages"},
+     {"tensors", "SELECT * FROM tensors"},
+     {"op_inputs", "SELECT * FROM op_inputs"},
+     {"op_outputs", "SELECT * FROM op_outputs"},
+     {"op_writes", "SELECT * FROM op_writes"},
+     {"packed_steps", "SELECT step, data FROM packed_steps"}}};
 
 /// Rows up to the first one that cannot be read, and whether there was one.
 struct Scan {
-    std::int64_t rows = 0;
-    std::int64_t lastSeq = -1;  // of ops
+    std::vector<std::int64_t> firsts;  // of their columns
     bool whole = false;
 };
 
-Scan scan(Database& database, const std::string& table) {
+Scan scan(Database& database, const char* sql) {
     Scan result;
-    const bool ops = table == "ops";
     try {
-        // No index: the rows themselves, in the order in which they were written.
-        Statement from(database, ops ? "SELECT seq, args FROM ops NOT INDEXED ORDER BY id"
-                                     : "SELECT * FROM " + table);
-        while (from.step()) {
-            ++result.rows;
-            if (ops) result.lastSeq = from.integer(0);
-        }
+        Statement from(database, sql);
+        while (from.step()) result.firsts.push_back(from.integer(0));
         result.whole = true;
     } catch (const DatabaseError&) {
         // result.whole stays false
@@ -38,12 +40,16 @@ Scan scan(Database& database, const std::string& table) {
     return result;
 }
 
-std::string stepsLost(Database& database, std::int64_t lastSeq) {
+/// The steps whose ops are not among those that can be read.
+std::string stepsLost(Database& database, std::int64_t lastSeq,
+                      const std::vector<std::int64_t>& packed) {
     std::int64_t count = 0, first = -1;
     try {
         Statement from(database, "SELECT id, end_seq FROM steps NOT INDEXED ORDER BY id");
         for (; from.step(); ++count)
-            if (first < 0 && from.integer(1) > lastSeq + 1) first = from.integer(0);
+            if (first < 0 && from.integer(1) > lastSeq + 1 &&
+                !std::binary_search(packed.begin(), packed.end(), from.integer(0)))
+                first = from.integer(0);
     } catch (const DatabaseError&) {
         return "the list of steps is lost; ";
     }
@@ -52,17 +58,36 @@ std::string stepsLost(Database& database, std::int64_t lastSeq) {
            " on are lost; ";
 }
 
+// Older sessions lack the table.
+bool lacksPackedSteps(Database& database) {
+    try {
+        return !database.hasTable("packed_steps");
+    } catch (const DatabaseError&) {
+        return false;
+    }
+}
+
 std::string nameLost(Database& database) {
-    std::string text, tables;
-    for (const char* table : kStepTables) {
-        const Scan found = scan(database, table);
-        if (found.whole) continue;
-        tables += (tables.empty() ? "" : ", ") + std::string(table) + " after row " +
-                  std::to_string(found.rows);
-        if (std::string_view(table) == "ops") text = stepsLost(database, found.lastSeq);
+    std::string tables;
+    Scan ops, packed;
+    for (const auto& [table, sql] : kStepTables) {
+        const std::string_view name = table;
+        if (name == "packed_steps" && lacksPackedSteps(database)) {
+            packed.whole = true;
+            continue;
+        }
+        Scan found = scan(database, sql);
+        if (!found.whole)
+            tables += (tables.empty() ? "" : ", ") + std::string(name) + " after row " +
+                      std::to_string(found.firsts.size());
+        if (name == "ops") ops = std::move(found);
+        if (name == "packed_steps") packed = std::move(found);
     }
     if (tables.empty()) return {};
-    return ": " + text + "unreadable: " + tables;
+    const std::int64_t lastSeq = ops.firsts.empty() ? -1 : ops.firsts.back();
+    const bool all = ops.whole && packed.whole;
+    return ": " + (all ? "" : stepsLost(database, lastSeq, packed.firsts)) +
+           "unreadable: " + tables;
 }
 
 bool aboutIndex(const std::string& message) {

@@ -9,6 +9,7 @@
 #include "core/session/arguments.h"
 #include "core/session/collectives.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -39,52 +40,41 @@ Exchange exchangeOf(const std::string& name, const std::string& args) {
 
 class ExchangeReader {
 public:
-    explicit ExchangeReader(Database& database)
-        : ops_(database,
-               "SELECT id, name, begin_ns, CASE WHEN name GLOB '*c10d*' THEN coalesce(args, '')"
-               " ELSE '' END FROM ops WHERE seq >= ? AND seq < ? ORDER BY seq"),
-          inputs_(database,
-                  "SELECT t.storage FROM op_inputs i JOIN tensors t ON t.id = i.tensor"
-                  " WHERE i.op = ?"),
-          outputs_(database,
-                   "SELECT t.storage FROM op_outputs i JOIN tensors t ON t.id = i.tensor"
-                   " WHERE i.op = ?") {}
+    ExchangeReader(Database& database, const StepRow& step)
+        : rows_(database, step, OpDetail::Everything) {}
 
-    std::vector<Exchange> read(const StepRow& step) {
-        for (ops_.bind(1, step.firstSeq).bind(2, step.endSeq); ops_.step();) {
-            const std::int64_t op = ops_.integer(0);
-            const std::string name = ops_.text(1);
-            if (!awaited_.empty()) use(op, ops_.integer(2));
-            if (!isCollective(name) || waitsForCollective(name)) continue;
-            Exchange& exchange = exchanges_.emplace_back(exchangeOf(name, ops_.text(3)));
-            exchange.op = op, exchange.beginNs = ops_.integer(2);
-            if (exchange.kind != Exchange::Kind::Send) await(op);
+    std::vector<Exchange> read() {
+        for (const OpRow& op : rows_.takeOps()) {
+            if (!awaited_.empty()) use(op);
+            if (!isCollective(op.name) || waitsForCollective(op.name)) continue;
+            Exchange& exchange = exchanges_.emplace_back(exchangeOf(op.name, op.args));
+            exchange.op = op.id, exchange.beginNs = op.beginNs;
+            if (exchange.kind == Exchange::Kind::Send) continue;
+            for (const OpRow::Input& input : op.inputs) await(input.tensor);
+            for (const OpRow::Output& output : op.outputs) await(output.tensor);
         }
         return std::move(exchanges_);
     }
 
 private:
-    void await(std::int64_t op) {
-        for (Statement* storages : {&inputs_, &outputs_}) {
-            for (storages->bind(1, op); storages->step();)
-                awaited_.insert_or_assign(storages->integer(0), exchanges_.size() - 1);
-            storages->reset();
-        }
+    void await(std::int64_t tensor) {
+        if (const TensorRow* row = rows_.tensor(tensor))
+            awaited_.insert_or_assign(row->storage, exchanges_.size() - 1);
     }
 
     /// Storages that another exchange has meanwhile are that one's.
-    void use(std::int64_t op, std::int64_t beginNs) {
-        for (inputs_.bind(1, op); inputs_.step();) {
-            const auto at = awaited_.find(inputs_.integer(0));
+    void use(const OpRow& op) {
+        for (const OpRow::Input& input : op.inputs) {
+            const TensorRow* row = rows_.tensor(input.tensor);
+            const auto at = row ? awaited_.find(row->storage) : awaited_.end();
             if (at == awaited_.end()) continue;
             Exchange& exchange = exchanges_[at->second];
-            if (!exchange.use) exchange.use = op, exchange.useBeginNs = beginNs;
+            if (!exchange.use) exchange.use = op.id, exchange.useBeginNs = op.beginNs;
             awaited_.erase(at);
         }
-        inputs_.reset();
     }
 
-    Statement ops_, inputs_, outputs_;
+    StepRows rows_;
     std::vector<Exchange> exchanges_;
     std::unordered_map<std::int64_t, std::size_t> awaited_;  // by storage
 };
@@ -93,7 +83,7 @@ private:
 
 Result<std::vector<Exchange>> exchangesOf(const Session& session, const StepRow& step) {
     return guarded(session.path(), "reading collectives",
-                   [&] { return ExchangeReader(databaseOf(session)).read(step); });
+                   [&] { return ExchangeReader(databaseOf(session), step).read(); });
 }
 
 }  // namespace hw::core

@@ -8,6 +8,7 @@
 
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -23,8 +24,11 @@ public:
         : database_(database),
           step_(step),
           steps_(steps),
-          storageOfTensor_(database, "SELECT storage, dtype FROM tensors WHERE id = ?"),
-          opaque_(Statement(database, "SELECT 1 FROM gaps LIMIT 1").step()) {
+          // Arguments alone tell of tensors without plain memory, and only where the session says
+          // that it lacks something.
+          rows_(database, step,
+                Statement(database, "SELECT 1 FROM gaps LIMIT 1").step() ? OpDetail::Everything
+                                                                         : OpDetail::Edges) {
         graph_.costs = costs;
         graph_.sessionStep = step.id;
     }
@@ -57,81 +61,57 @@ private:
     // Everything alive in the step: what was there before it is a constant of the step, whoever
     // made it.
     void loadStorages() {
-        Statement from(
-            database_,
-            "SELECT id, bytes, category, layer, creator, alloc_seq, free_seq FROM storages"
-            " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
-            " ORDER BY alloc_seq, id");
-        from.bind(1, step_.firstSeq)
-            .bind(2, step_.endSeq)
-            .bind(3, firstSeqOfProcess(step_.firstSeq));
-        while (from.step()) {
+        for (const StorageRow& row : rows_.storages()) {
             const auto index = static_cast<StorageIndex>(graph_.storages.size());
             Storage& storage = graph_.storages.emplace_back();
-            storage.sessionId = from.integer(0);
-            storage.bytes = Bytes(from.integer(1));
-            storage.category = categoryFromName(from.text(2));
-            storage.layer = layer(from.optionalInteger(3));
+            storage.sessionId = row.id;
+            storage.bytes = row.bytes;
+            storage.category = row.category;
+            storage.layer = layer(row.layer);
             storageOf_[storage.sessionId] = index;
-            const std::int64_t allocated = std::max(from.integer(5), step_.firstSeq);
-            const bool constant = from.isNull(4) || from.integer(5) < step_.firstSeq;
+            const std::int64_t allocated = std::max(row.allocSeq, step_.firstSeq);
+            const bool constant = !row.creator || row.allocSeq < step_.firstSeq;
             if (constant) ordered_.push_back({allocated, 0, {Event::Kind::Constant, index}});
-            const auto freed = from.optionalInteger(6);
-            if (freed && *freed < step_.endSeq)
-                ordered_.push_back({*freed, 1, {Event::Kind::Release, index}});
+            if (row.freeSeq && *row.freeSeq < step_.endSeq)
+                ordered_.push_back({*row.freeSeq, 1, {Event::Kind::Release, index}});
             else
                 aliveAtEnd_.push_back(index);
         }
     }
 
     void loadOps() {
-        Statement from(database_,
-                       "SELECT id, seq, name, overload, phase, layer, random, coalesce(device_ns, "
-                       "duration_ns),"
-                       " workspace_bytes, measured_ns, measured_workspace_bytes,"
-                       " ?3 AND coalesce(instr(args, '{\"opaque\":\"Tensor\"}'), 0) FROM ops"
-                       " WHERE seq >= ?1 AND seq < ?2 ORDER BY seq");
-        Statement inputs(database_,
-                         "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
-        Statement outputs(
-            database_,
-            "SELECT tensor, makes_storage FROM op_outputs WHERE op = ? ORDER BY position");
-        Statement writes(
-            database_,
-            "SELECT storage, version_before FROM op_writes WHERE op = ? ORDER BY storage");
-        from.bind(1, step_.firstSeq).bind(2, step_.endSeq).bind(3, std::int64_t{opaque_});
-        while (from.step()) {
+        for (const OpRow& row : rows_.takeOps()) {
             const auto index = static_cast<OpIndex>(graph_.ops.size());
-            ordered_.push_back({from.integer(1), 2, {Event::Kind::Compute, index}});
+            ordered_.push_back({row.seq, 2, {Event::Kind::Compute, index}});
             Op op;
-            op.sessionId = from.integer(0);
-            op.name = from.text(2);
-            if (const std::string overload = from.text(3); !overload.empty())
-                op.name += "." + overload;
-            op.phase = phaseFromName(from.text(4));
-            op.layer = layer(from.optionalInteger(5));
-            op.random = from.integer(6) != 0;
-            op.opaque = from.integer(11) != 0;
-            const bool measured = graph_.costs == CostSet::Measured && !from.isNull(9);
-            op.time = Nanoseconds(from.integer(measured ? 9 : 7));
-            op.workspace = Bytes(from.integer(measured ? 10 : 8));
-            for (inputs.bind(1, op.sessionId); inputs.step();) {
-                const TensorIndex t = tensor(inputs.integer(0));
-                op.inputs.push_back({t, relative(graph_.storageOf(t), inputs.integer(1))});
+            op.sessionId = row.id;
+            op.name = row.overload.empty() ? row.name : row.name + "." + row.overload;
+            op.phase = row.phase;
+            op.layer = layer(row.layer);
+            op.random = row.random;
+            op.opaque = row.args.find("{\"opaque\":\"Tensor\"}") != std::string::npos;
+            const bool measured = graph_.costs == CostSet::Measured && row.measuredNs;
+            op.time = measured ? Nanoseconds(*row.measuredNs) : costOf(row);
+            op.workspace = measured ? Bytes(row.measuredWorkspace) : row.workspace;
+            for (const OpRow::Input& input : row.inputs) {
+                const TensorIndex t = tensor(input.tensor);
+                op.inputs.push_back({t, relative(graph_.storageOf(t), input.version)});
             }
-            for (writes.bind(1, op.sessionId); writes.step();) {
-                const StorageIndex s = storage(writes.integer(0));
-                op.writes.push_back({s, relative(s, writes.integer(1))});
+            for (const OpRow::Write& write : row.writes) {
+                const StorageIndex s = storage(write.storage);
+                op.writes.push_back({s, relative(s, write.versionBefore)});
             }
-            for (outputs.bind(1, op.sessionId); outputs.step();) {
-                const TensorIndex t = tensor(outputs.integer(0));
-                const bool made = outputs.integer(1) != 0;
-                if (made) versionBase_.emplace(graph_.storageOf(t), 0);
-                op.outputs.push_back({t, made});
+            for (const OpRow::Output& output : row.outputs) {
+                const TensorIndex t = tensor(output.tensor);
+                if (output.makesStorage) versionBase_.emplace(graph_.storageOf(t), 0);
+                op.outputs.push_back({t, output.makesStorage});
             }
-            inputs.reset(), outputs.reset(), writes.reset();
             graph_.ops.push_back(std::move(op));
         }
+    }
+
+    static Nanoseconds costOf(const OpRow& row) {
+        return row.deviceNs ? Nanoseconds(*row.deviceNs) : row.duration;
     }
 
     /// What else the machine did falls on one step or another: an op has its median time of the
@@ -159,6 +139,8 @@ private:
     }
 
     std::vector<Nanoseconds> timesIfSameOps(const StepRow& other) {
+        if (const auto packed = packedStep(database_, other.id, OpDetail::Spans))
+            return timesIfSameOps(packed->ops);
         if (!timesOfStep_)
             timesOfStep_.emplace(database_,
                                  "SELECT name, overload, coalesce(device_ns, duration_ns) FROM ops"
@@ -174,6 +156,16 @@ private:
         from.reset();
         if (!same || times.size() != graph_.ops.size()) times.clear();
         return times;
+    }
+
+    std::vector<Nanoseconds> timesIfSameOps(const std::vector<OpRow>& ops) const {
+        std::vector<Nanoseconds> times;
+        const bool same = std::equal(ops.begin(), ops.end(), graph_.ops.begin(), graph_.ops.end(),
+                                     [](const OpRow& row, const Op& op) {
+                                         return isNamed(op.name, row.name, row.overload);
+                                     });
+        for (const OpRow& row : ops) times.push_back(row.duration);
+        return same ? times : std::vector<Nanoseconds>();
     }
 
     static bool isNamed(const std::string& full, const std::string& name,
@@ -229,15 +221,14 @@ private:
         const auto [at, isNew] =
             tensorOf_.try_emplace(id, static_cast<TensorIndex>(graph_.tensors.size()));
         if (isNew) {
-            if (!storageOfTensor_.bind(1, id).step())
+            const TensorRow* row = rows_.tensor(id);
+            if (row == nullptr)
                 throw DatabaseError{0,
                                     "tensor " + std::to_string(id) + " is used, but not described"};
-            const StorageIndex s = storage(storageOfTensor_.integer(0));
-            const std::string type = storageOfTensor_.text(1);
-            if (beginsWith(type, "qint") || beginsWith(type, "quint"))
+            const StorageIndex s = storage(row->storage);
+            if (beginsWith(row->dtype, "qint") || beginsWith(row->dtype, "quint"))
                 graph_.storages[s].quantized = true;
             graph_.tensors.push_back({s, kNone, id});
-            storageOfTensor_.reset();
         }
         return at->second;
     }
@@ -258,10 +249,8 @@ private:
     Database& database_;
     const StepRow& step_;
     const std::vector<StepRow>& steps_;
-    Statement storageOfTensor_;
+    StepRows rows_;
     std::optional<Statement> timesOfStep_;
-    const bool
-        opaque_;  // there may be tensors without plain memory: the session says what it lacks
     TrainingGraph graph_;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, StorageIndex> storageOf_;

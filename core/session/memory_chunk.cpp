@@ -16,10 +16,6 @@ enum Field : std::uint64_t {
 constexpr unsigned kFieldBits = 5;
 enum Place : std::uint64_t { HasSeq = 1, HasOp = 2 };
 
-std::int64_t sum(std::int64_t a, std::int64_t b) {  // modulo 2^64
-    return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
 }  // namespace
 
 std::uint64_t MemoryChunkEncoder::kindIndex(const std::string& kind) {
@@ -45,7 +41,8 @@ void MemoryChunkEncoder::append(const MemoryEventRow& event) {
     }
     events_.number(event.bytes.count());
     if (event.allocated) {
-        events_.difference(*event.allocated, sum(last_.allocated.value_or(0), event.bytes.count()));
+        events_.difference(*event.allocated,
+                           wrappingSum(last_.allocated.value_or(0), event.bytes.count()));
         last_.allocated = event.allocated;
     }
     if (event.reserved) {
@@ -100,7 +97,8 @@ bool decodeMemoryChunk(std::span<const std::byte> blob,
         if ((head & HasAddress) != 0) event.address = address = in.difference(address);
         event.bytes = Bytes(in.number());
         if ((head & HasAllocated) != 0)
-            event.allocated = allocated = in.difference(sum(allocated, event.bytes.count()));
+            event.allocated = allocated =
+                in.difference(wrappingSum(allocated, event.bytes.count()));
         if ((head & HasReserved) != 0) event.reserved = reserved = in.difference(reserved);
         const std::uint64_t place = (head & HasPlace) != 0 ? in.unsignedNumber() : 0;
         if ((place & HasSeq) != 0) event.seq = seq = in.difference(seq);

@@ -50,6 +50,7 @@ CREATE TABLE stacks (
     parent INTEGER REFERENCES stacks(id), frame INTEGER NOT NULL REFERENCES source_frames(id));
 CREATE TABLE op_stacks (
     op INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
+CREATE TABLE packed_steps (step INTEGER PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE storage_stacks (
     storage INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
 )";
@@ -82,7 +83,7 @@ void writeCurves(Database& database) {
         step.id = from.integer(0);
         step.firstSeq = from.integer(1);
         step.endSeq = from.integer(2);
-        writeLiveSeries(database, step);
+        writeLiveSeries(database, step, {});
     }
 }
 

@@ -7,6 +7,7 @@
 #include "core/session/access.h"
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 
@@ -48,6 +49,11 @@ Result<std::unordered_map<std::int64_t, std::int64_t>> storageAddresses(const Se
         Statement from(databaseOf(session),
                        "SELECT id, address FROM storages WHERE address IS NOT NULL");
         while (from.step()) addresses[from.integer(0)] = from.integer(1);
+        const auto take = [&](std::int64_t, const StepContents& step) {
+            for (const StorageRow& row : step.storages)
+                if (row.address) addresses[row.id] = *row.address;
+        };
+        visitPackedSteps(databaseOf(session), OpDetail::Edges, take);
         return addresses;
     });
 }

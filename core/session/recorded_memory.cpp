@@ -9,6 +9,7 @@
 
 #include "core/session/access.h"
 #include "core/session/memory_events.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -35,42 +36,49 @@ private:
         Statement from(database_, "SELECT id, path, type, parent FROM layers ORDER BY id");
         while (from.step()) {
             layerOf_[from.integer(0)] = static_cast<LayerIndex>(found_.graph.layers.size());
-            found_.graph.layers.push_back({from.text(1), from.text(2), layer(from, 3)});
+            found_.graph.layers.push_back(
+                {from.text(1), from.text(2), layer(from.optionalInteger(3))});
         }
     }
-    LayerIndex layer(const Statement& from, int column) const {
-        const auto id = from.optionalInteger(column);
+    LayerIndex layer(const std::optional<std::int64_t>& id) const {
         const auto at = id ? layerOf_.find(*id) : layerOf_.end();
         return at == layerOf_.end() ? kNone : at->second;
     }
 
     void loadOps() {
-        Statement origin(database_,
-                         "SELECT min(t) FROM (SELECT min(begin_ns) AS t FROM ops UNION ALL"
-                         " SELECT min(begin_ns) FROM memory_chunks WHERE begin_ns > 0)");
-        if (origin.step()) origin_ = origin.integer(0);
-        Statement from(database_,
-                       "SELECT id, name, phase, layer, thread, begin_ns, duration_ns FROM ops"
-                       " ORDER BY seq");
+        origin_ = firstTime();
         std::unordered_map<std::int64_t, std::int64_t> busyUntil;  // by thread
-        while (from.step()) {
+        visitOps(database_, [&](const OpRow& row) {
             const auto index = static_cast<OpIndex>(found_.graph.ops.size());
-            opOf_[from.integer(0)] = index;
+            opOf_[row.id] = index;
             Op& op = found_.graph.ops.emplace_back();
-            op.sessionId = from.integer(0), op.name = from.text(1);
-            op.phase = phaseFromName(from.text(2)), op.layer = layer(from, 3);
-            op.time = Nanoseconds(from.integer(6));
-            const std::int64_t begin = since(from.integer(5));
+            op.sessionId = row.id, op.name = row.name;
+            op.phase = row.phase, op.layer = layer(row.layer);
+            op.time = row.duration;
+            const std::int64_t begin = since(row.beginNs);
             std::int64_t end = begin;
-            if (__builtin_add_overflow(begin, std::max<std::int64_t>(0, from.integer(6)), &end))
+            if (__builtin_add_overflow(begin, std::max<std::int64_t>(0, row.duration.count()),
+                                       &end))
                 end = begin;
-            const auto [until, isNew] = busyUntil.try_emplace(from.integer(4), -1);
-            if (begin < until->second) continue;
+            const auto [until, isNew] = busyUntil.try_emplace(row.thread, -1);
+            if (begin < until->second) return;
             until->second = end;
             found_.spans.push_back({index, Nanoseconds(begin), Nanoseconds(end)});
-        }
+        });
         std::stable_sort(found_.spans.begin(), found_.spans.end(),
                          [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    }
+    std::int64_t firstTime() {
+        Statement from(database_,
+                       "SELECT min(t) FROM (SELECT min(begin_ns) AS t FROM ops UNION ALL"
+                       " SELECT min(begin_ns) FROM memory_chunks WHERE begin_ns > 0)");
+        std::optional<std::int64_t> first;
+        if (from.step()) first = from.optionalInteger(0);
+        visitPackedSteps(database_, OpDetail::Spans, [&](std::int64_t, const StepContents& step) {
+            for (const OpRow& row : step.ops)
+                first = std::min(first.value_or(row.beginNs), row.beginNs);
+        });
+        return first.value_or(0);
     }
     std::int64_t since(std::int64_t time) const {
         std::int64_t result = 0;
@@ -128,22 +136,19 @@ private:
     }
 
     void loadStorages(bool highestOnly) {
-        Statement from(database_,
-                       "SELECT id, bytes, category, layer, alloc_seq, free_seq FROM storages"
-                       " WHERE device = ? ORDER BY alloc_seq, id");
-        from.bind(1, std::string_view(found_.device));
-        while (from.step()) {
+        visitStorages(database_, [&](const StorageRow& row) {
+            if (row.device != found_.device) return;
             ++found_.storages;
-            const std::int32_t first = momentAt(from.integer(4));
-            const std::int32_t end = momentAt(
-                from.optionalInteger(5).value_or(std::numeric_limits<std::int64_t>::max()));
-            if (highestOnly && first >= end) continue;
+            const std::int32_t first = momentAt(row.allocSeq);
+            const std::int32_t end =
+                momentAt(row.freeSeq.value_or(std::numeric_limits<std::int64_t>::max()));
+            if (highestOnly && first >= end) return;
             const auto index = static_cast<StorageIndex>(found_.graph.storages.size());
             Storage& storage = found_.graph.storages.emplace_back();
-            storage.sessionId = from.integer(0), storage.bytes = Bytes(from.integer(1));
-            storage.category = categoryFromName(from.text(2)), storage.layer = layer(from, 3);
+            storage.sessionId = row.id, storage.bytes = row.bytes;
+            storage.category = row.category, storage.layer = layer(row.layer);
             if (first < end) found_.lifetimes.push_back({index, first, end - 1});
-        }
+        });
     }
     std::int32_t momentAt(std::int64_t seq) const {
         return static_cast<std::int32_t>(std::lower_bound(seqs_.begin(), seqs_.end(), seq) -
@@ -179,10 +184,17 @@ Result<std::vector<std::int64_t>> opBegins(const Session& session, const Trainin
         std::unordered_map<std::int64_t, std::size_t> opOf;
         for (std::size_t i = 0; i < graph.ops.size(); ++i) opOf[graph.ops[i].sessionId] = i;
         std::vector<std::int64_t> begins(graph.ops.size());
+        const auto take = [&](std::int64_t id, std::int64_t beginNs) {
+            if (const auto op = opOf.find(id); op != opOf.end()) begins[op->second] = beginNs;
+        };
+        if (const auto packed =
+                packedStep(databaseOf(session), graph.sessionStep, OpDetail::Spans)) {
+            for (const OpRow& row : packed->ops)
+                take(row.id, std::max<std::int64_t>(0, row.beginNs));
+            return begins;
+        }
         Statement from(databaseOf(session), "SELECT id, begin_ns FROM ops WHERE begin_ns > 0");
-        while (from.step())
-            if (const auto op = opOf.find(from.integer(0)); op != opOf.end())
-                begins[op->second] = from.integer(1);
+        while (from.step()) take(from.integer(0), from.integer(1));
         return begins;
     } catch (const DatabaseError& error) {
         return badInput("session '" + session.path() + "': " + error.message,

@@ -90,6 +90,10 @@ struct OpRow {
     std::vector<Input> inputs;
     std::vector<Output> outputs;
     std::vector<Write> writes;
+    // Told when read.
+    std::optional<std::int64_t> deviceNs;    // of its kernels
+    std::optional<std::int64_t> measuredNs;  // from a profile run, as the next
+    std::int64_t measuredWorkspace = 0;
 };
 struct StorageRow {
     std::int64_t id = 0;
@@ -108,6 +112,15 @@ struct TensorRow {
     std::optional<std::int64_t> creator;
     std::string dtype, sizes, strides;  // sizes, strides: JSON arrays of elements
     std::int64_t offset = 0;            // elements
+};
+/// Rows of a step that can be written as one: its ops, the storages that came and went in it (what
+/// outlives a step changes later), and their tensors.
+struct StepContents {
+    std::vector<OpRow> ops;
+    std::vector<StorageRow> storages;
+    std::vector<TensorRow> tensors;
+
+    bool empty() const { return ops.empty() && storages.empty() && tensors.empty(); }
 };
 struct StepRow {
     std::int64_t id = 0;

@@ -93,6 +93,12 @@ CREATE TABLE op_writes (
     op INTEGER NOT NULL, storage INTEGER NOT NULL, version_before INTEGER NOT NULL,
     PRIMARY KEY (op, storage)) WITHOUT ROWID;
 
+-- Steps of which nothing changes any more, packed (core/session/packed_step.h): their ops with
+-- inputs, outputs, writes and call stacks, the storages that came and went in them, and the tensors
+-- of these have no rows in the tables above. What outlives the step has. Older sessions lack the
+-- table.
+CREATE TABLE packed_steps (step INTEGER PRIMARY KEY, data BLOB NOT NULL);
+
 -- Tensors alive when the step ends.
 CREATE TABLE final_tensors (
     step INTEGER NOT NULL, position INTEGER NOT NULL, tensor INTEGER NOT NULL,

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/session.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "core/session/database.h"
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -21,6 +25,18 @@ void addRanks(Database& database, std::map<std::int64_t, ProcessRow>& processes)
         at->second.clockOffsetNs = from.optionalInteger(3);
         at->second.clockErrorNs = from.optionalInteger(4);
     }
+}
+
+/// Of ops that began at the same time on a thread, the one with the higher seq is the later.
+void findNextBegins(std::vector<OpSpanRow>& rows) {
+    std::vector<OpSpanRow*> inTime;
+    for (OpSpanRow& row : rows) inTime.push_back(&row);
+    std::sort(inTime.begin(), inTime.end(), [](const OpSpanRow* a, const OpSpanRow* b) {
+        return std::tie(a->thread, a->beginNs, a->seq) < std::tie(b->thread, b->beginNs, b->seq);
+    });
+    for (std::size_t i = 0; i + 1 < inTime.size(); ++i)
+        if (inTime[i]->thread == inTime[i + 1]->thread)
+            inTime[i]->nextBeginNs = inTime[i + 1]->beginNs;
 }
 
 }  // namespace
@@ -40,13 +56,14 @@ Result<SessionCounts> Session::counts() const {
             Statement statement(*database_, std::string("SELECT count(*) FROM ") + table);
             return statement.step() ? statement.integer(0) : 0;
         };
-        return SessionCounts{count("ops"),
-                             count("tensors"),
-                             count("storages"),
+        const PackedCounts packed = countPacked(*database_);  // these storages have all gone
+        return SessionCounts{count("ops") + packed.ops,
+                             count("tensors") + packed.tensors,
+                             count("storages") + packed.storages,
                              count("layers"),
                              count("steps"),
                              count("storages") + count("storages WHERE free_seq IS NOT NULL") +
-                                 countMemoryEvents(*database_)};
+                                 2 * packed.storages + countMemoryEvents(*database_)};
     });
 }
 
@@ -109,67 +126,29 @@ Result<std::int64_t> Session::lastStep() const {
 }
 
 Result<std::vector<OpRow>> Session::ops(std::int64_t step) const {
-    return guarded(path_, "reading ops", [&] {
-        Statement from(
-            *database_,
-            "SELECT o.id, seq, name, overload, phase, layer, thread, o.begin_ns, duration_ns,"
-            " workspace_bytes, live_bytes, random, args FROM ops o, steps s"
-            " WHERE s.id = ? AND seq >= first_seq AND seq < end_seq ORDER BY seq");
-        Statement inputs(*database_,
-                         "SELECT tensor, version FROM op_inputs WHERE op = ? ORDER BY position");
-        Statement outputs(
-            *database_,
-            "SELECT tensor, makes_storage FROM op_outputs WHERE op = ? ORDER BY position");
-        Statement writes(
-            *database_,
-            "SELECT storage, version_before FROM op_writes WHERE op = ? ORDER BY storage");
-        std::vector<OpRow> rows;
-        from.bind(1, step);
-        while (from.step()) {
-            OpRow& row = rows.emplace_back();
-            row.id = from.integer(0), row.seq = from.integer(1);
-            row.name = from.text(2), row.overload = from.text(3),
-            row.phase = phaseFromName(from.text(4));
-            row.layer = from.optionalInteger(5), row.thread = from.integer(6),
-            row.beginNs = from.integer(7);
-            row.duration = Nanoseconds(from.integer(8)), row.workspace = Bytes(from.integer(9));
-            row.liveBytes = from.optionalInteger(10), row.random = from.integer(11) != 0,
-            row.args = from.text(12);
-            for (inputs.bind(1, row.id); inputs.step();)
-                row.inputs.push_back(
-                    {inputs.integer(0), static_cast<std::int32_t>(inputs.integer(1))});
-            for (outputs.bind(1, row.id); outputs.step();)
-                row.outputs.push_back({outputs.integer(0), outputs.integer(1) != 0});
-            for (writes.bind(1, row.id); writes.step();)
-                row.writes.push_back(
-                    {writes.integer(0), static_cast<std::int32_t>(writes.integer(1))});
-            inputs.reset(), outputs.reset(), writes.reset();
-        }
-        return rows;
-    });
+    return guarded(path_, "reading ops",
+                   [&] { return readOps(*database_, step, OpDetail::Everything); });
 }
 
 Result<std::vector<OpSpanRow>> Session::opSpans(std::int64_t step) const {
     return guarded(path_, "reading ops", [&] {
-        Statement from(*database_,
-                       "SELECT o.seq, o.name, o.overload, o.phase, l.path, o.thread, o.begin_ns,"
-                       " o.duration_ns, o.workspace_bytes, lead(o.begin_ns) OVER"
-                       " (PARTITION BY o.thread ORDER BY o.begin_ns, o.seq), o.id"
-                       " FROM steps s JOIN ops o ON o.seq >= s.first_seq AND o.seq < s.end_seq"
-                       " LEFT JOIN layers l ON l.id = o.layer WHERE s.id = ? ORDER BY o.seq");
+        std::map<std::int64_t, std::string> layers;
+        Statement paths(*database_, "SELECT id, path FROM layers");
+        while (paths.step()) layers.emplace(paths.integer(0), paths.text(1));
         std::vector<OpSpanRow> rows;
-        for (from.bind(1, step); from.step();) {
+        for (OpRow& op : readOps(*database_, step, OpDetail::Spans)) {
             OpSpanRow& row = rows.emplace_back();
-            row.seq = from.integer(0);
-            row.name = from.text(1), row.overload = from.text(2);
-            row.phase = phaseFromName(from.text(3));
-            if (!from.isNull(4)) row.layer = from.text(4);
-            row.thread = from.integer(5);
-            row.beginNs = from.integer(6), row.durationNs = from.integer(7);
-            row.workspace = Bytes(from.integer(8));
-            row.nextBeginNs = from.optionalInteger(9);
-            row.id = from.integer(10);
+            row.id = op.id, row.seq = op.seq;
+            row.name = std::move(op.name), row.overload = std::move(op.overload);
+            row.phase = op.phase;
+            if (const auto at = op.layer ? layers.find(*op.layer) : layers.end();
+                at != layers.end())
+                row.layer = at->second;
+            row.thread = op.thread;
+            row.beginNs = op.beginNs, row.durationNs = op.duration.count();
+            row.workspace = op.workspace;
         }
+        findNextBegins(rows);
         return rows;
     });
 }
@@ -181,35 +160,29 @@ Result<std::vector<OpTimeRow>> Session::opTimes() const {
         while (from.step())
             rows.push_back(
                 {from.integer(0), from.integer(1), from.integer(2), from.optionalInteger(3)});
+        visitPackedSteps(*database_, OpDetail::Spans, [&](std::int64_t, const StepContents& step) {
+            for (const OpRow& op : step.ops)
+                rows.push_back({op.id, op.beginNs, op.duration.count(), std::nullopt});
+        });
+        std::sort(rows.begin(), rows.end(),
+                  [](const OpTimeRow& a, const OpTimeRow& b) { return a.op < b.op; });
         return rows;
     });
 }
 
 Result<std::vector<StorageRow>> Session::storages(const StepRow& step) const {
-    return guarded(path_, "reading storages", [&] {
-        Statement from(
-            *database_,
-            "SELECT id, bytes, device, category, layer, creator, alloc_seq, free_seq, address"
-            " FROM storages"
-            " WHERE alloc_seq >= ?3 AND alloc_seq < ?2 AND (free_seq IS NULL OR free_seq >= ?1)"
-            " ORDER BY alloc_seq, id");
-        from.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
-        std::vector<StorageRow> rows;
-        while (from.step())
-            rows.push_back({from.integer(0), Bytes(from.integer(1)), from.text(2),
-                            categoryFromName(from.text(3)), from.optionalInteger(4),
-                            from.optionalInteger(5), from.integer(6), from.optionalInteger(7),
-                            from.optionalInteger(8), std::nullopt});
-        return rows;
-    });
+    return guarded(path_, "reading storages", [&] { return readStorages(*database_, step); });
 }
 
 Result<std::vector<std::string>> Session::storageDevices() const {
     return guarded(path_, "reading devices", [&] {
-        Statement from(*database_, "SELECT DISTINCT device FROM storages ORDER BY device");
-        std::vector<std::string> names;
-        while (from.step()) names.push_back(from.text(0));
-        return names;
+        Statement from(*database_, "SELECT DISTINCT device FROM storages");
+        std::set<std::string> names;
+        while (from.step()) names.insert(from.text(0));
+        visitPackedSteps(*database_, OpDetail::Edges, [&](std::int64_t, const StepContents& step) {
+            for (const StorageRow& row : step.storages) names.insert(row.device);
+        });
+        return std::vector<std::string>(names.begin(), names.end());
     });
 }
 
@@ -244,6 +217,11 @@ Result<std::vector<TensorRow>> Session::tensors() const {
         while (from.step())
             rows.push_back({from.integer(0), from.integer(1), from.optionalInteger(2), from.text(3),
                             from.text(4), from.text(5), from.integer(6)});
+        visitPackedSteps(*database_, OpDetail::Edges, [&](std::int64_t, const StepContents& step) {
+            rows.insert(rows.end(), step.tensors.begin(), step.tensors.end());
+        });
+        std::sort(rows.begin(), rows.end(),
+                  [](const TensorRow& a, const TensorRow& b) { return a.id < b.id; });
         return rows;
     });
 }

@@ -8,6 +8,7 @@
 #include "core/session/guarded.h"
 #include "core/session/live_series.h"
 #include "core/session/statements.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 
@@ -61,91 +62,58 @@ Status SessionWriter::insert(const LayerRow& row) {
 }
 
 Status SessionWriter::insert(const OpRow& row) {
-    return guarded(path_, "writing an op", [&] {
-        Statements& to = statements();
-        to.op.bind(1, row.id).bind(2, row.seq).bind(3, row.name).bind(4, row.overload);
-        to.op.bind(5, phaseName(row.phase))
-            .bind(6, row.layer)
-            .bind(7, row.thread)
-            .bind(8, row.beginNs);
-        to.op.bind(9, row.duration.count()).bind(10, row.workspace.count()).bind(11, row.liveBytes);
-        to.op.bind(12, std::int64_t{row.random});
-        row.args.empty() ? to.op.bindNull(13) : to.op.bind(13, row.args);
-        to.op.execute();
-        for (std::size_t i = 0; i < row.inputs.size(); ++i)
-            to.input.bind(1, row.id)
-                .bind(2, static_cast<std::int64_t>(i))
-                .bind(3, row.inputs[i].tensor)
-                .bind(4, std::int64_t{row.inputs[i].version})
-                .execute();
-        for (std::size_t i = 0; i < row.outputs.size(); ++i)
-            to.output.bind(1, row.id)
-                .bind(2, static_cast<std::int64_t>(i))
-                .bind(3, row.outputs[i].tensor)
-                .bind(4, std::int64_t{row.outputs[i].makesStorage})
-                .execute();
-        for (const OpRow::Write& write : row.writes)
-            to.write.bind(1, row.id)
-                .bind(2, write.storage)
-                .bind(3, std::int64_t{write.versionBefore})
-                .execute();
-        if (row.stack) stackStatements().ofOp.bind(1, row.id).bind(2, *row.stack).execute();
-    });
+    return guarded(path_, "writing an op", [&] { statements().rows.insert(row); });
 }
 
 Status SessionWriter::insert(const StorageRow& row) {
-    return guarded(path_, "writing a storage", [&] {
-        Statement& to = statements().storage;
-        to.bind(1, row.id)
-            .bind(2, row.bytes.count())
-            .bind(3, row.device)
-            .bind(4, categoryName(row.category));
-        to.bind(5, row.layer)
-            .bind(6, row.creator)
-            .bind(7, row.allocSeq)
-            .bind(8, row.freeSeq)
-            .bind(9, row.address);
-        to.execute();
-        if (row.stack) stackStatements().ofStorage.bind(1, row.id).bind(2, *row.stack).execute();
-    });
+    return guarded(path_, "writing a storage", [&] { statements().rows.insert(row); });
 }
 
 Status SessionWriter::insert(const TensorRow& row) {
-    return guarded(path_, "writing a tensor", [&] {
-        Statement& to = statements().tensor;
-        to.bind(1, row.id)
-            .bind(2, row.storage)
-            .bind(3, row.creator)
-            .bind(4, row.dtype)
-            .bind(5, row.sizes);
-        to.bind(6, row.strides).bind(7, row.offset).execute();
-    });
+    return guarded(path_, "writing a tensor", [&] { statements().rows.insert(row); });
 }
 
-Status SessionWriter::insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors) {
+Status SessionWriter::insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors,
+                             const StepContents& packed) {
     return guarded(path_, "writing a step", [&] {
-        Statement step(*database_,
-                       "INSERT INTO steps(id, process, first_seq, end_seq, begin_ns, end_ns,"
-                       " allocator_begin_bytes, allocator_peak_bytes, environment)"
-                       " VALUES(?,?,?,?,?,?,?,?,?)");
-        step.bind(1, row.id)
+        Statements& to = statements();
+        to.step.bind(1, row.id)
             .bind(2, row.process)
             .bind(3, row.firstSeq)
             .bind(4, row.endSeq)
             .bind(5, row.beginNs);
-        step.bind(6, row.endNs)
+        to.step.bind(6, row.endNs)
             .bind(7, row.allocatorBeginBytes)
             .bind(8, row.allocatorPeakBytes)
             .bind(9, row.environment)
             .execute();
-        Statement final(*database_, "INSERT INTO final_tensors VALUES(?,?,?)");
         for (std::size_t i = 0; i < finalTensors.size(); ++i)
-            final.bind(1, row.id)
+            to.final.bind(1, row.id)
                 .bind(2, static_cast<std::int64_t>(i))
                 .bind(3, finalTensors[i])
                 .execute();
-        writeLiveSeries(*database_, row);
+        const StepContents none;
+        writeLiveSeries(*database_, row, insertPacked(row.id, packed) ? packed : none);
     });
+}
+
+/// False where all rows are in tables.
+bool SessionWriter::insertPacked(std::int64_t step, const StepContents& rows) {
+    if (rows.empty()) return false;
+    const auto blob = packStep(rows);
+    if (!blob) {
+        statements().rows.insert(rows);
+        return false;
+    }
+    Statement(*database_, "INSERT INTO packed_steps VALUES(?,?)")
+        .bind(1, step)
+        .bindBlob(2, *blob)
+        .execute();
+    return true;
+}
+
+Status SessionWriter::unpackStep(std::int64_t step) {
+    return guarded(path_, "unpacking a step", [&] { unpackIntoTables(*database_, step); });
 }
 
 Status SessionWriter::insert(const GapRow& row) {
@@ -175,8 +143,7 @@ Status SessionWriter::insertGenerator(std::int64_t step, const Generator& genera
 Status SessionWriter::insertContents(std::int64_t step, std::int64_t storage,
                                      std::span<const std::byte> data) {
     return guarded(path_, "writing contents", [&] {
-        Statement statement(*database_, "INSERT OR IGNORE INTO contents VALUES(?,?,?)");
-        statement.bind(1, step).bind(2, storage).bindBlob(3, data).execute();
+        statements().contents.bind(1, step).bind(2, storage).bindBlob(3, data).execute();
     });
 }
 

@@ -47,8 +47,10 @@ public:
     Status insert(const OpRow& row);  // with its inputs, outputs and writes
     Status insert(const StorageRow& row);
     Status insert(const TensorRow& row);
-    /// After the step's ops and storages: its curve of live bytes is made of them.
-    Status insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors);
+    /// After the step's ops and storages: its curve of live bytes is made of them. `packed`: more
+    /// of them, which are written as one (core/session/packed_step.h) and are read like the others.
+    Status insert(const StepRow& row, const std::vector<std::int64_t>& finalTensors,
+                  const StepContents& packed = {});
     Status insert(const GapRow& row);
     Status insertGenerator(std::int64_t step, const Generator& generator);
     Status insertContents(std::int64_t step, std::int64_t storage, std::span<const std::byte> data);
@@ -76,6 +78,9 @@ public:
     /// What an op costs becomes the time of its kernels, where it launched any.
     Status chargeKernels();
 
+    /// Rows that are written as one go into tables: before what they say is to change.
+    Status unpackStep(std::int64_t step);
+    /// Of an op in the tables.
     Status setMeasured(std::int64_t op, Nanoseconds time, Bytes workspace);
     Status replaceSignatures(
         const std::vector<SignatureRow>& rows);  // of the ops that occur in rows
@@ -94,6 +99,7 @@ private:
     DeviceStatements& deviceStatements();
     StackStatements& stackStatements();
     MemoryEventWriter& memoryEventWriter();
+    bool insertPacked(std::int64_t step, const StepContents& rows);
     void writeGathered() const override;
     void close() noexcept;
 

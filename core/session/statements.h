@@ -7,42 +7,36 @@
 #include <utility>
 
 #include "core/session/database.h"
+#include "core/session/row_inserts.h"
 #include "core/session/session_writer.h"
 
 namespace hw::core {
 
 struct SessionWriter::Statements {
     explicit Statements(Database& database)
-        : op(database,
-             "INSERT INTO ops(id, seq, name, overload, phase, layer, thread, begin_ns, duration_ns,"
-             " workspace_bytes, live_bytes, random, args) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"),
-          input(database, "INSERT INTO op_inputs VALUES(?,?,?,?)"),
-          output(database, "INSERT INTO op_outputs VALUES(?,?,?,?)"),
-          write(database, "INSERT INTO op_writes VALUES(?,?,?)"),
-          storage(database,
-                  "INSERT INTO storages(id, bytes, device, category, layer, creator, alloc_seq,"
-                  " free_seq, address) VALUES(?,?,?,?,?,?,?,?,?)"),
-          tensor(database,
-                 "INSERT INTO tensors(id, storage, creator, dtype, sizes, strides, offset)"
-                 " VALUES(?,?,?,?,?,?,?)"),
+        : rows(database, ""),
           freed(database, "UPDATE storages SET free_seq = ?2 WHERE id = ?1"),
           resized(database, "UPDATE storages SET bytes = ?2 WHERE id = ?1"),
           category(database,
-                   "UPDATE storages SET category = ?2, layer = coalesce(?3, layer) WHERE id = ?1") {
-    }
+                   "UPDATE storages SET category = ?2, layer = coalesce(?3, layer) WHERE id = ?1"),
+          step(database,
+               "INSERT INTO steps(id, process, first_seq, end_seq, begin_ns, end_ns,"
+               " allocator_begin_bytes, allocator_peak_bytes, environment)"
+               " VALUES(?,?,?,?,?,?,?,?,?)"),
+          final(database, "INSERT INTO final_tensors VALUES(?,?,?)"),
+          contents(database, "INSERT OR IGNORE INTO contents VALUES(?,?,?)") {}
 
-    Statement op, input, output, write, storage, tensor, freed, resized, category;
+    RowInserts rows;
+    Statement freed, resized, category, step, final, contents;
 };
 
 // Older sessions lack the tables of call stacks: prepared only where one is written.
 struct SessionWriter::StackStatements {
     explicit StackStatements(Database& database)
         : frame(database, "INSERT INTO source_frames VALUES(?,?,?,?,?)"),
-          stack(database, "INSERT INTO stacks VALUES(?,?,?)"),
-          ofOp(database, "INSERT INTO op_stacks VALUES(?,?)"),
-          ofStorage(database, "INSERT INTO storage_stacks VALUES(?,?)") {}
+          stack(database, "INSERT INTO stacks VALUES(?,?,?)") {}
 
-    Statement frame, stack, ofOp, ofStorage;
+    Statement frame, stack;
 };
 
 // Older sessions lack the table of ranges: prepared only where a trace of a device is written.

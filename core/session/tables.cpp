@@ -5,6 +5,7 @@
 
 #include "core/session/access.h"
 #include "core/session/guarded.h"
+#include "core/session/step_rows.h"
 
 namespace hw::core {
 namespace {
@@ -59,7 +60,11 @@ Result<std::vector<TableColumn>> tableColumns(const Session& session, const std:
 
 Status visitTable(const Session& session, const std::string& table, const TableVisitor& visit) {
     return guarded(session.path(), "reading a table", [&] {
-        Statement from(databaseOf(session), "SELECT * FROM " + quoted(table));
+        Database& database = databaseOf(session);
+        const std::string packed = showPackedRows(database, table);
+        std::string sql = "SELECT * FROM main." + quoted(table);
+        if (!packed.empty()) sql += " UNION ALL SELECT * FROM " + packed + " ORDER BY 1, 2";
+        Statement from(database, sql);
         const TableRow row(from);
         while (from.step()) visit(row);
     });

@@ -40,7 +40,7 @@ using TableVisitor = std::function<void(const TableRow&)>;
 /// Names of the session's tables. Errors here and below: BadInput when the file cannot be read.
 Result<std::vector<std::string>> tableNames(const Session& session);
 Result<std::vector<TableColumn>> tableColumns(const Session& session, const std::string& table);
-/// All columns of every row. What `visit` throws passes.
+/// All columns of every row, of packed steps (schema.sql), too. What `visit` throws passes.
 Status visitTable(const Session& session, const std::string& table, const TableVisitor& visit);
 
 /// A SQLite file that another program wrote, open for reading. Its content is not trusted: views

@@ -24,6 +24,7 @@ core::Nanoseconds median(std::vector<core::Nanoseconds> values) {
 
 Status storeProfile(core::SessionWriter& session, const core::TrainingGraph& graph,
                     const Profile& profile) {
+    HW_TRY(session.unpackStep(graph.sessionStep));
     std::vector<core::SignatureRow> rows;
     for (std::size_t i = 0; i < profile.signatures.size(); ++i) {
         const std::int64_t op = graph.ops[i].sessionId;
