@@ -236,15 +236,16 @@ core::Status Assembler::take(wire::StackNodeRecord record) {
 
 core::Status Assembler::take(wire::StorageRecord record) {
     const bool byOp = record.creator >= 0;
-    if (storages_.contains(record.id) || record.id < 0 || record.bytes < 0 ||
-        record.category >= core::kCategoryCount || record.layer >= layers_ ||
-        (byOp && record.creator != nextOp_) || record.seq < 0)
+    // Ids only grow: those of what is gone are not looked up any more.
+    if (record.id <= lastStorage_ || record.bytes < 0 || record.category >= core::kCategoryCount ||
+        record.layer >= layers_ || (byOp && record.creator != nextOp_) || record.seq < 0)
         return malformed("an impossible storage");
     // The storages of an op share its seq, which the op itself is about to use. What a step's end
     // shows to have been there all along comes with the seq of its start.
     const bool older = !byOp && start_ && record.seq == start_->seq;
     if (byOp ? record.seq <= lastSeq_ : !older && !advance(record.seq))
         return malformed("a storage out of order");
+    lastStorage_ = record.id;
     StorageState state;
     state.row.id = record.id;
     state.row.bytes = core::Bytes(record.bytes);
@@ -261,9 +262,10 @@ core::Status Assembler::take(wire::StorageRecord record) {
 
 core::Status Assembler::take(wire::TensorRecord record) {
     const StorageState* owner = storage(record.storage);
-    if (record.id < 0 || tensors_.contains(record.id) || owner == nullptr || !owner->alive ||
-        record.offset < 0 || record.creator > nextOp_)
+    if (record.id <= lastTensor_ || owner == nullptr || !owner->alive || record.offset < 0 ||
+        record.creator > nextOp_)
         return malformed("an impossible tensor");
+    lastTensor_ = record.id;
     core::TensorRow row;
     row.id = record.id;
     row.storage = record.storage;
@@ -474,6 +476,15 @@ void Assembler::discardBefore(std::int64_t seq) {
     for (auto& [arrival, tensor] : pending_.tensors)
         if (arrival < seq) tensor.creator.reset();
     std::erase_if(pending_.frees, [&](std::int64_t id) { return storages_.at(id).dropped; });
+}
+
+/// Storages that are gone, and their tensors: no later record can name them.
+void Assembler::forgetBefore(std::int64_t seq) {
+    std::erase_if(tensors_,
+                  [&](const auto& item) { return storages_.at(item.second.storage).isOver(seq); });
+    std::erase_if(storages_, [&](const auto& item) { return item.second.isOver(seq); });
+    std::erase_if(pending_.contents,
+                  [&](const auto& item) { return !storages_.contains(item.storage); });
 }
 
 }  // namespace hw::profiler

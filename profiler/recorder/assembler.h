@@ -28,6 +28,13 @@ public:
     explicit Assembler(std::shared_ptr<SharedSession> session);
     explicit Assembler(std::string sessionPath);
 
+    /// Of the steps of a process, the first ones lie in the session as rows in tables; the others
+    /// are packed (core/session/packed_step.h), which costs a fraction of the time and the bytes.
+    /// Not those of ranks or those with records of a GPU, whose rows are looked up one by one.
+    static constexpr std::int64_t kPackAfter = 8;
+    /// Instead of kPackAfter.
+    void setPackAfter(std::int64_t steps) { packAfter_ = steps; }
+
     /// Errors: BadInput when the record is malformed or contradicts earlier ones (the stream cannot
     /// be trusted any more), whatever the session says when it cannot be written.
     core::Status handle(const wire::Frame& frame);
@@ -65,6 +72,11 @@ private:
         bool written = false;  // its row is in the session
         bool dropped = false;  // came and went outside of every step
         bool readInForward = false;
+
+        /// Nothing of it can change any more once the step that ends there is written.
+        bool isOver(std::int64_t endSeq) const {
+            return !alive && row.freeSeq && *row.freeSeq < endSeq;
+        }
     };
     struct TensorState {
         std::int64_t storage = 0;
@@ -114,7 +126,12 @@ private:
     core::Status writeLayers();
     core::Status writeStacks();
     core::Status writeGaps(std::optional<std::int64_t> step);
-    core::Status writeOp(core::OpRow row);
+    bool packs() const;
+    /// Within the step that ends there: no later step refers to it.
+    bool cameAndWent(const StorageState& state, std::int64_t endSeq) const;
+    core::OpRow inSession(core::OpRow row) const;
+    core::StorageRow inSession(core::StorageRow row) const;
+    core::TensorRow inSession(core::TensorRow row) const;
     std::int64_t at(std::int64_t id) const { return member_->base + id; }
     std::optional<std::int64_t> at(const std::optional<std::int64_t>& id) const {
         return id ? std::optional(at(*id)) : id;
@@ -124,11 +141,14 @@ private:
     }
     core::Status writeStep(const wire::StepEndRecord& end);
     core::Status writeRows(const wire::StepEndRecord& end);
-    core::Status writeStorages(std::int64_t endSeq);
+    core::Status writeStorages(std::int64_t endSeq, core::StepContents* packed);
+    core::Status writeTensors(std::int64_t endSeq, core::StepContents* packed);
+    core::Status writeOps(std::int64_t endSeq, core::StepContents* packed);
     core::Status writeDeviceRecords(const core::StepRow* step);
     core::Status writeContents(std::int64_t step, std::int64_t endSeq);
     void settleCategories(std::int64_t endSeq);
     void discardBefore(std::int64_t seq);
+    void forgetBefore(std::int64_t seq);
     bool advance(std::int64_t seq);
     StorageState* storage(std::int64_t id);
 
@@ -143,13 +163,13 @@ private:
     std::unordered_map<std::int64_t, TensorState> tensors_;
     std::int64_t layers_ = 0, frames_ = 0, stacks_ = 0;
     std::int64_t nextOp_ = 0;
-    std::int64_t lastSeq_ = -1;
+    std::int64_t lastSeq_ = -1, lastStorage_ = -1, lastTensor_ = -1;
     Pending pending_;
     DeviceRecords device_;
     std::optional<wire::RefusalRecord> refusal_;
     std::optional<wire::StepStartRecord> start_;
     std::optional<wire::StepEndRecord> end_;
-    std::int64_t steps_ = 0;
+    std::int64_t steps_ = 0, packAfter_ = kPackAfter;
     std::int64_t opsOfLastStep_ = 0;
     bool done_ = false;
     std::vector<wire::LiveStepRecord> liveSteps_;

@@ -51,7 +51,48 @@ void Assembler::settleCategories(std::int64_t endSeq) {
     }
 }
 
-core::Status Assembler::writeStorages(std::int64_t endSeq) {
+/// Of steps whose ops nothing asks for one by one.
+bool Assembler::packs() const {
+    const bool rank = process_->worldSize > 0 || !process_->run.empty();
+    return steps_ >= packAfter_ && !rank && !device_.any();
+}
+
+core::StorageRow Assembler::inSession(core::StorageRow row) const {
+    row.id = at(row.id);
+    row.layer = layerAt(row.layer);
+    row.creator = at(row.creator);
+    row.allocSeq = at(row.allocSeq);
+    row.freeSeq = at(row.freeSeq);
+    return row;
+}
+
+core::TensorRow Assembler::inSession(core::TensorRow row) const {
+    row.id = at(row.id);
+    row.storage = at(row.storage);
+    row.creator = at(row.creator);
+    return row;
+}
+
+core::OpRow Assembler::inSession(core::OpRow row) const {
+    if (member_->base > 0) {
+        row.id = at(row.id);
+        row.seq = at(row.seq);
+        for (auto& input : row.inputs) input.tensor = at(input.tensor);
+        for (auto& output : row.outputs) output.tensor = at(output.tensor);
+        for (auto& write : row.writes) write.storage = at(write.storage);
+        row.args = core::withTensorsMoved(row.args, member_->base);
+    }
+    row.layer = layerAt(row.layer);
+    if (row.stack) row.stack = stackIds_.at(static_cast<std::size_t>(*row.stack));
+    return row;
+}
+
+bool Assembler::cameAndWent(const StorageState& state, std::int64_t endSeq) const {
+    return state.isOver(endSeq) && state.row.allocSeq >= start_->seq;
+}
+
+/// `packed`: null where the step's rows go into tables. What outlives the step always does.
+core::Status Assembler::writeStorages(std::int64_t endSeq, core::StepContents* packed) {
     core::SessionWriter& session = session_->session();
     for (const std::int64_t id : pending_.frees) {
         const StorageState& state = storages_.at(id);
@@ -61,20 +102,50 @@ core::Status Assembler::writeStorages(std::int64_t endSeq) {
     for (const std::int64_t id : pending_.storages) {
         StorageState& state = storages_.at(id);
         if (state.row.allocSeq >= endSeq) continue;
+        if (packed != nullptr && cameAndWent(state, endSeq)) {
+            packed->storages.push_back(inSession(state.row));
+            continue;
+        }
         core::StorageRow row = state.row;
         if (row.freeSeq && *row.freeSeq >= endSeq) row.freeSeq.reset();
-        row.id = at(row.id);
-        row.layer = layerAt(row.layer);
-        row.creator = at(row.creator);
-        row.allocSeq = at(row.allocSeq);
-        row.freeSeq = at(row.freeSeq);
-        HW_TRY(session.insert(row));
+        HW_TRY(session.insert(inSession(std::move(row))));
         state.written = true;
     }
     for (const std::int64_t id : pending_.changed) {
         const core::StorageRow& row = storages_.at(id).row;
         HW_TRY(session.setCategory(at(id), row.category, layerAt(row.layer)));
         HW_TRY(session.setStorageBytes(at(id), row.bytes));
+    }
+    return {};
+}
+
+core::Status Assembler::writeTensors(std::int64_t endSeq, core::StepContents* packed) {
+    for (auto& [seq, tensor] : pending_.tensors) {
+        const StorageState& state = storages_.at(tensor.storage);
+        if (state.row.allocSeq >= endSeq || seq >= endSeq) continue;
+        core::TensorRow row = inSession(std::move(tensor));
+        if (packed != nullptr && cameAndWent(state, endSeq))
+            packed->tensors.push_back(std::move(row));
+        else
+            HW_TRY(session_->session().insert(row));
+    }
+    return {};
+}
+
+core::Status Assembler::writeOps(std::int64_t endSeq, core::StepContents* packed) {
+    opsOfLastStep_ = 0;
+    for (auto& op : pending_.ops) {
+        if (op.seq >= endSeq) break;
+        const std::int64_t seq = op.seq;
+        core::OpRow row = inSession(std::move(op));
+        op.seq = seq;  // all that is looked at afterwards
+        if (device_.any())
+            device_.op({row.beginNs, row.beginNs + row.duration.count(), row.thread, row.id});
+        if (packed != nullptr)
+            packed->ops.push_back(std::move(row));
+        else
+            HW_TRY(session_->session().insert(row));
+        ++opsOfLastStep_;
     }
     return {};
 }
@@ -116,23 +187,6 @@ core::Status Assembler::writeGaps(std::optional<std::int64_t> step) {
     return {};
 }
 
-core::Status Assembler::writeOp(core::OpRow row) {
-    const core::Nanoseconds duration = row.duration;
-    if (member_->base > 0) {
-        row.id = at(row.id);
-        row.seq = at(row.seq);
-        for (auto& input : row.inputs) input.tensor = at(input.tensor);
-        for (auto& output : row.outputs) output.tensor = at(output.tensor);
-        for (auto& write : row.writes) write.storage = at(write.storage);
-        row.args = core::withTensorsMoved(row.args, member_->base);
-    }
-    row.layer = layerAt(row.layer);
-    if (row.stack) row.stack = stackIds_.at(static_cast<std::size_t>(*row.stack));
-    if (device_.any())
-        device_.op({row.beginNs, row.beginNs + duration.count(), row.thread, row.id});
-    return session_->session().insert(row);
-}
-
 core::Status Assembler::writeContents(std::int64_t step, std::int64_t endSeq) {
     std::set<std::int64_t> stored, seeded;
     for (const auto& item : pending_.contents) {
@@ -163,21 +217,11 @@ core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
     HW_TRY(writeLayers());
     HW_TRY(writeStacks());
     settleCategories(end.seq);
-    HW_TRY(writeStorages(end.seq));
-    for (const auto& [seq, tensor] : pending_.tensors) {
-        if (storages_.at(tensor.storage).row.allocSeq >= end.seq || seq >= end.seq) continue;
-        core::TensorRow row = tensor;
-        row.id = at(row.id);
-        row.storage = at(row.storage);
-        row.creator = at(row.creator);
-        HW_TRY(session.insert(row));
-    }
-    opsOfLastStep_ = 0;
-    for (auto& op : pending_.ops) {
-        if (op.seq >= end.seq) break;
-        HW_TRY(writeOp(std::move(op)));  // of what is left, only its seq is looked at
-        ++opsOfLastStep_;
-    }
+    core::StepContents contents;
+    core::StepContents* const packed = packs() ? &contents : nullptr;
+    HW_TRY(writeStorages(end.seq, packed));
+    HW_TRY(writeTensors(end.seq, packed));
+    HW_TRY(writeOps(end.seq, packed));
     core::StepRow row;
     row.id = session_->nextStep();
     stepIds_.push_back(row.id);
@@ -195,7 +239,7 @@ core::Status Assembler::writeRows(const wire::StepEndRecord& end) {
     row.environment = end.environment;
     std::vector<std::int64_t> finals;
     for (const std::int64_t id : end.tensors) finals.push_back(at(id));
-    HW_TRY(session.insert(row, finals));
+    HW_TRY(session.insert(row, finals, contents));
     return writeDeviceRecords(&row);
 }
 
@@ -215,6 +259,7 @@ core::Status Assembler::writeStep(const wire::StepEndRecord& end) {
                   [&](std::int64_t id) { return before(*storages_.at(id).row.freeSeq); });
     std::erase_if(pending_.contents, [&](const auto& item) { return before(item.seq); });
     std::erase_if(pending_.generators, [&](const auto& item) { return before(item.first); });
+    forgetBefore(end.seq);
     pending_.layers.clear();
     pending_.frames.clear();
     pending_.stacks.clear();

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Records real training scripts with the built executable and looks into the sessions."""
+import csv
 import json
 import os
 import re
@@ -415,6 +416,19 @@ class BadPrograms(Recording):
         (steps,), = self.query("SELECT COUNT(*) FROM steps")
         self.assertGreaterEqual(steps, 5)
         self.assertGreater(self.info()["ops"], 0)
+
+    def test_later_steps_are_packed_and_read_like_the_first_ones(self):
+        self.recorded(PYTHON, self.script(MLP), "12", options=("--steps", "12"))
+        self.assertEqual(self.query("SELECT step FROM packed_steps"), [(8,), (9,), (10,), (11,)])
+        (ops,), = self.query("SELECT COUNT(*) FROM ops")
+        later = self.info()["ops"]
+        self.assertGreater(later, 10)
+        tables = os.path.join(self.folder, "tables")
+        subprocess.run([HIGHWATER, "export", self.session, "--to", "csv", "-o", tables], check=True, timeout=120,
+                       capture_output=True)
+        with open(os.path.join(tables, "ops.csv")) as file:
+            self.assertEqual(len(list(csv.reader(file))), 1 + ops + 4 * later)
+        self.assertNotIn("packed_steps.csv", os.listdir(tables))
 
     def test_output_is_never_overwritten(self):
         with open(self.session, "w") as file:
