@@ -19,6 +19,7 @@ constexpr std::int64_t wrappingSum(std::int64_t a, std::int64_t b) {
 class VarintWriter {
 public:
     void unsignedNumber(std::uint64_t value) {
+        if (value < 0x80) return bytes_.push_back(static_cast<std::byte>(value));
         std::byte buffer[10];
         std::size_t size = 0;
         while (value >= 0x80) {

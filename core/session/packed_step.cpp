@@ -283,7 +283,10 @@ private:
         VarintReader &counts = columns_[EdgeCount], &versions = columns_[EdgeVersion];
         const std::uint64_t inputs = counts.unsignedNumber(), outputs = counts.unsignedNumber(),
                             writes = counts.unsignedNumber();
-        if (std::max({inputs, outputs, writes}) > versions.rest().size()) return good_ = false;
+        const std::uint64_t most = versions.rest().size();
+        if (inputs > most || outputs > most - inputs || writes > most - inputs - outputs)
+            return good_ = false;
+        row.inputs.reserve(inputs), row.outputs.reserve(outputs), row.writes.reserve(writes);
         for (std::uint64_t i = 0; i < inputs; ++i) {
             const std::int64_t tensor = difference(EdgeTensor);
             row.inputs.push_back({tensor, static_cast<std::int32_t>(versions.number())});

@@ -53,7 +53,7 @@ private:
 };
 
 constexpr const char* kOpColumns =
-    "o.id, seq, name, overload, phase, layer, thread, o.begin_ns, duration_ns, workspace_bytes,"
+    "id, seq, name, overload, phase, layer, thread, begin_ns, duration_ns, workspace_bytes,"
     " live_bytes, random, device_ns, measured_ns, measured_workspace_bytes";
 
 OpRow opOf(const Statement& from) {
@@ -137,15 +137,14 @@ private:
     std::size_t next_ = 0;
 };
 
-std::vector<OpRow> opsInTables(Database& database, std::int64_t step, OpDetail detail) {
+std::vector<OpRow> opsInTables(Database& database, const StepRow& step, OpDetail detail) {
     const std::string arguments = detail == OpDetail::Everything ? ", args" : "";
     Statement from(database, std::string("SELECT ") + kOpColumns + arguments +
-                                 " FROM ops o, steps s WHERE s.id = ? AND seq >= first_seq"
-                                 " AND seq < end_seq ORDER BY seq");
+                                 " FROM ops WHERE seq >= ? AND seq < ? ORDER BY seq");
     std::optional<EdgeReader> edges;
     if (detail != OpDetail::Spans) edges.emplace(database);
     std::vector<OpRow> rows;
-    for (from.bind(1, step); from.step();) {
+    for (from.bind(1, step.firstSeq).bind(2, step.endSeq); from.step();) {
         OpRow& row = rows.emplace_back(opOf(from));
         if (detail == OpDetail::Everything) row.args = from.text(15);
         if (edges) edges->read(row);
@@ -184,8 +183,11 @@ PackedCounts countPacked(Database& database) {
 }
 
 std::vector<OpRow> readOps(Database& database, std::int64_t step, OpDetail detail) {
-    auto packed = packedStep(database, step, detail);
-    return packed ? takePackedOps(*packed) : opsInTables(database, step, detail);
+    Statement from(database, "SELECT first_seq, end_seq FROM steps WHERE id = ?");
+    if (!from.bind(1, step).step()) return {};
+    StepRow row;
+    row.id = step, row.firstSeq = from.integer(0), row.endSeq = from.integer(1);
+    return StepRows(database, row, detail).takeOps();
 }
 
 std::vector<StorageRow> readStorages(Database& database, const StepRow& step) {
@@ -198,7 +200,7 @@ void visitOps(Database& database, const std::function<void(const OpRow&)>& visit
         while (const auto step = packed.before(before))
             for (const OpRow& row : step->ops) visit(row);
     };
-    Statement from(database, std::string("SELECT ") + kOpColumns + " FROM ops o ORDER BY seq");
+    Statement from(database, std::string("SELECT ") + kOpColumns + " FROM ops ORDER BY seq");
     while (from.step()) {
         visitPacked(from.integer(1));
         visit(opOf(from));
@@ -242,7 +244,7 @@ StepRows::StepRows(Database& database, const StepRow& step, OpDetail detail)
 }
 
 std::vector<OpRow> StepRows::takeOps() {
-    return packed_ ? takePackedOps(*packed_) : opsInTables(database_, step_.id, detail_);
+    return packed_ ? takePackedOps(*packed_) : opsInTables(database_, step_, detail_);
 }
 
 std::vector<StorageRow> StepRows::storages() const {

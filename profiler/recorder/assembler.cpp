@@ -3,6 +3,7 @@
 #include "profiler/recorder/assembler.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 namespace hw::profiler {
@@ -40,9 +41,12 @@ Status malformed(const std::string& what) {
 
 std::string jsonArray(const std::vector<std::int64_t>& values) {
     std::string text = "[";
-    for (std::size_t i = 0; i < values.size(); ++i)
-        text += (i == 0 ? "" : ",") + std::to_string(values[i]);
-    return text + "]";
+    char digits[24];
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (i > 0) text += ',';
+        text.append(digits, std::to_chars(digits, digits + sizeof digits, values[i]).ptr);
+    }
+    return text += ']';
 }
 
 std::optional<std::int64_t> known(std::int64_t id) {
@@ -341,6 +345,9 @@ core::Status Assembler::take(wire::OpRecord record) {
     row.random = record.random != 0;
     row.args = std::move(record.args);
     row.stack = known(record.stack);
+    row.inputs.reserve(record.inputs.size());
+    row.outputs.reserve(record.outputs.size());
+    row.writes.reserve(record.writes.size());
     for (const auto& input : record.inputs) row.inputs.push_back({input.tensor, input.version});
     for (const auto& output : record.outputs) row.outputs.push_back({output.tensor, output.makes});
     for (const auto& write : record.writes) row.writes.push_back({write.storage, write.before});

@@ -134,6 +134,7 @@ core::Status Assembler::writeTensors(std::int64_t endSeq, core::StepContents* pa
 
 core::Status Assembler::writeOps(std::int64_t endSeq, core::StepContents* packed) {
     opsOfLastStep_ = 0;
+    if (packed != nullptr) packed->ops.reserve(pending_.ops.size());
     for (auto& op : pending_.ops) {
         if (op.seq >= endSeq) break;
         const std::int64_t seq = op.seq;

@@ -144,7 +144,7 @@ TEST_F(Join, EveryTableIsTaken) {
     auto to = SessionWriter::inMemory();
     Statement count(databaseOf(to), "SELECT count(*) FROM sqlite_master WHERE type = 'table'");
     ASSERT_TRUE(count.step());
-    EXPECT_EQ(count.integer(0), 33);
+    EXPECT_EQ(count.integer(0), 34);
 }
 
 TEST_F(Join, TheClockIsTheOneOnWhichRanksPassTogether) {

@@ -232,8 +232,7 @@ TEST_F(PackedRecording, StaysPackedBehindAnotherSession) {
         for (const I64 processes : {0, 1}) {
             core::Placement placement;
             placement.processes = processes, placement.clockOffsetNs = 1000 * processes;
-            for (I64 step = 0; step < kSteps; ++step)
-                placement.steps[step] = 2 * step + processes;
+            for (I64 step = 0; step < kSteps; ++step) placement.steps[step] = 2 * step + processes;
             const auto done = core::appendSession(*from, placement, common, to);
             ASSERT_TRUE(done) << done.error().what;
         }
