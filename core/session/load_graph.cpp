@@ -139,8 +139,12 @@ private:
     }
 
     std::vector<Nanoseconds> timesIfSameOps(const StepRow& other) {
-        if (const auto packed = packedStep(database_, other.id, OpDetail::Spans))
-            return timesIfSameOps(packed->ops);
+        try {
+            if (const auto packed = packedStep(database_, other.id, OpDetail::Spans))
+                return timesIfSameOps(packed->ops);
+        } catch (const DatabaseError&) {
+            return {};  // a damaged step is named to those who ask for it
+        }
         if (!timesOfStep_)
             timesOfStep_.emplace(database_,
                                  "SELECT name, overload, coalesce(device_ns, duration_ns) FROM ops"

@@ -293,6 +293,7 @@ TEST_F(PackedRecording, DamageIsNamed) {
         EXPECT_NE(what.find("step 10 is damaged"), std::string::npos) << what;
     EXPECT_FALSE(session->unpackStep(10));
     EXPECT_TRUE(session->ops(9)) << "the others are whole";
+    EXPECT_TRUE(core::loadGraph(*session, 9)) << "with the times of those that are";
 }
 
 }  // namespace
