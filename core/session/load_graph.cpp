@@ -138,38 +138,19 @@ private:
         }
     }
 
-    std::vector<Nanoseconds> timesIfSameOps(const StepRow& other) {
+    std::vector<Nanoseconds> timesIfSameOps(const StepRow& other) const {
         try {
-            if (const auto packed = packedStep(database_, other.id, OpDetail::Spans))
-                return timesIfSameOps(packed->ops);
-        } catch (const DatabaseError&) {
-            return {};  // a damaged step is named to those who ask for it
+            std::vector<Nanoseconds> times;
+            const std::vector<OpRow> ops = readOps(database_, other.id, OpDetail::Spans);
+            const bool same = std::equal(ops.begin(), ops.end(), graph_.ops.begin(),
+                                         graph_.ops.end(), [](const OpRow& row, const Op& op) {
+                                             return isNamed(op.name, row.name, row.overload);
+                                         });
+            for (const OpRow& row : ops) times.push_back(costOf(row));
+            return same ? times : std::vector<Nanoseconds>();
+        } catch (const DamagedStep&) {
+            return {};  // it is named to those who ask for it
         }
-        if (!timesOfStep_)
-            timesOfStep_.emplace(database_,
-                                 "SELECT name, overload, coalesce(device_ns, duration_ns) FROM ops"
-                                 " WHERE seq >= ?1 AND seq < ?2 ORDER BY seq");
-        std::vector<Nanoseconds> times;
-        Statement& from = *timesOfStep_;
-        bool same = true;
-        for (from.bind(1, other.firstSeq).bind(2, other.endSeq); same && from.step();) {
-            same = times.size() < graph_.ops.size() &&
-                   isNamed(graph_.ops[times.size()].name, from.text(0), from.text(1));
-            times.push_back(Nanoseconds(from.integer(2)));
-        }
-        from.reset();
-        if (!same || times.size() != graph_.ops.size()) times.clear();
-        return times;
-    }
-
-    std::vector<Nanoseconds> timesIfSameOps(const std::vector<OpRow>& ops) const {
-        std::vector<Nanoseconds> times;
-        const bool same = std::equal(ops.begin(), ops.end(), graph_.ops.begin(), graph_.ops.end(),
-                                     [](const OpRow& row, const Op& op) {
-                                         return isNamed(op.name, row.name, row.overload);
-                                     });
-        for (const OpRow& row : ops) times.push_back(row.duration);
-        return same ? times : std::vector<Nanoseconds>();
     }
 
     static bool isNamed(const std::string& full, const std::string& name,
@@ -254,7 +235,6 @@ private:
     const StepRow& step_;
     const std::vector<StepRow>& steps_;
     StepRows rows_;
-    std::optional<Statement> timesOfStep_;
     TrainingGraph graph_;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, StorageIndex> storageOf_;

@@ -184,17 +184,16 @@ Result<std::vector<std::int64_t>> opBegins(const Session& session, const Trainin
         std::unordered_map<std::int64_t, std::size_t> opOf;
         for (std::size_t i = 0; i < graph.ops.size(); ++i) opOf[graph.ops[i].sessionId] = i;
         std::vector<std::int64_t> begins(graph.ops.size());
-        const auto take = [&](std::int64_t id, std::int64_t beginNs) {
-            if (const auto op = opOf.find(id); op != opOf.end()) begins[op->second] = beginNs;
+        const auto take = [&](const OpRow& row) {
+            if (const auto op = opOf.find(row.id); op != opOf.end())
+                begins[op->second] = std::max<std::int64_t>(0, row.beginNs);
         };
-        if (const auto packed =
-                packedStep(databaseOf(session), graph.sessionStep, OpDetail::Spans)) {
-            for (const OpRow& row : packed->ops)
-                take(row.id, std::max<std::int64_t>(0, row.beginNs));
-            return begins;
-        }
-        Statement from(databaseOf(session), "SELECT id, begin_ns FROM ops WHERE begin_ns > 0");
-        while (from.step()) take(from.integer(0), from.integer(1));
+        Database& database = databaseOf(session);
+        if (graph.sessionStep == kNone)
+            visitOps(database, take);
+        else
+            for (const OpRow& row : readOps(database, graph.sessionStep, OpDetail::Spans))
+                take(row);
         return begins;
     } catch (const DatabaseError& error) {
         return badInput("session '" + session.path() + "': " + error.message,

@@ -2,6 +2,15 @@
 #include "core/session/row_inserts.h"
 
 namespace hw::core {
+namespace {
+
+void insertEdge(Statement& to, std::int64_t op, std::size_t position, std::int64_t tensor,
+                std::int64_t value) {
+    to.bind(1, op).bind(2, static_cast<std::int64_t>(position)).bind(3, tensor);
+    to.bind(4, value).execute();
+}
+
+}  // namespace
 
 RowInserts::RowInserts(Database& database, const std::string& prefix)
     : database_(database),
@@ -33,17 +42,9 @@ void RowInserts::insert(const OpRow& row) {
     row.args.empty() ? op_.bindNull(13) : op_.bind(13, row.args);
     op_.execute();
     for (std::size_t i = 0; i < row.inputs.size(); ++i)
-        input_.bind(1, row.id)
-            .bind(2, static_cast<std::int64_t>(i))
-            .bind(3, row.inputs[i].tensor)
-            .bind(4, std::int64_t{row.inputs[i].version})
-            .execute();
+        insertEdge(input_, row.id, i, row.inputs[i].tensor, row.inputs[i].version);
     for (std::size_t i = 0; i < row.outputs.size(); ++i)
-        output_.bind(1, row.id)
-            .bind(2, static_cast<std::int64_t>(i))
-            .bind(3, row.outputs[i].tensor)
-            .bind(4, std::int64_t{row.outputs[i].makesStorage})
-            .execute();
+        insertEdge(output_, row.id, i, row.outputs[i].tensor, row.outputs[i].makesStorage);
     for (const OpRow::Write& write : row.writes)
         write_.bind(1, row.id)
             .bind(2, write.storage)

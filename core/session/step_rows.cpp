@@ -18,7 +18,7 @@ constexpr const char* kPackedTable = "packed_steps";
 StepContents unpacked(const Statement& from, int column, std::int64_t step, OpDetail detail) {
     StepContents rows;
     const std::string wrong = unpackStep(from.blob(column), detail, rows);
-    if (!wrong.empty()) throw DatabaseError{0, "step " + std::to_string(step) + " " + wrong};
+    if (!wrong.empty()) throw DamagedStep{{0, "step " + std::to_string(step) + " " + wrong}};
     return rows;
 }
 
@@ -176,7 +176,7 @@ PackedCounts countPacked(Database& database) {
     while (from.step()) {
         const auto counts = packedCounts(from.blob(1));
         if (!counts)
-            throw DatabaseError{0, "step " + std::to_string(from.integer(0)) + " is damaged"};
+            throw DamagedStep{{0, "step " + std::to_string(from.integer(0)) + " is damaged"}};
         all.ops += counts->ops, all.storages += counts->storages, all.tensors += counts->tensors;
     }
     return all;

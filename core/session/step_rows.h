@@ -15,6 +15,9 @@
 
 namespace hw::core {
 
+/// A packed step that cannot be read.
+struct DamagedStep : DatabaseError {};
+
 /// None where the rows of the step lie in tables.
 std::optional<StepContents> packedStep(Database& database, std::int64_t step, OpDetail detail);
 /// All that are packed, in the order of the steps; what is left out with Spans is empty.
