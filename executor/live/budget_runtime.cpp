@@ -247,7 +247,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         if (trace_ && guides_.certain()) leaveTrace();
         if (planned != nullptr) follow(planned->before);
     }
-    const OpFacts& facts = factsOf(op.known);
+    const OpFacts& facts = *(running.facts = &factsOf(op.known));
     if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
     if (facts.onlyViews) return;
     for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
@@ -297,9 +297,9 @@ void BudgetRuntime::followStream(c10::Device device, const profiler::native::Ope
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    if (keepsAll_ || op.known.adopts || factsOf(op.known).collective) return false;
+    if (keepsAll_ || op.known.adopts || running.facts->collective) return false;
     const bool updates =
-        factsOf(op.known).hasStatistics && updatesStatistics(*op.known.schema, values);
+        running.facts->hasStatistics && updatesStatistics(*op.known.schema, values);
     if (updates) {
         for (const std::size_t index : op.known.writes)
             for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
@@ -314,7 +314,7 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     kept.op.inputs = Items<Input>(running.kept);
     kept.op.random = op.known.random;
     const profiler::native::Pause pause(agent_);
-    const bool plain = kept.call.keep(op.handle, values, tensors, kept.op);
+    const bool plain = kept.call.keep(op.handle, values, tensors, kept.op, updates);
     if (!plain) kept.call.clear();
     return plain;
 }
@@ -336,7 +336,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         outputs.push_back({s, there < 0, 0, static_cast<std::int64_t>(impl->nbytes())});
         if (there < 0) {
             made.push_back(static_cast<core::StorageIndex>(s));
-            unfilled_[s] = factsOf(*running_).leavesEmpty;
+            unfilled_[s] = running.facts->leavesEmpty;
         }
         if (isNew(s)) touched.push_back(s);
     }

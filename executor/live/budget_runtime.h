@@ -81,6 +81,7 @@ private:
     };
     /// An op between its arguments and its results. The room of its lists is used again.
     struct Running {
+        const OpFacts* facts = nullptr;
         std::vector<Storage> inputs;   // a storage for each tensor
         std::vector<Storage> missing;  // of these, when it came
         std::vector<Storage> locked;   // of these

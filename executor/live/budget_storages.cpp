@@ -176,11 +176,11 @@ void BudgetRuntime::released(Storage storage) {
     if (!state.material || slots_[storage].alive()) return;
     if (log_) log_->line("freed", storage);
     state.dead = true;
+    if (!trace_) slots_.forgetDead(storage);  // which knows storages by their addresses
     if (!tape_.canMake(storage)) {
         evictor_.banished(storage);
-        const std::vector<Storage> lost =
-            tape_.lostWith({storage}, [&](Storage s) { return wanted(s); });
-        for (const Storage s : lost) giveUp(s);
+        for (const Storage s : tape_.lostWith(storage, [&](Storage lost) { return wanted(lost); }))
+            giveUp(s);
         return tape_.forgetReaders(storage);
     }
     evictor_.unpin(storage);
@@ -218,7 +218,7 @@ void BudgetRuntime::drop(Storage storage) {
 void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
     logReferences();
     if (log_) log_->line("change", changed);
-    const std::vector<Storage> lost = tape_.lostWith(changed, [&](Storage s) { return wanted(s); });
+    const auto lost = tape_.lostWith(changed, [&](Storage s) { return wanted(s); });
     for (const Storage s : lost)
         if (wanted(s) && present(s)) evictor_.pin(s);
     for (const Storage s : lost) {

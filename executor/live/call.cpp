@@ -151,7 +151,7 @@ bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& pl
 }
 
 bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
-                const ProgramOp& planned) {
+                const ProgramOp& planned, bool updates) {
     clear();
     op_ = op;
     bool plain = true;
@@ -192,7 +192,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();
     }
-    if (!updatesStatistics(op.schema(), arguments)) return plain;
+    if (!updates) return plain;
     const auto& names = op.schema().arguments();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
         if (names[i].name() == "running_mean" || names[i].name() == "running_var")

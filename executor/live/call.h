@@ -56,9 +56,10 @@ bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
 
 class Call {
 public:
-    /// False: an argument has no plain memory, so the op cannot be run again.
+    /// False: an argument has no plain memory, so the op cannot be run again. `updates`: see
+    /// updatesStatistics().
     bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
-              const ProgramOp& planned);
+              const ProgramOp& planned, bool updates);
     /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
     /// are left as they were, and copies of their states are not counted; running statistics are
     /// not updated twice.

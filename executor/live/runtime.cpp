@@ -336,7 +336,8 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     if (planned.keep) {
         agent_.pause(1);
         kept_.push_back(position_);
-        const bool kept = calls_[position_].keep(op.handle, values(), tensors, planned);
+        const bool kept = calls_[position_].keep(op.handle, values(), tensors, planned,
+                                                 updatesStatistics(*op.known.schema, values()));
         agent_.pause(0);
         if (!kept) {
             const std::string name = program().fullName(planned);

@@ -33,33 +33,6 @@ std::uint32_t Tape::add(const std::vector<Input>& inputs, const std::vector<Outp
     return index;
 }
 
-std::vector<std::uint32_t> Tape::lostWith(const std::vector<std::uint32_t>& changed,
-                                          const std::function<bool(std::uint32_t)>& alive) {
-    std::vector<std::uint32_t> lost, ahead;
-    ++searches_;
-    const auto lose = [&](std::uint32_t storage) {
-        if (!canMake(storage) || std::exchange(origins_[storage].found, searches_) == searches_)
-            return;
-        lost.push_back(storage);
-        if (!alive(storage)) ahead.push_back(storage);
-    };
-    const auto loseFrom = [&](std::uint32_t storage) {
-        for (const std::uint32_t reader : readers(storage)) {
-            for (const Output& output : ops_[reader].op.outputs)
-                if (output.makes) lose(output.storage);
-            for (const std::uint32_t written : ops_[reader].op.writes) lose(written);
-        }
-    };
-    for (const std::uint32_t storage : changed) loseFrom(storage);
-    while (!ahead.empty()) {
-        const std::uint32_t storage = ahead.back();
-        ahead.pop_back();
-        loseFrom(storage);
-    }
-    std::sort(lost.begin(), lost.end());
-    return lost;
-}
-
 void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
                    const std::vector<bool>& makes) {
     std::vector<bool> needed(used_, false);

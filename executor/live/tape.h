@@ -6,9 +6,11 @@
 // made again (the rule of core/memory/rebuild.h, for a program whose future is not known).
 #pragma once
 
+#include <c10/util/SmallVector.h>
 #include <algorithm>
+
 #include <deque>
-#include <functional>
+#include <utility>
 #include <vector>
 
 #include "call.h"
@@ -34,20 +36,20 @@ struct TapeOp {
 
 class Tape {
 public:
+    /// Most storages have one creator, and few readers.
+    using Ops = c10::SmallVector<std::uint32_t, 2>;
+    using Storages = c10::SmallVector<std::uint32_t, 8>;
+
     std::size_t storages() const { return origins_.size(); }
     std::uint32_t addStorage() {
         origins_.emplace_back();
         return static_cast<std::uint32_t>(origins_.size() - 1);
     }
     /// Its creator and writers; empty: nothing makes it.
-    const std::vector<std::uint32_t>& chain(std::size_t storage) const {
-        return origins_[storage].chain;
-    }
+    const Ops& chain(std::size_t storage) const { return origins_[storage].chain; }
     bool canMake(std::size_t storage) const { return !origins_[storage].chain.empty(); }
     /// Ops that read it as it is now, itself apart.
-    const std::vector<std::uint32_t>& readers(std::size_t storage) const {
-        return origins_[storage].readers;
-    }
+    const Ops& readers(std::size_t storage) const { return origins_[storage].readers; }
 
     /// The op that is about to run, to be kept by add(), or else forgotten.
     TapeOp& next();
@@ -58,9 +60,9 @@ public:
     std::size_t size() const { return used_; }
 
     /// What cannot be made again any more once the bytes of these change, in the order in which it
-    /// came into being. What is not alive takes along what was made from it.
-    std::vector<std::uint32_t> lostWith(const std::vector<std::uint32_t>& changed,
-                                        const std::function<bool(std::uint32_t)>& alive);
+    /// came into being. What is not `alive(storage)` takes along what was made from it.
+    template <typename Alive>
+    Storages lostWith(Items<std::uint32_t> changed, const Alive& alive);
     /// Nothing makes it from here on.
     void forget(std::uint32_t storage) { origins_[storage].chain.clear(); }
     /// No op on the tape has read it as it is now.
@@ -72,7 +74,7 @@ public:
 
 private:
     struct Origin {
-        std::vector<std::uint32_t> chain, readers;
+        Ops chain, readers;
         std::uint64_t found = 0;  // by which search
     };
 
@@ -82,5 +84,28 @@ private:
     std::size_t used_ = 0;
     std::uint64_t searches_ = 0;
 };
+
+template <typename Alive>
+Tape::Storages Tape::lostWith(Items<std::uint32_t> changed, const Alive& alive) {
+    Storages lost, ahead;
+    ++searches_;
+    const auto lose = [&](std::uint32_t storage) {
+        if (!canMake(storage) || std::exchange(origins_[storage].found, searches_) == searches_)
+            return;
+        lost.push_back(storage);
+        if (!alive(storage)) ahead.push_back(storage);
+    };
+    const auto loseFrom = [&](std::uint32_t storage) {
+        for (const std::uint32_t reader : readers(storage)) {
+            for (const Output& output : ops_[reader].op.outputs)
+                if (output.makes) lose(output.storage);
+            for (const std::uint32_t written : ops_[reader].op.writes) lose(written);
+        }
+    };
+    for (const std::uint32_t storage : changed) loseFrom(storage);
+    while (!ahead.empty()) loseFrom(ahead.pop_back_val());
+    std::sort(lost.begin(), lost.end());
+    return lost;
+}
 
 }  // namespace hw::executor::live
