@@ -177,12 +177,7 @@ void BudgetRuntime::released(Storage storage) {
     if (log_) log_->line("freed", storage);
     state.dead = true;
     if (!trace_) slots_.forgetDead(storage);  // which knows storages by their addresses
-    if (!tape_.canMake(storage)) {
-        evictor_.banished(storage);
-        for (const Storage s : tape_.lostWith(storage, [&](Storage lost) { return wanted(lost); }))
-            giveUp(s);
-        return tape_.forgetReaders(storage);
-    }
+    if (!tape_.canMake(storage)) return evictor_.banished(storage);
     evictor_.unpin(storage);
     if (state.locks == 0) evictor_.evicted(storage);
 }
@@ -245,9 +240,11 @@ void BudgetRuntime::hold(Storage storage) {
     if (trace_) trace_->untold(slots_[storage].key());
 }
 
-/// What it would be made from stays until then. Dear: that may take more than it gives, where the
-/// program would let go of it; or what it would be made from is a gradient that autograd adds to in
-/// place as long as nobody else refers to it, and else to a copy.
+/// What it would be made from stays until then. Gone: something of it is not there and nothing
+/// makes it; most of what goes so is never missed, so only now is it looked up what was made from
+/// it. Dear: that may take more than it gives, where the program would let go of it; or what it
+/// would be made from is a gradient that autograd adds to in place as long as nobody else refers to
+/// it, and else to a copy.
 BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     for (auto* const list : {&ahead_, &passed_, &sources_}) list->clear();
     ahead_.push_back(storage);
@@ -280,7 +277,11 @@ BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
         if (!gone && shared && log_) log_->line("shared", storage);
         if (!gone) return Sources::Dear;
         released(*gone);
-        return Sources::Gone;
+        const auto lost = tape_.lostWith(*gone, [&](Storage s) { return wanted(s); });
+        for (const Storage s : lost) giveUp(s);
+        tape_.forgetReaders(*gone);
+        // It may be made from what has just become a source, as it is there.
+        return !lost.empty() && tape_.canMake(storage) ? holdSources(storage) : Sources::Gone;
     }
     for (const Storage s : sources_) hold(s);
     return Sources::Held;

@@ -208,11 +208,7 @@ void LiveReplay::lose(StorageIndex s) {
 void LiveReplay::released(StorageIndex s) {
     at(s).dead = true;
     noteFreed(s);
-    if (!canMake(s)) {
-        evictor_.banished(s);
-        for (const StorageIndex lost : lostWith({s})) giveUp(lost);
-        return;
-    }
+    if (!canMake(s)) return evictor_.banished(s);
     evictor_.unpin(s);
     if (at(s).locks == 0) evictor_.evicted(s);
 }
@@ -269,7 +265,7 @@ void LiveReplay::drop(StorageIndex s) {
 LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
     std::vector<StorageIndex> ahead{storage}, found{storage};
     std::int64_t bytes = 0;
-    bool gone = false;
+    StorageIndex gone = kNone;
     needed_[storage] = true;
     while (!ahead.empty()) {
         const StorageIndex s = ahead.back();
@@ -285,17 +281,21 @@ LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
                     ahead.push_back(input);
                     continue;
                 }
-                gone = gone || !defined_[current(input).tensor];
+                if (!defined_[current(input).tensor]) gone = input;
                 const bool made = graph_.storages[input].creator >= stretch_.carried;
                 if (made) bytes += at(input).size;  // what is from before is there anyway
             }
         }
     }
     const bool dear = bytes > at(storage).size && !atAnyPrice_;
-    if (!gone && !dear) return Sources::Held;
+    if (gone == kNone && !dear) return Sources::Held;
     for (const StorageIndex s : found) needed_[s] = false;
-    if (!gone) return Sources::Dear;
+    if (gone == kNone) return Sources::Dear;
     hear();
+    const std::vector<StorageIndex> lost = lostWith({gone});
+    for (const StorageIndex s : lost) giveUp(s);
+    if (!lost.empty() && canMake(storage))
+        return next(Kind::Shared) != nullptr ? Sources::Dear : holdSources(storage);
     return Sources::Gone;
 }
 
