@@ -34,12 +34,12 @@ void BudgetRuntime::logStretch(const std::vector<DtrStorage>& kept) {
         const TapeOp& op = tape_[i];
         std::vector<Storage> reads;
         std::vector<std::int64_t> results;
-        for (const Input& input : op.op.inputs)
+        for (const Input& input : op.inputs)
             if (input.version != kUnread) reads.push_back(input.storage);
-        for (const Output& output : op.op.outputs)
+        for (const Output& output : op.outputs)
             if (output.storage != kNobody)
                 results.insert(results.end(), {output.storage, output.makes ? 1 : 0, output.bytes});
-        log_->line("tape", op.cost, reads, results, op.op.writes.vec());
+        log_->line("tape", op.cost, reads, results, op.writes.vec());
     }
     for (Storage s = 0; s < kept.size(); ++s)
         log_->line("kept", s, kept[s].size, kept[s].compute, kept[s].lastAccess);

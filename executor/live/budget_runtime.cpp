@@ -310,11 +310,9 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     if (!updates && !written.empty() && (written.size() > 1 || !tape_.canMake(written.front())))
         return false;
     TapeOp& kept = tape_.next();
-    running.kept.resize(running.inputs.size());  // for their number only, as yet
-    kept.op.inputs = Items<Input>(running.kept);
-    kept.op.random = op.known.random;
     const profiler::native::Pause pause(agent_);
-    const bool plain = kept.call.keep(op.handle, values, tensors, kept.op, updates);
+    const bool plain = kept.call.keep(op.handle, values, tensors,
+                                      {running.inputs.size(), op.known.random, updates});
     if (!plain) kept.call.clear();
     return plain;
 }

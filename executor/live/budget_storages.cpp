@@ -257,7 +257,7 @@ BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
         ahead_.pop_back();
         passed_.push_back(s);
         for (const std::uint32_t op : tape_.chain(s))
-            for (const Input& input : tape_[op].op.inputs) {
+            for (const Input& input : tape_[op].inputs) {
                 if (input.version == kUnread || needed_[input.storage]) continue;
                 needed_[input.storage] = true;
                 if (tape_.canMake(input.storage)) {
@@ -313,7 +313,7 @@ void BudgetRuntime::makeAgain(Storage storage) {
             runAgain(op, goal.storage,
                      waiting > 0
                          ? &tape_[tape_.chain(goals[waiting - 1].storage)[goals[waiting - 1].link]]
-                                .op.inputs
+                                .inputs
                          : nullptr);
             for (const Storage s : goal.locked) evictor_.unlock(s);
             goal.locked.clear();
@@ -334,7 +334,7 @@ void BudgetRuntime::makeAgain(Storage storage) {
 
 /// Locks what the goal's next op reads; true: something of it is to be made first.
 bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
-    const auto& inputs = tape_[tape_.chain(goal.storage)[goal.link]].op.inputs;
+    const auto& inputs = tape_[tape_.chain(goal.storage)[goal.link]].inputs;
     const auto lock = [&](Storage s) {
         evictor_.lock(s);
         goal.locked.push_back(s);
@@ -371,7 +371,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     if (log_) log_->line("again", wantedOne);
     const std::int64_t began = agent_.now();
     const std::vector<at::Tensor> results = op.call.run(
-        agent_, op.op, [&](const Input& input) { return slots_[input.storage].lock(); });
+        agent_, op.inputs, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
     figures_.recomputedNs += streams_.any() ? op.cost : agent_.now() - began;
     madeAgain_.clear();
@@ -388,8 +388,8 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
                            [&](const Input& input) { return input.storage == s; });
     };
     std::int64_t wantedResult = -1;
-    for (std::size_t j = 0; j < op.op.outputs.size() && j < results.size(); ++j) {
-        const Output& output = op.op.outputs[j];
+    for (std::size_t j = 0; j < op.outputs.size() && j < results.size(); ++j) {
+        const Output& output = op.outputs[j];
         if (!output.makes) continue;
         const Storage s = output.storage;
         if (s == wantedOne)
@@ -398,7 +398,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
             take(s, j);
     }
     if (wantedResult >= 0) take(wantedOne, static_cast<std::size_t>(wantedResult));
-    for (const std::uint32_t s : op.op.writes) slots_.advance(s);
+    for (const std::uint32_t s : op.writes) slots_.advance(s);
     evictor_.state().clock += op.cost;
     evictor_.materialized(madeAgain_);
     for (const core::StorageIndex s : madeAgain_) watch(static_cast<Storage>(s));
@@ -427,7 +427,7 @@ void BudgetRuntime::settle() {
         const Storage s = ahead.back();
         ahead.pop_back();
         for (const std::uint32_t op : tape_.chain(s))
-            for (const Input& input : tape_[op].op.inputs)
+            for (const Input& input : tape_[op].inputs)
                 if (input.version != kUnread) keep(input.storage);
     }
     std::vector<std::int64_t> to(tape_.storages(), -1);
@@ -449,11 +449,11 @@ void BudgetRuntime::settle() {
     evictor_ = planners::Evictor(room_, heuristic_, options());
     evictor_.state().clock = clock;
     for (std::size_t i = 0; i < tape_.size(); ++i)
-        for (const Input& input : tape_[i].op.inputs) {
+        for (const Input& input : tape_[i].inputs) {
             if (input.version == kUnread) continue;
-            for (const Output& output : tape_[i].op.outputs)
+            for (const Output& output : tape_[i].outputs)
                 if (output.storage != kNobody) evictor_.link(input.storage, output.storage);
-            for (const std::uint32_t written : tape_[i].op.writes)
+            for (const std::uint32_t written : tape_[i].writes)
                 evictor_.link(input.storage, written);
         }
     if (log_) logStretch(states);

@@ -134,16 +134,17 @@ void Call::clear() {
     inputs_ = 0;
 }
 
-bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned) {
+bool Call::add(Argument& argument, const at::Tensor& tensor, std::size_t most) {
     View& view = argument.views.emplace_back();
     if (!tensor.defined()) return true;
     const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
     if (plainStorage(impl) == nullptr || tensor.is_quantized() ||  // its scale is not in its bytes
-        inputs_ == static_cast<std::int64_t>(planned.inputs.size()))
+        inputs_ == static_cast<std::int64_t>(most))
         return false;
     view.input = inputs_++;
-    view.sizes = tensor.sizes();
-    view.strides = tensor.strides();
+    const auto sizes = tensor.sizes(), strides = tensor.strides();
+    view.sizesAndStrides.assign(sizes.begin(), sizes.end());
+    view.sizesAndStrides.append(strides.begin(), strides.end());
     view.offset = tensor.storage_offset();
     view.type = tensor.dtype();
     view.keys = keysOf(impl);
@@ -151,7 +152,7 @@ bool Call::add(Argument& argument, const at::Tensor& tensor, const ProgramOp& pl
 }
 
 bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
-                const ProgramOp& planned, bool updates) {
+                const Facts& facts) {
     clear();
     op_ = op;
     bool plain = true;
@@ -167,16 +168,16 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
             holdsTensors_ = true;
         } else if (value.isTensor()) {
             argument.kind = Argument::Kind::Tensor;
-            plain = plain && add(argument, value.toTensor(), planned);
+            plain = plain && add(argument, value.toTensor(), facts.inputs);
         } else if (value.isTensorList()) {
             argument.kind = Argument::Kind::List;
             for (const c10::IValue& item : value.toListRef())
-                plain = plain && add(argument, item.toTensor(), planned);
+                plain = plain && add(argument, item.toTensor(), facts.inputs);
         } else if (value.isList() && hasTensors(value)) {
             argument.kind = Argument::Kind::OptionalList;
             for (const c10::IValue& item : value.toListRef())
-                plain = plain &&
-                        add(argument, item.isTensor() ? item.toTensor() : at::Tensor(), planned);
+                plain = plain && add(argument, item.isTensor() ? item.toTensor() : at::Tensor(),
+                                     facts.inputs);
         } else {
             const bool unplain = hasTensors(value);
             holdsTensors_ = holdsTensors_ || unplain;
@@ -185,14 +186,14 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
         }
         if (value.isGenerator()) generator_ = value.toGenerator();
     }
-    if (!planned.random) generator_ = at::Generator();
-    if (planned.random && !generator_.defined())
+    if (!facts.random) generator_ = at::Generator();
+    if (facts.random && !generator_.defined())
         generator_ = at::globalContext().defaultGenerator(deviceOf(tensors, toldDevice(arguments)));
     if (generator_.defined()) {
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();
     }
-    if (!updates) return plain;
+    if (!facts.updates) return plain;
     const auto& names = op.schema().arguments();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
         if (names[i].name() == "running_mean" || names[i].name() == "running_var")
@@ -200,47 +201,48 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
     return plain;
 }
 
-at::Tensor Call::look(const View& view, const ProgramOp& planned, const FindStorage& find) const {
+at::Tensor Call::look(const View& view, Items<Input> inputs, const FindStorage& find) const {
     if (view.input < 0) return {};
     at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(find(planned.inputs[static_cast<std::size_t>(view.input)])), view.keys,
-        view.type);
+        c10::Storage(find(inputs[static_cast<std::size_t>(view.input)])), view.keys, view.type);
     c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
     impl->set_storage_offset(view.offset);
-    impl->set_sizes_and_strides(view.sizes, view.strides);
+    const Items<std::int64_t> both = view.sizesAndStrides;
+    const std::size_t dimensions = both.size() / 2;
+    impl->set_sizes_and_strides(both.slice(0, dimensions), both.slice(dimensions));
     return tensor;
 }
 
-torch::jit::Stack Call::stack(const ProgramOp& planned, const FindStorage& find) const {
+torch::jit::Stack Call::stack(Items<Input> inputs, const FindStorage& find) const {
     torch::jit::Stack stack;
     stack.reserve(arguments_.size());
     for (const Argument& argument : arguments_) {
         if (argument.kind == Argument::Kind::Value) {
             stack.push_back(argument.value);
         } else if (argument.kind == Argument::Kind::Tensor) {
-            at::Tensor tensor = look(argument.views[0], planned, find);
+            at::Tensor tensor = look(argument.views[0], inputs, find);
             if (tensor.defined())
                 stack.emplace_back(std::move(tensor));
             else
                 stack.emplace_back();
         } else if (argument.kind == Argument::Kind::List) {
             c10::List<at::Tensor> list;
-            for (const View& view : argument.views) list.push_back(look(view, planned, find));
+            for (const View& view : argument.views) list.push_back(look(view, inputs, find));
             stack.emplace_back(std::move(list));
         } else {
             c10::List<OptionalTensor> list;
             for (const View& view : argument.views)
                 list.push_back(view.input < 0 ? OptionalTensor()
-                                              : OptionalTensor(look(view, planned, find)));
+                                              : OptionalTensor(look(view, inputs, find)));
             stack.emplace_back(std::move(list));
         }
     }
     return stack;
 }
 
-std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, const ProgramOp& planned,
+std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, Items<Input> inputs,
                                   const FindStorage& find) const {
-    torch::jit::Stack values = stack(planned, find);
+    torch::jit::Stack values = stack(inputs, find);
     {
         const Replay replay(agent, generator_, generatorState_);
         const at::AutoDispatchBelowADInplaceOrView belowAutograd;

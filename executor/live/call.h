@@ -56,14 +56,18 @@ bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
 
 class Call {
 public:
-    /// False: an argument has no plain memory, so the op cannot be run again. `updates`: see
-    /// updatesStatistics().
+    struct Facts {
+        std::size_t inputs;  // as many tensors are among the arguments, at most
+        bool random;
+        bool updates;  // see updatesStatistics()
+    };
+    /// False: an argument has no plain memory, so the op cannot be run again.
     bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
-              const ProgramOp& planned, bool updates);
+              const Facts& facts);
     /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
     /// are left as they were, and copies of their states are not counted; running statistics are
     /// not updated twice.
-    std::vector<at::Tensor> run(const profiler::native::AgentApi& agent, const ProgramOp& planned,
+    std::vector<at::Tensor> run(const profiler::native::AgentApi& agent, Items<Input> inputs,
                                 const FindStorage& find) const;
     /// No tensor is held any more; the room for the arguments stays, and what they were.
     void clear();
@@ -71,11 +75,11 @@ public:
 
 private:
     struct View {
-        std::int64_t input = -1;  // which one of the planned op; -1: an undefined tensor
-        c10::SmallVector<std::int64_t, 5> sizes, strides;
+        std::int64_t input = -1;  // which one of the op; -1: an undefined tensor
         std::int64_t offset = 0;
         caffe2::TypeMeta type;
         c10::DispatchKeySet keys;
+        c10::SmallVector<std::int64_t, 6> sizesAndStrides;
     };
     struct Argument {
         enum class Kind { Value, Tensor, List, OptionalList } kind = Kind::Value;
@@ -83,9 +87,9 @@ private:
         c10::SmallVector<View, 1> views;
     };
 
-    bool add(Argument& argument, const at::Tensor& tensor, const ProgramOp& planned);
-    at::Tensor look(const View& view, const ProgramOp& planned, const FindStorage& find) const;
-    torch::jit::Stack stack(const ProgramOp& planned, const FindStorage& find) const;
+    bool add(Argument& argument, const at::Tensor& tensor, std::size_t most);
+    at::Tensor look(const View& view, Items<Input> inputs, const FindStorage& find) const;
+    torch::jit::Stack stack(Items<Input> inputs, const FindStorage& find) const;
 
     std::optional<c10::OperatorHandle> op_;
     std::vector<Argument> arguments_;

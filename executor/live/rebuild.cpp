@@ -91,7 +91,7 @@ void Rebuild::runAgain(std::uint32_t op, const std::vector<StoragePointer>& inpu
             break;
         }
     const std::vector<at::Tensor> results =
-        calls_[op].run(agent_, planned, [&](const Input& input) {
+        calls_[op].run(agent_, planned.inputs, [&](const Input& input) {
             return inputs[static_cast<std::size_t>(&input - planned.inputs.data())];
         });
     ++ops_;

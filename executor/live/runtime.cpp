@@ -78,7 +78,7 @@ void Runtime::recompute(const Action& action) {
     for (const Input& input : op.inputs) inputs.push_back(rebuild.at(input.storage, input.version));
     std::vector<at::Tensor> results;
     again([&] {
-        results = calls_[action.target].run(agent_, op, [&](const Input& input) {
+        results = calls_[action.target].run(agent_, op.inputs, [&](const Input& input) {
             return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
         });
     });
@@ -336,8 +336,9 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     if (planned.keep) {
         agent_.pause(1);
         kept_.push_back(position_);
-        const bool kept = calls_[position_].keep(op.handle, values(), tensors, planned,
-                                                 updatesStatistics(*op.known.schema, values()));
+        const bool kept = calls_[position_].keep(
+            op.handle, values(), tensors,
+            {planned.inputs.size(), planned.random, updatesStatistics(*op.known.schema, values())});
         agent_.pause(0);
         if (!kept) {
             const std::string name = program().fullName(planned);

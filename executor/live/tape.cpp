@@ -14,7 +14,7 @@ TapeOp& Tape::next() {
 std::uint32_t Tape::add(const std::vector<Input>& inputs, const std::vector<Output>& outputs,
                         const std::vector<std::uint32_t>& writes) {
     const auto index = static_cast<std::uint32_t>(used_);
-    ProgramOp& op = ops_[used_++].op;
+    TapeOp& op = ops_[used_++];
     op.inputs = items_.keep(inputs);
     op.outputs = items_.keep(outputs);
     op.writes = items_.keep(writes);
@@ -47,9 +47,9 @@ void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
     for (std::size_t i = 0; i < used_; ++i) {
         if (!needed[i]) continue;
         TapeOp& op = ops_[i];
-        std::vector<Input> inputs(op.op.inputs.begin(), op.op.inputs.end());
-        std::vector<Output> outputs(op.op.outputs.begin(), op.op.outputs.end());
-        std::vector<std::uint32_t> writes(op.op.writes.begin(), op.op.writes.end());
+        std::vector<Input> inputs(op.inputs.begin(), op.inputs.end());
+        std::vector<Output> outputs(op.outputs.begin(), op.outputs.end());
+        std::vector<std::uint32_t> writes(op.writes.begin(), op.writes.end());
         for (Input& input : inputs) input.storage = renamed(input.storage);
         for (Output& output : outputs) {
             output.makes = output.makes && makes[output.storage];  // so it is somebody

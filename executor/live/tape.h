@@ -29,7 +29,9 @@ inline bool contains(const std::vector<std::uint32_t>& storages, std::uint32_t s
 
 /// An op that can be run again. It writes one storage, or makes some and writes none.
 struct TapeOp {
-    ProgramOp op;
+    Items<Input> inputs;
+    Items<Output> outputs;
+    Items<std::uint32_t> writes;
     Call call;
     std::int64_t cost = 0;  // ns, of its first run
 };
@@ -97,9 +99,9 @@ Tape::Storages Tape::lostWith(Items<std::uint32_t> changed, const Alive& alive) 
     };
     const auto loseFrom = [&](std::uint32_t storage) {
         for (const std::uint32_t reader : readers(storage)) {
-            for (const Output& output : ops_[reader].op.outputs)
+            for (const Output& output : ops_[reader].outputs)
                 if (output.makes) lose(output.storage);
-            for (const std::uint32_t written : ops_[reader].op.writes) lose(written);
+            for (const std::uint32_t written : ops_[reader].writes) lose(written);
         }
     };
     for (const std::uint32_t storage : changed) loseFrom(storage);
