@@ -475,10 +475,9 @@ void BudgetRuntime::reset() {
     const std::int64_t clock = evictor_.state().clock;
     tape_.compact(std::vector<std::int64_t>(tape_.storages(), -1), 0,
                   std::vector<bool>(tape_.storages(), false));
-    slots_.reset(0);
+    slots_.reset(room_);  // the next step is likely to need as many
     streams_.reset();
-    room_ = 0;
-    evictor_ = planners::Evictor(0, heuristic_, options());
+    evictor_ = planners::Evictor(room_, heuristic_, options());
     evictor_.state().clock = clock;
     if (log_) logStretch({});
 }

@@ -63,6 +63,10 @@ void Tape::compact(const std::vector<std::int64_t>& to, std::size_t storages,
         if (!needed[i]) ops_[i].call.clear();
     if (smaller.used_ == 0)  // the usual case: the room of the calls stays
         std::swap(smaller.ops_, ops_);
+    if (storages == 0) {  // likewise
+        origins_.clear();
+        std::swap(smaller.origins_, origins_);
+    }
     *this = std::move(smaller);
 }
 
