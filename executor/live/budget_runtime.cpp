@@ -247,7 +247,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         if (trace_ && guides_.certain()) leaveTrace();
         if (planned != nullptr) follow(planned->before);
     }
-    const OpFacts& facts = *(running.facts = &factsOf(op.known));
+    const OpFacts& facts = factsOf(op.known);
+    running.facts = &facts;
     if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
     if (facts.onlyViews) return;
     for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;

@@ -56,6 +56,7 @@ bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
 
 class Call {
 public:
+    /// What its caller knows of the op.
     struct Facts {
         std::size_t inputs;  // as many tensors are among the arguments, at most
         bool random;

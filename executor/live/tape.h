@@ -7,8 +7,8 @@
 #pragma once
 
 #include <c10/util/SmallVector.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <deque>
 #include <utility>
 #include <vector>
