@@ -73,7 +73,8 @@ void DtrRuntime::banish(StorageIndex s) {
         for (const Write& write : op.writes)
             if (!at(write.storage).gone) evictor_.pin(write.storage);
     }
-    evictor_.state().parents.forEach(s, [&](StorageIndex parent) { toBanish_.push_back(parent); });
+    evictor_.state().links.forEach(s, Ancestors,
+                                   [&](StorageIndex parent) { toBanish_.push_back(parent); });
 }
 
 }  // namespace hw::planners

@@ -8,11 +8,6 @@ namespace hw::planners {
 
 using namespace hw::core;
 
-template <typename Visit>
-void EqClassHeuristic::forEachNeighbour(StorageIndex s, Visit visit) const {
-    for (const LinkTable* links : {&state_.parents, &state_.children}) links->forEach(s, visit);
-}
-
 EqClassHeuristic::EqClassHeuristic(DtrState& state, const HeuristicOptions& options)
     : ComputeHeuristic(state, options),
       simulated_(options.simulated),
@@ -40,12 +35,10 @@ void EqClassHeuristic::materialized(const std::vector<StorageIndex>& made) {
 
 void EqClassHeuristic::evicted(StorageIndex s) {
     classOf_[s] = add(state_.storages[s].compute);
-    for (const LinkTable* links : {&state_.parents, &state_.children}) {
-        state_.accesses += links->tensors(s);
-        links->forEach(s, [&](StorageIndex neighbour) {
-            if (classOf_[neighbour] >= 0) merge(classOf_[neighbour], classOf_[s]);
-        });
-    }
+    state_.accesses += state_.links.tensors(s);
+    state_.links.forEach(s, [&](StorageIndex neighbour) {
+        if (classOf_[neighbour] >= 0) merge(classOf_[neighbour], classOf_[s]);
+    });
 }
 
 void EqClassHeuristic::banished(StorageIndex s) {
@@ -56,8 +49,8 @@ void EqClassHeuristic::banished(StorageIndex s) {
 std::int64_t EqClassHeuristic::computeOf(StorageIndex s) {
     std::int64_t compute = state_.storages[s].compute;
     ++stamp_;
-    state_.accesses += state_.parents.tensors(s) + state_.children.tensors(s);
-    forEachNeighbour(s, [&](StorageIndex neighbour) {
+    state_.accesses += state_.links.tensors(s);
+    state_.links.forEach(s, [&](StorageIndex neighbour) {
         if (classOf_[neighbour] < 0) return;
         Node& node = nodes_[root(classOf_[neighbour])];
         if (std::exchange(node.stamp, stamp_) != stamp_) compute += node.compute;
@@ -106,7 +99,7 @@ void EqClassHeuristic::leave(StorageIndex s) {
 // Storages next to `s` may be next to nothing else of its class.
 void EqClassHeuristic::loseNeighbour(StorageIndex s) {
     if (!blocks_ || classOf_[s] < 0) return;
-    forEachNeighbour(s, [&](StorageIndex neighbour) { mayHaveFallen(neighbour); });
+    state_.links.forEach(s, [&](StorageIndex neighbour) { mayHaveFallen(neighbour); });
 }
 
 }  // namespace hw::planners

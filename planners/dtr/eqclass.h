@@ -29,8 +29,6 @@ private:
     };
 
     std::int64_t computeOf(core::StorageIndex s) override;
-    template <typename Visit>
-    void forEachNeighbour(core::StorageIndex s, Visit visit) const;
     double leastScore(core::StorageIndex s) override;
     int add(std::int64_t compute);
     int root(int node);

@@ -50,13 +50,13 @@ void EvictedNeighborhood::rebuild(Items<StorageIndex> bases, Direction direction
 // Breadth first, 64 storages at a time.
 void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Region& region) {
     std::int64_t compute = -state_.storages[base].compute, tensors = 0;
-    const LinkTable& joinedBy = links(direction);
+    const LinkTable& links = state_.links;
     std::size_t end = 0;
     queue_[end++] = base;
     for (std::size_t next = 0; next < end; ++next) {
         compute += state_.storages[queue_[next]].compute;
-        tensors += joinedBy.tensors(queue_[next]);
-        for (const StorageSet::Word& word : joinedBy.words(queue_[next])) {
+        tensors += links.tensors(queue_[next], direction);
+        for (const StorageSet::Word& word : links.words(queue_[next], direction)) {
             const std::int32_t index = word.index;
             frontier_.add(index, word.bits & resident_[index]);
             const std::uint64_t fresh = word.bits & evicted_[index] & ~interior_[index];
@@ -66,7 +66,7 @@ void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Reg
         }
     }
     region.compute = compute;
-    region.tensors = tensors - joinedBy.tensors(base);
+    region.tensors = tensors - links.tensors(base, direction);
     state_.accesses += tensors;
     frontier_.clear(base);
     interior_.moveTo(region.interior);
@@ -77,13 +77,13 @@ void EvictedNeighborhood::rebuildOne(StorageIndex base, Direction direction, Reg
 // nearly every storage is passed once.
 void EvictedNeighborhood::rebuildTogether(Items<StorageIndex> bases, Direction direction,
                                           std::vector<Region>& regions) {
-    const LinkTable& joinedBy = links(direction);
+    const LinkTable& links = state_.links;
     for (std::size_t k = 0; k < bases.size(); ++k) {
         Region& region = regions[bases[k]];
         region.interior.clear();
         region.frontier.clear();
-        state_.accesses += joinedBy.tensors(bases[k]);
-        spread(joinedBy.words(bases[k]), std::uint64_t{1} << k);
+        state_.accesses += links.tensors(bases[k], direction);
+        spread(links.words(bases[k], direction), std::uint64_t{1} << k);
     }
     settle(direction);
 
@@ -94,7 +94,7 @@ void EvictedNeighborhood::rebuildTogether(Items<StorageIndex> bases, Direction d
         [&](StorageIndex s) {
             spread_[s] = 0;
             run.compute += state_.storages[s].compute;
-            run.tensors += joinedBy.tensors(s);
+            run.tensors += links.tensors(s, direction);
         },
         [&](std::uint64_t walks, StorageSet::Word members) {
             forEachBit(walks, [&](int k) {
@@ -157,7 +157,7 @@ void EvictedNeighborhood::settleWord(std::int32_t index, Direction direction) {
         pending_.clear(s);
         const std::uint64_t fresh = inside_[s] & ~spread_[s];
         spread_[s] |= fresh;
-        spread(links(direction).words(s), fresh);
+        spread(state_.links.words(s, direction), fresh);
     }
 }
 

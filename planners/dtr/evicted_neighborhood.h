@@ -9,8 +9,6 @@
 
 namespace hw::planners {
 
-enum Direction { Descendants, Ancestors };
-
 /// One direction of the evicted neighbourhood of a storage.
 struct Region {
     StorageSet interior, frontier;  // evicted storages, and the resident ones at their border
@@ -29,9 +27,6 @@ public:
     void nowEvicted(core::StorageIndex s) { evicted_.set(s), resident_.clear(s); }
     void nowGone(core::StorageIndex s) { evicted_.clear(s), resident_.clear(s); }
 
-    const LinkTable& links(Direction direction) const {
-        return direction == Descendants ? state_.children : state_.parents;
-    }
     bool isResident(core::StorageIndex s) const { return resident_.contains(s); }
 
     /// Sets `regions[base]` for each base. Every tensor that joins a base or a storage inside to

@@ -38,7 +38,7 @@ public:
     }
     /// An op makes or writes a tensor of `output` from one of `input`.
     void link(core::StorageIndex input, core::StorageIndex output) {
-        state_->link(input, output);
+        state_->links.add(input, output);
         heuristic_->linked(input, output);
     }
     /// An op has made these. Those with locks are added to the pool once they have none.

@@ -80,13 +80,19 @@ StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::i
     constexpr std::size_t kAtLeast = 32;
     constexpr std::int64_t kSmall = 100;  // so many times smaller than the average is too small
     const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool.size())));
-    const std::size_t drawn = std::max(kAtLeast, root);
-    const bool all = pool.size() <= drawn;
+    const std::size_t draws = std::max(kAtLeast, root);
+    const bool all = pool.size() <= draws;
     const auto count = static_cast<std::int64_t>(pool.size());
+    drawn_.clear();
+    for (std::size_t i = 0; i < (all ? pool.size() : draws); ++i) {
+        const StorageIndex s = pool[all ? i : ((draw_() >> 32) * pool.size()) >> 32];
+        drawn_.push_back(s);
+        __builtin_prefetch(&state_.storages[s]);  // they lie anywhere
+        state_.links.prefetch(s);
+    }
     double best = std::numeric_limits<double>::infinity();
     StorageIndex chosen = EvictionPool::end();
-    for (std::size_t i = 0; i < (all ? pool.size() : drawn); ++i) {
-        const StorageIndex s = pool[all ? i : ((draw_() >> 32) * pool.size()) >> 32];
+    for (const StorageIndex s : drawn_) {
         if (state_.storages[s].size * count * kSmall < bytes || leastScore(s) > best) continue;
         ++state_.evals;
         ++state_.accesses;

@@ -26,7 +26,7 @@ public:
     virtual void left(core::StorageIndex /*s*/) {}
     /// The program's next op makes or writes `s`, or views it: its compute has grown.
     virtual void announced(core::StorageIndex /*s*/) {}
-    /// state.link(input, output) has just been called for that op.
+    /// state.links.add(input, output) has just been called for that op.
     virtual void linked(core::StorageIndex /*input*/, core::StorageIndex /*output*/) {}
     /// An op has made these storages resident, for the first time or again.
     virtual void materialized(const std::vector<core::StorageIndex>& /*made*/) {}
@@ -56,6 +56,7 @@ protected:
 
 private:
     std::mt19937_64 draw_;
+    std::vector<core::StorageIndex> drawn_;  // by chooseAmongSome()
 };
 
 struct HeuristicOptions {

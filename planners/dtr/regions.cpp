@@ -77,7 +77,7 @@ void RegionHeuristic::materialized(const std::vector<StorageIndex>& made) {
                                !regions_[back][s].interior.contains(made.front());
             if (!known) return bases_.push_back(s);
             regions_[back][s].frontier.insert(made.front());
-            state_.accesses += neighborhood_.links(back).tensors(s) + regions_[back][s].tensors;
+            state_.accesses += state_.links.tensors(s, back) + regions_[back][s].tensors;
         });
         rebuild(bases_, back);
     }
@@ -95,7 +95,7 @@ void RegionHeuristic::absorb(StorageIndex base, Direction direction, StorageInde
     const auto take = [&](StorageIndex other) {
         ++state_.accesses;
         region.compute += state_.storages[other].compute;
-        region.tensors += neighborhood_.links(direction).tensors(other);
+        region.tensors += state_.links.tensors(other, direction);
     };
     if (!region.interior.insert(s) || !exact(s, direction)) forget(base, direction);
     take(s);

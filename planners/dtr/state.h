@@ -12,55 +12,84 @@
 
 namespace hw::planners {
 
-/// For each storage, the storages that ops join to it in one direction, itself and constants
+enum Direction { Descendants, Ancestors };
+
+/// For each storage, the storages that ops join to it in either direction, itself and constants
 /// included, and how many tensors they are, each as often as an op joins it: the simulator counts
-/// accesses by them. All in one array, for walks read little else.
+/// accesses by them. A cache line for a storage, for walks read little else.
 class LinkTable {
 public:
-    explicit LinkTable(std::size_t storages) : entries_(storages) {}
-    void resize(std::size_t storages) { entries_.resize(storages); }
+    explicit LinkTable(std::size_t storages) : links_(storages) {}
+    void resize(std::size_t storages) { links_.resize(storages); }
 
-    void add(core::StorageIndex from, core::StorageIndex to) {
-        Entry& entry = entries_[from];
-        ++entry.tensors;
-        const std::uint64_t bit = std::uint64_t{1} << (to & 63);
-        for (std::uint32_t i = entry.count; i-- > 0;) {  // the newest last: most often there
-            StorageSet::Word& word = words_[entry.first + i];
-            if (word.index != to >> 6) continue;
-            word.bits |= bit;
-            return;
-        }
-        if (entry.count == entry.capacity) grow(entry);
-        words_[entry.first + entry.count++] = {to >> 6, bit};
+    /// An op makes or writes a tensor of `output` from one of `input`.
+    void add(core::StorageIndex input, core::StorageIndex output) {
+        add(links_[input].entries[Descendants], output);
+        add(links_[output].entries[Ancestors], input);
     }
+    void prefetch(core::StorageIndex s) const { __builtin_prefetch(&links_[s]); }
 
-    std::int64_t tensors(core::StorageIndex s) const { return entries_[s].tensors; }
+    std::int64_t tensors(core::StorageIndex s, Direction to) const {
+        return links_[s].entries[to].tensors;
+    }
+    std::int64_t tensors(core::StorageIndex s) const {
+        return tensors(s, Ancestors) + tensors(s, Descendants);
+    }
     /// In no particular order, no index twice; valid until the next add().
-    Items<StorageSet::Word> words(core::StorageIndex s) const {
-        return {words_.data() + entries_[s].first, entries_[s].count};
+    Items<StorageSet::Word> words(core::StorageIndex s, Direction to) const {
+        const Entry& entry = links_[s].entries[to];
+        return {wordsOf(entry), entry.count};
     }
     template <typename Visit>
-    void forEach(core::StorageIndex s, Visit visit) const {
-        for (const StorageSet::Word& word : words(s))
+    void forEach(core::StorageIndex s, Direction to, Visit visit) const {
+        for (const StorageSet::Word& word : words(s, to))
             for (std::uint64_t bits = word.bits; bits != 0; bits &= bits - 1)
                 visit(word.index * 64 + lowestBit(bits));
+    }
+    /// The ancestors first; one that is both comes twice.
+    template <typename Visit>
+    void forEach(core::StorageIndex s, Visit visit) const {
+        forEach(s, Ancestors, visit);
+        forEach(s, Descendants, visit);
     }
 
 private:
     struct Entry {
-        std::uint32_t first = 0, count = 0, capacity = 0;  // in words_
+        StorageSet::Word only;                             // where there is one, as nearly always
+        std::uint32_t first = 0, count = 0, capacity = 1;  // in words_, from two on
         std::int32_t tensors = 0;
     };
+    struct alignas(64) Links {
+        Entry entries[2];  // by Direction
+    };
 
+    void add(Entry& entry, core::StorageIndex other) {
+        ++entry.tensors;
+        const std::uint64_t bit = std::uint64_t{1} << (other & 63);
+        StorageSet::Word* const words = wordsOf(entry);
+        for (std::uint32_t i = entry.count; i-- > 0;) {  // the newest last: most often there
+            if (words[i].index != other >> 6) continue;
+            words[i].bits |= bit;
+            return;
+        }
+        if (entry.count == entry.capacity) grow(entry);
+        wordsOf(entry)[entry.count++] = {other >> 6, bit};
+    }
+    StorageSet::Word* wordsOf(Entry& entry) {
+        return entry.capacity == 1 ? &entry.only : words_.data() + entry.first;
+    }
+    const StorageSet::Word* wordsOf(const Entry& entry) const {
+        return entry.capacity == 1 ? &entry.only : words_.data() + entry.first;
+    }
     void grow(Entry& entry) {
         const auto first = static_cast<std::uint32_t>(words_.size());
-        entry.capacity = std::max(2U, 2 * entry.capacity);
-        words_.resize(words_.size() + entry.capacity);
-        std::copy_n(words_.begin() + entry.first, entry.count, words_.begin() + first);
+        words_.resize(words_.size() + 2 * entry.capacity);
+        std::copy_n(wordsOf(entry), entry.count, words_.begin() + first);
         entry.first = first;
+        entry.capacity *= 2;
     }
 
-    std::vector<Entry> entries_;
+    std::vector<Links> links_;
     std::vector<StorageSet::Word> words_;
 };
 
@@ -79,21 +108,14 @@ struct DtrStorage {
 };
 
 struct DtrState {
-    explicit DtrState(std::size_t count) : storages(count), children(count), parents(count) {}
+    explicit DtrState(std::size_t count) : storages(count), links(count) {}
     void resize(std::size_t count) {
         storages.resize(count);
-        children.resize(count);
-        parents.resize(count);
-    }
-
-    /// An op makes or writes a tensor of `output` from one of `input`.
-    void link(core::StorageIndex input, core::StorageIndex output) {
-        children.add(input, output);
-        parents.add(output, input);
+        links.resize(count);
     }
 
     std::vector<DtrStorage> storages;
-    LinkTable children, parents;
+    LinkTable links;
     std::int64_t clock = 1;  // ns
     std::int64_t evals = 0, accesses = 0;
 };

@@ -71,8 +71,8 @@ TEST(EvictedNeighborhood, TogetherIsOneByOne) {
             state.storages[s].compute = static_cast<std::int64_t>(random() % 1000);
             for (int k = 0; k < 2 && s > 0; ++k) {
                 const auto input = static_cast<StorageIndex>(random() % static_cast<unsigned>(s));
-                state.link(input, s);
-                if (random() % 20 == 0) state.link(s, input);
+                state.links.add(input, s);
+                if (random() % 20 == 0) state.links.add(s, input);
             }
             if (random() % 4 != 0) continue;
             neighborhood.nowResident(s);
@@ -111,7 +111,7 @@ protected:
             state_.storages[s].compute = computes[s];
             state_.storages[s].lastAccess = uses[s];
         }
-        for (StorageIndex s = 0; s < 3; ++s) state_.link(s, s + 1);
+        for (StorageIndex s = 0; s < 3; ++s) state_.links.add(s, s + 1);
     }
 
     StorageIndex choiceOf(DtrHeuristic kind, bool cache = true) {
@@ -250,7 +250,7 @@ TEST(ManyInAPool, WhatIsPassedOverWouldNotHaveBeenChosen) {
             tell([&](EvictionHeuristic& each) { each.announced(s); });
             for (StorageIndex k = 1; k <= std::min(s % 40, 2); ++k) {  // chains of 40
                 const StorageIndex input = s - k;
-                state.link(input, s);
+                state.links.add(input, s);
                 tell([&](EvictionHeuristic& each) { each.linked(input, s); });
             }
             state.clock += random() % 3;
