@@ -151,11 +151,13 @@ core::Result<std::string> executorOf(const Torch& torch, bool cuda) {
 }
 
 Error noTorch(const Recorded& recorded) {
-    const std::string plain = recorded.version.substr(0, recorded.version.find('+'));
+    const std::string& own = recorded.version;  // as 2.8.0+cu128, or a distribution's 1.13.0a0
+    const std::string plain = own.substr(0, own.find('+'));
+    const std::string release = own.substr(0, own.find_first_not_of("0123456789."));
     return {ErrorCode::Target,
             "there is no torch here to run this session with" +
                 (plain.empty() ? "" : ": it was recorded with torch " + plain),
-            "install it (pip install torch" + (plain.empty() ? "" : "==" + plain) +
+            "install it (pip install torch" + (release.empty() ? "" : "==" + release) +
                 "), or name an interpreter that has it: --python"};
 }
 
