@@ -80,7 +80,7 @@ std::int64_t TensorBytes::elements() const {
     return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed) {
+std::uint64_t checksum(Span<const std::byte> bytes, std::uint64_t seed) {
     // Four lanes hide the latency of the multiplication.
     std::array<std::uint64_t, 4> lanes{seed, seed ^ kOdd1, seed ^ kOdd2, ~seed};
     std::size_t i = 0;
@@ -100,8 +100,8 @@ std::uint64_t checksum(const TensorBytes& tensor) {
     for (const std::int64_t size : tensor.sizes)
         state = mix(state, static_cast<std::uint64_t>(size));
     forEachRun(tensor, [&](const std::byte* data, std::size_t bytes) {
-        state =
-            bytes <= 8 ? mix(state, load(data, bytes)) : checksum(std::span(data, bytes), state);
+        state = bytes <= 8 ? mix(state, load(data, bytes))
+                           : checksum(Span<const std::byte>(data, bytes), state);
     });
     return finish(state);
 }
@@ -114,7 +114,7 @@ std::vector<std::byte> elementsOf(const TensorBytes& tensor) {
     return bytes;
 }
 
-std::optional<double> numberOf(std::span<const std::byte> bytes, ElementKind kind) {
+std::optional<double> numberOf(Span<const std::byte> bytes, ElementKind kind) {
     const std::uint64_t word = bytes.size() <= 8 ? load(bytes.data(), bytes.size()) : 0;
     if (kind == ElementKind::Double && bytes.size() == 8) return core::bitCast<double>(word);
     const auto low = static_cast<std::uint32_t>(word);

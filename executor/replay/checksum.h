@@ -5,8 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
+
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
@@ -29,14 +30,14 @@ struct TensorBytes {
 };
 
 /// 64-bit hash of a range of bytes: order-sensitive, not cryptographic.
-std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t seed = 0);
+std::uint64_t checksum(Span<const std::byte> bytes, std::uint64_t seed = 0);
 /// The same over the elements of a tensor, its sizes included. Equal strides give equal checksums;
 /// a dense tensor is read in the order of its memory.
 std::uint64_t checksum(const TensorBytes& tensor);
 /// The elements of a tensor one after the other; those of a dense one in the order of its memory.
 std::vector<std::byte> elementsOf(const TensorBytes& tensor);
 /// The value of one real floating element; none when it is of another kind or width.
-std::optional<double> numberOf(std::span<const std::byte> bytes, ElementKind kind);
+std::optional<double> numberOf(Span<const std::byte> bytes, ElementKind kind);
 /// Whether a floating element is infinite or not a number.
 bool hasNonfinite(const TensorBytes& tensor);
 

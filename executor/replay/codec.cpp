@@ -14,8 +14,8 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 using core::Status;
-using In = std::span<const std::byte>;
-using Out = std::span<std::byte>;
+using In = Span<const std::byte>;
+using Out = Span<std::byte>;
 
 Error notFor(std::string_view codec) {
     return core::badInput("the codec '" + std::string(codec) + "' does not take such elements",

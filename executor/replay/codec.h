@@ -3,11 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <string_view>
 
 #include "core/base/result.h"
 #include "executor/replay/checksum.h"
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
@@ -23,12 +23,12 @@ bool isCodec(std::string_view name);
 /// Encodes `from` into `into`; what is left of `into` is set to 0.
 /// Errors: BadInput for a codec that does not exist or does not take such elements, and when the
 /// encoded form needs more bytes; Verification when the elements are not what the codec keeps.
-core::Status encode(std::string_view codec, ElementType elements, std::span<const std::byte> from,
-                    std::span<std::byte> into);
+core::Status encode(std::string_view codec, ElementType elements, Span<const std::byte> from,
+                    Span<std::byte> into);
 
 /// Fills `into` from what encode() made of as many bytes with the same codec and element type.
 /// Errors: as encode().
-core::Status decode(std::string_view codec, ElementType elements, std::span<const std::byte> from,
-                    std::span<std::byte> into);
+core::Status decode(std::string_view codec, ElementType elements, Span<const std::byte> from,
+                    Span<std::byte> into);
 
 }  // namespace hw::executor

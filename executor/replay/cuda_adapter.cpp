@@ -117,11 +117,11 @@ Status synchronize() {
     return check(cudaDeviceSynchronize(), "finish the kernels");
 }
 
-Status toHost(std::span<std::byte> into, const void* from) {
+Status toHost(Span<std::byte> into, const void* from) {
     return copy(into.data(), from, into.size(), cudaMemcpyDeviceToHost);
 }
 
-Status toDevice(void* into, std::span<const std::byte> from) {
+Status toDevice(void* into, Span<const std::byte> from) {
     return copy(into, from.data(), from.size(), cudaMemcpyHostToDevice);
 }
 
@@ -162,11 +162,11 @@ Status synchronize() {
     return notBuilt();
 }
 
-Status toHost(std::span<std::byte>, const void*) {
+Status toHost(Span<std::byte>, const void*) {
     return notBuilt();
 }
 
-Status toDevice(void*, std::span<const std::byte>) {
+Status toDevice(void*, Span<const std::byte>) {
     return notBuilt();
 }
 

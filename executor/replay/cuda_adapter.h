@@ -7,10 +7,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
-#include <span>
 
 #include "core/base/result.h"
 #include "executor/replay/memory_tracker.h"
+#include "executor/replay/span.h"
 
 namespace hw::executor::torch::cuda {
 
@@ -31,7 +31,7 @@ core::Status synchronize();
 
 /// Copies between the host and the GPU, in order with the kernels.
 /// Errors: Internal with CUDA's message.
-core::Status toHost(std::span<std::byte> into, const void* from);
-core::Status toDevice(void* into, std::span<const std::byte> from);
+core::Status toHost(Span<std::byte> into, const void* from);
+core::Status toDevice(void* into, Span<const std::byte> from);
 
 }  // namespace hw::executor::torch::cuda

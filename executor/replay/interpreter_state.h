@@ -13,6 +13,7 @@
 #include "executor/replay/arguments.h"
 #include "executor/replay/codec.h"
 #include "executor/replay/interpreter.h"
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
@@ -49,7 +50,7 @@ struct Interpreter::State {
 
     Status reset(const core::Schedule& schedule);
     Status placeConstants();
-    void fill(StorageIndex s, std::span<std::byte> bytes);
+    void fill(StorageIndex s, Span<std::byte> bytes);
     Status perform(std::size_t at, const Action& action);
     Status runOp(std::size_t at, const Action& action);
     Status callKernel(OpIndex index, bool again);

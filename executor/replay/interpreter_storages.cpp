@@ -76,7 +76,7 @@ Status Interpreter::State::placeConstants() {
         storages[s] = torch::makeStorage(static_cast<std::size_t>(graph.storages[s].bytes.count()));
         tracker.endWindow();
         if (storages[s].nbytes() > 0)
-            (void)torch::writeStorage(storages[s], [&](std::span<std::byte> bytes) {
+            (void)torch::writeStorage(storages[s], [&](Span<std::byte> bytes) {
                 fill(s, bytes);
                 return Status();
             });
@@ -89,7 +89,7 @@ Status Interpreter::State::placeConstants() {
     return {};
 }
 
-void Interpreter::State::fill(StorageIndex s, std::span<std::byte> bytes) {
+void Interpreter::State::fill(StorageIndex s, Span<std::byte> bytes) {
     if (options.from)
         if (const auto at = options.from->contents.find(s); at != options.from->contents.end()) {
             std::copy_n(at->second.begin(), std::min(bytes.size(), at->second.size()),
@@ -116,7 +116,7 @@ Status Interpreter::State::encode(std::size_t at, const Action& action) {
     if (!form) return form.error();
     torch::HostView host;
     const auto plain = host.of(storages[s]);
-    const Status ok = torch::writeStorage(*form, [&](std::span<std::byte> into) {
+    const Status ok = torch::writeStorage(*form, [&](Span<std::byte> into) {
         return executor::encode(action.codec, elementsOf(s), plain, into);
     });
     if (!ok) return codecFailed(s, ok.error());
@@ -134,7 +134,7 @@ Status Interpreter::State::decode(std::size_t at, const Action& action) {
     const EncodedForm& form = encoded[s];
     torch::HostView host;
     const auto bytes = host.of(form.bytes);
-    const Status ok = torch::writeStorage(*plain, [&](std::span<std::byte> into) {
+    const Status ok = torch::writeStorage(*plain, [&](Span<std::byte> into) {
         return executor::decode(form.codec, elementsOf(s), bytes, into);
     });
     if (!ok) return codecFailed(s, ok.error());

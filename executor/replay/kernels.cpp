@@ -105,11 +105,11 @@ Kernel byColumns(const Handle& op) {
     };
 }
 
-std::span<const float> numbersOf(const at::Tensor& tensor) {
+Span<const float> numbersOf(const at::Tensor& tensor) {
     return {static_cast<const float*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel())};
 }
 
-std::span<std::byte> bytesOf(const at::Tensor& tensor) {
+Span<std::byte> bytesOf(const at::Tensor& tensor) {
     return {static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes()};
 }
 

@@ -3,16 +3,16 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "core/graph/training_graph.h"
 #include "executor/replay/checksum.h"
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
-using StorageBytes = std::vector<std::pair<core::StorageIndex, std::span<const std::byte>>>;
+using StorageBytes = std::vector<std::pair<core::StorageIndex, Span<const std::byte>>>;
 
 /// What an observer sees of an op that has just run, before anything is dropped.
 struct OpResults {

@@ -68,7 +68,7 @@ void maskedEight(const Lanes& lanes, const float* from, float* into) {
 
 }  // namespace
 
-void packPositive(std::span<const float> result, std::span<std::byte> bits) {
+void packPositive(Span<const float> result, Span<std::byte> bits) {
     const std::size_t whole = result.size() / kBits * kBits;
     for (std::size_t i = 0; i < whole; i += kBits)
         bits[i / kBits] = static_cast<std::byte>(packedEight(result.data() + i));
@@ -77,8 +77,7 @@ void packPositive(std::span<const float> result, std::span<std::byte> bits) {
             static_cast<std::byte>(packed(result.data() + whole, result.size() - whole));
 }
 
-void maskGradient(std::span<const std::byte> bits, std::span<const float> gradient,
-                  std::span<float> into) {
+void maskGradient(Span<const std::byte> bits, Span<const float> gradient, Span<float> into) {
     const auto lanes = [&](std::size_t i) -> const Lanes& {
         return kLanes[std::to_integer<std::size_t>(bits[i / kBits])];
     };

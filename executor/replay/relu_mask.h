@@ -4,15 +4,15 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
 /// Bit i % 8 of byte i / 8 for element i; `bits` has a byte for each 8 elements that are begun.
-void packPositive(std::span<const float> result, std::span<std::byte> bits);
+void packPositive(Span<const float> result, Span<std::byte> bits);
 
 /// `into`[i] is `gradient`[i] where bit i is set, else +0. `into` may be `gradient`.
-void maskGradient(std::span<const std::byte> bits, std::span<const float> gradient,
-                  std::span<float> into);
+void maskGradient(Span<const std::byte> bits, Span<const float> gradient, Span<float> into);
 
 }  // namespace hw::executor

@@ -192,7 +192,7 @@ std::size_t widthOf(ElementKind kind) {
 
 }  // namespace
 
-void fillConstant(const Step& step, StorageIndex s, std::span<std::byte> bytes) {
+void fillConstant(const Step& step, StorageIndex s, Span<std::byte> bytes) {
     std::fill(bytes.begin(), bytes.end(), std::byte{0});
     if (const auto at = step.contents.find(s); at != step.contents.end()) {
         std::copy_n(at->second.begin(), std::min(bytes.size(), at->second.size()), bytes.begin());

@@ -14,6 +14,7 @@
 #include "core/plan/implementations.h"
 #include "core/session/session.h"
 #include "executor/replay/checksum.h"
+#include "executor/replay/span.h"
 
 namespace hw::executor {
 
@@ -58,7 +59,7 @@ core::Result<Step> loadStep(const core::Session& session, std::int64_t id,
 /// The first bytes of a constant: the stored ones; without, zeros for integers and, for floating
 /// types, small positive values that depend on the storage alone (weights of two dimensions and
 /// more are centred and scaled by their fan-in, so that activations keep their size).
-void fillConstant(const Step& step, core::StorageIndex storage, std::span<std::byte> bytes);
+void fillConstant(const Step& step, core::StorageIndex storage, Span<std::byte> bytes);
 
 /// "layer1.0.conv2", or what the session says instead; empty when nothing is known.
 std::string layerOf(const core::TrainingGraph& graph, core::OpIndex op);

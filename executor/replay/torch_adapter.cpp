@@ -165,7 +165,7 @@ at::Tensor wrappedNumber(const c10::Scalar& value) {
     return tensor;
 }
 
-std::span<const std::byte> HostView::of(const c10::Storage& storage) {
+Span<const std::byte> HostView::of(const c10::Storage& storage) {
     const auto* data = static_cast<const std::byte*>(storage.data());
     if (!onGpu) return {data, storage.nbytes()};
     copies_.emplace_back(storage.nbytes());
@@ -174,7 +174,7 @@ std::span<const std::byte> HostView::of(const c10::Storage& storage) {
 }
 
 core::Status writeStorage(const c10::Storage& storage,
-                          const std::function<core::Status(std::span<std::byte>)>& fill) {
+                          const std::function<core::Status(Span<std::byte>)>& fill) {
     auto* data = static_cast<std::byte*>(const_cast<void*>(storage.data()));
     if (!onGpu) return fill({data, storage.nbytes()});
     std::vector<std::byte> copy(storage.nbytes());
@@ -218,7 +218,7 @@ at::Generator makeGenerator(bool isDefault) {
     return isDefault ? at::detail::getDefaultCPUGenerator() : at::detail::createCPUGenerator();
 }
 
-core::Status setState(at::Generator& generator, std::span<const std::byte> state) {
+core::Status setState(at::Generator& generator, Span<const std::byte> state) {
     try {
         at::Tensor tensor = at::empty({static_cast<std::int64_t>(state.size())}, at::kByte);
         std::memcpy(tensor.data_ptr(), state.data(), state.size());

@@ -11,12 +11,12 @@
 #include <deque>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
 #include "executor/replay/memory_tracker.h"
+#include "executor/replay/span.h"
 #include "executor/replay/step.h"
 
 namespace hw::executor::torch {
@@ -50,7 +50,7 @@ at::Tensor wrappedNumber(const c10::Scalar& value);
 /// live as long as this does. Throws when a copy fails.
 class HostView {
 public:
-    std::span<const std::byte> of(const c10::Storage& storage);
+    Span<const std::byte> of(const c10::Storage& storage);
     TensorBytes of(const at::Tensor& tensor);
 
 private:
@@ -60,12 +60,12 @@ private:
 /// Lets `fill` write the bytes of a storage (on a GPU: a copy that is zero first).
 /// Errors: those of `fill`. Throws when a copy fails.
 core::Status writeStorage(const c10::Storage& storage,
-                          const std::function<core::Status(std::span<std::byte>)>& fill);
+                          const std::function<core::Status(Span<std::byte>)>& fill);
 
 /// A fresh generator of the device, or its default one.
 at::Generator makeGenerator(bool isDefault);
 /// Errors: BadInput when the state does not fit this libtorch.
-core::Status setState(at::Generator& generator, std::span<const std::byte> state);
+core::Status setState(at::Generator& generator, Span<const std::byte> state);
 std::vector<std::byte> stateOf(at::Generator& generator);
 
 /// Calls a kernel below autograd; the results replace the arguments on the stack.

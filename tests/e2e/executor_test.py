@@ -108,6 +108,14 @@ class ExecutorTest(unittest.TestCase):
         self.assertRegex(errors, "highwater: error: .*torch 9.8.7a0.*\nhint: .*pip install torch==9.8.7[)].*--python")
 
     @unittest.skipUnless(os.path.exists(os.path.join(BIN, "highwater-exec")), "no ready executor in this build")
+    def test_what_crosses_has_one_layout(self):
+        """libstdc++ 10, with which packages are built, lays std::span out otherwise than later ones do."""
+        asked = subprocess.run(["nm", "-DC", "--undefined-only", os.path.join(BIN, "highwater-exec")], capture_output=True,
+                               text=True, check=True).stdout
+        self.assertIn("hw::executor::fillConstant(", asked)
+        self.assertNotIn("std::span", asked)
+
+    @unittest.skipUnless(os.path.exists(os.path.join(BIN, "highwater-exec")), "no ready executor in this build")
     def test_another_release_serves_and_is_named(self):
         python = self.program("without/python3", "#!/bin/sh\necho\n")
         code, out, errors = run(HIGHWATER, "run", self.unknown("other.hws"), "--repeat", "1", "--json",

@@ -2,6 +2,7 @@
 #include "executor/replay/checksum.h"
 
 #include <gtest/gtest.h>
+#include <span>
 
 #include <cmath>
 #include <cstring>

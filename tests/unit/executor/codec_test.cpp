@@ -2,6 +2,7 @@
 #include "executor/replay/codec.h"
 
 #include <gtest/gtest.h>
+#include <span>
 
 #include <cmath>
 #include <limits>
