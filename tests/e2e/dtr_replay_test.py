@@ -18,7 +18,8 @@ TRAINING = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__
 
 def around(log, number, stretch):
     """The log's lines about the first eviction of a stretch that the simulation chose otherwise."""
-    same = next((k for k, (a, b) in enumerate(zip(stretch["replayed"], stretch["live"])) if a != b), 0)
+    pairs = list(zip(stretch["replayed"], stretch["live"]))
+    same = next((k for k, (a, b) in enumerate(pairs) if a != b), len(pairs))
     with open(log) as file:
         lines = file.read().split("\nstretch ")[number + 1].splitlines()
     evictions = [i for i, line in enumerate(lines) if line.startswith("evict ")]
@@ -49,7 +50,8 @@ class Replay(InFolder):
                 stretches = json.loads(replay.stdout)
                 for number, stretch in enumerate(stretches):
                     self.assertEqual(stretch["stopped"], "", number)
-                    self.assertEqual(stretch["replayed"], stretch["live"], (number, around(log, number, stretch)))
+                    alike = stretch["replayed"] == stretch["live"]
+                    self.assertEqual(stretch["replayed"], stretch["live"], alike or (number, around(log, number, stretch)))
                 evicted = sum(len(stretch["live"]) for stretch in stretches)
                 self.assertGreaterEqual(evicted, report["evictions"])
                 self.assertGreater(evicted, 40)

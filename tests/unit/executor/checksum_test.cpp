@@ -2,12 +2,12 @@
 #include "executor/replay/checksum.h"
 
 #include <gtest/gtest.h>
-#include <span>
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <set>
+#include <span>
 
 using namespace hw::executor;
 

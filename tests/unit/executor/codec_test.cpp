@@ -2,11 +2,11 @@
 #include "executor/replay/codec.h"
 
 #include <gtest/gtest.h>
-#include <span>
 
 #include <cmath>
 #include <limits>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "core/plan/codec.h"

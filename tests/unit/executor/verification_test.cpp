@@ -2,6 +2,7 @@
 #include "executor/replay/verification.h"
 
 #include <gtest/gtest.h>
+
 #include <span>
 
 using namespace hw::core;
