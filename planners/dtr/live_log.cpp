@@ -63,7 +63,7 @@ private:
             stretch.entries.push_back({Kind::Made});
         else if (word == "done")
             stretch.entries.push_back({Kind::Done});
-        else if (word == "broken")
+        else if (word == "broken" || (word == "end" && line_.eof()))
             broken_ = true;
         else if (word == "change")
             stretch.entries.push_back({Kind::Change, kNone, kNone, storages()});

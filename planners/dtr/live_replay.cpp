@@ -243,7 +243,6 @@ void LiveReplay::makeOneRoom() {
 
 void LiveReplay::chosen(StorageIndex s) {
     if (needed_[s] || !present(s)) return drop(s);
-    if (next(Kind::Shared) != nullptr) return evictor_.defer(s);
     switch (holdSources(s)) {
         case Sources::Held:
             return drop(s);
@@ -287,16 +286,15 @@ LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
             }
         }
     }
-    const bool dear = bytes > at(storage).size && !atAnyPrice_;
+    const bool shared = gone == kNone && next(Kind::Shared) != nullptr;
+    const bool dear = shared || (bytes > at(storage).size && !atAnyPrice_);
     if (gone == kNone && !dear) return Sources::Held;
     for (const StorageIndex s : found) needed_[s] = false;
     if (gone == kNone) return Sources::Dear;
     hear();
     const std::vector<StorageIndex> lost = lostWith({gone});
     for (const StorageIndex s : lost) giveUp(s);
-    if (!lost.empty() && canMake(storage))
-        return next(Kind::Shared) != nullptr ? Sources::Dear : holdSources(storage);
-    return Sources::Gone;
+    return !lost.empty() && canMake(storage) ? holdSources(storage) : Sources::Gone;
 }
 
 // --- what can no longer be made again
