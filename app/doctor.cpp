@@ -42,16 +42,16 @@ struct Finding {
 /// What is to be compiled now instead of when it is first wanted.
 enum class Build { Nothing, Capture, All };
 
-const char kCompiler[] = "install a C++20 compiler: apt-get install g++, or name one in CXX";
-
 /// What is compiled for a torch: there, to be compiled when it is first wanted, or impossible.
 Finding compiled(const std::string& part, const profiler::Unit& unit,
                  const profiler::FrameworkFiles& files, Health otherwise, bool now) {
     const auto found =
         now ? profiler::built(unit, files, toTerminal) : profiler::alreadyBuilt(unit, files);
-    if (!found)
+    if (!found) {
+        const std::string& hint = found.error().hint;
         return {part, otherwise, found.error().what,
-                profiler::compiler() ? "see the reason; other parts do not need it" : kCompiler};
+                hint.empty() ? "see the reason; other parts do not need it" : hint};
+    }
     if (!found->empty()) return {part, Health::Good, *found, ""};
     return {part, Health::Good, "is compiled when it is first wanted, once (about a minute)", ""};
 }
@@ -100,7 +100,7 @@ std::vector<Finding> ofTorch(const std::string& python, Build build) {
 Finding compiler() {
     const auto path = profiler::compiler();
     if (path) return {"compiler", Health::Good, *path, ""};
-    return {"compiler", Health::Limited, path.error().what, kCompiler};
+    return {"compiler", Health::Limited, path.error().what, path.error().hint};
 }
 
 Finding agent() {

@@ -236,7 +236,8 @@ core::Result<std::string> compiler() {
         for (std::string folder; std::getline(folders, folder, ':');)
             if (executable(fs::path(folder) / name)) return (fs::path(folder) / name).string();
     }
-    return none("there is no C++ compiler ('" + name.string() + "')");
+    return Error{ErrorCode::Target, "there is no C++ compiler ('" + name.string() + "')",
+                 "install a C++20 compiler: apt-get install g++, or name one in CXX"};
 }
 
 core::Result<std::string> alreadyBuilt(const Unit& unit, const FrameworkFiles& framework) {

@@ -101,7 +101,9 @@ void PlanActions::checked(int exitCode) {
     if (exitCode == 0)
         emit runnerKnown(answer[QStringLiteral("runs_with")].toString(), true);
     else if (!error.what.isEmpty())
-        emit runnerKnown(error.what + QStringLiteral(" – ") + error.hint, false);
+        emit runnerKnown(
+            error.hint.isEmpty() ? error.what : error.what + QStringLiteral(" – ") + error.hint,
+            false);
     check();  // another session may have been opened meanwhile
 }
 
