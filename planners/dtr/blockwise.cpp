@@ -15,24 +15,34 @@ constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here a
 
 }  // namespace
 
-StorageIndex RisingHeuristic::choose(const EvictionPool& pool) {
-    return chooseBy(
-        pool, [](const LeastScore& block) { return block.score; },
-        [this](StorageIndex s, LeastScore& block, double /*lowest*/) {
-            ++state_.accesses;
-            const double own = score(s);
-            block.score = std::min(block.score, own);
-            return own;
-        });
+ComputeHeuristic::ComputeHeuristic(DtrState& state, const HeuristicOptions& options)
+    : EvictionHeuristic(state), largePool_(options.largePool) {
+    if (!options.some) blocks_.emplace(state.storages.size());
+}
+
+void ComputeHeuristic::resize(std::size_t storages) {
+    if (blocks_) blocks_->resize(storages);
+}
+
+void ComputeHeuristic::entered(StorageIndex s) {
+    if (blocks_) blocks_->enter(s);
+}
+
+void ComputeHeuristic::left(StorageIndex s) {
+    if (blocks_) blocks_->leave(s);
 }
 
 StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
-    return chooseBy(
-        pool, [this](const ComputeBounds& block) { return boundOf(block); },
-        [this](StorageIndex s, ComputeBounds& block, double lowest) {
-            ++state_.accesses;
-            return take(s, block, lowest);
-        });
+    if (!blocks_ || pool.size() < largePool_) return EvictionHeuristic::choose(pool);
+    const auto [storage, score] =
+        blocks_->lowest([this](const ComputeBounds& block) { return boundOf(block); },
+                        [this](StorageIndex s, ComputeBounds& block, double lowest) {
+                            ++state_.accesses;
+                            return take(s, block, lowest);
+                        });
+    if (score <= 0) return EvictionHeuristic::choose(pool);  // the order of the pool decides
+    state_.evals += static_cast<std::int64_t>(pool.size());
+    return storage;
 }
 
 double ComputeHeuristic::boundOf(const ComputeBounds& block) const {

@@ -6,46 +6,68 @@
 #include <limits>
 #include <random>
 
-#include "planners/dtr/blockwise.h"
+#include "planners/dtr/entry_ranks.h"
 #include "planners/dtr/eqclass.h"
 #include "planners/dtr/regions.h"
 #include "planners/dtr/score.h"
+#include "planners/dtr/tournament.h"
 
 namespace hw::planners {
 namespace {
 
 using namespace hw::core;
 
-class Local final : public ComputeHeuristic {
-    using ComputeHeuristic::ComputeHeuristic;
-    std::int64_t computeOf(StorageIndex s) override { return state_.storages[s].compute; }
+class Local final : public TournamentHeuristic {
+    using TournamentHeuristic::TournamentHeuristic;
+    double score(StorageIndex s) override { return scoreOf(s, state_.storages[s].compute); }
+    Line lineOf(StorageIndex s) const override {
+        constexpr double kFree = 1e280;  // overflows with no clock
+        const DtrStorage& storage = state_.storages[s];
+        const auto size = static_cast<double>(storage.size);
+        const bool free = storage.compute <= 0 && storage.size > 0;
+        return {
+            free ? kFree : size / static_cast<double>(std::max<std::int64_t>(storage.compute, 1)),
+            storage.lastAccess};
+    }
 };
 
 // 1 / staleness orders storages as their last access does.
-class Lru final : public RisingHeuristic {
-    using RisingHeuristic::RisingHeuristic;
+class Lru final : public TournamentHeuristic {
+    using TournamentHeuristic::TournamentHeuristic;
     double score(StorageIndex s) override {
         return static_cast<double>(state_.storages[s].lastAccess);
     }
+    Line lineOf(StorageIndex s) const override { return {1, state_.storages[s].lastAccess}; }
 };
 
-class Largest final : public RisingHeuristic {
-    using RisingHeuristic::RisingHeuristic;
+class Largest final : public TournamentHeuristic {
+    using TournamentHeuristic::TournamentHeuristic;
     double score(StorageIndex s) override {
         return 1.0 / static_cast<double>(state_.storages[s].size);  // infinite for an empty one
     }
+    Line lineOf(StorageIndex s) const override {
+        return {static_cast<double>(state_.storages[s].size), 0};
+    }
+    std::int64_t now() const override { return 1; }
 };
 
 class Random final : public EvictionHeuristic {
 public:
-    Random(DtrState& state, std::uint64_t seed) : EvictionHeuristic(state), generator_(seed) {}
+    Random(DtrState& state, const HeuristicOptions& options)
+        : EvictionHeuristic(state), generator_(options.seed), largePool_(options.largePool) {
+        ranks_.resize(state.storages.size());
+    }
 
+    void resize(std::size_t storages) override { ranks_.resize(storages); }
+    void entered(StorageIndex s) override { ranks_.enter(s); }
+    void left(StorageIndex s) override { ranks_.leave(s); }
     StorageIndex choose(const EvictionPool& pool) override {
         if (pool.size() == 0) return EvictionPool::end();
         ++state_.evals;
         ++state_.accesses;
         // A scaled draw instead of a standard distribution: the same on every platform.
         const std::uint64_t draw = ((generator_() >> 32) * pool.size()) >> 32;
+        if (pool.size() >= largePool_) return ranks_[draw];
         StorageIndex s = pool.first();
         for (std::uint64_t i = 0; i < draw; ++i) s = pool.next(s);
         return s;
@@ -54,6 +76,8 @@ public:
 private:
     double score(StorageIndex /*s*/) override { return 0; }
     std::mt19937_64 generator_;
+    EntryRanks ranks_;
+    const std::size_t largePool_;
 };
 
 }  // namespace
@@ -118,7 +142,7 @@ std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& st
         case DtrHeuristic::Largest:
             return std::make_unique<Largest>(state, options);
         case DtrHeuristic::Random:
-            return std::make_unique<Random>(state, options.seed);
+            return std::make_unique<Random>(state, options);
     }
     return nullptr;
 }

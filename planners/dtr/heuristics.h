@@ -67,8 +67,7 @@ struct HeuristicOptions {
     bool cacheRegions = true;  // full, msps: keep neighbourhoods between scores
     std::uint64_t seed = 0;    // random
     bool some = false;         // look at some storages only, see chooseAmongSome()
-    /// A pool of so many is searched by blocks (blockwise.h). The simulator's own logs stay below:
-    /// accesses are its own, too.
+    /// In a pool of so many, not all are looked at (tournament.h, blockwise.h): fewer accesses.
     std::size_t largePool = 2048;
 };
 

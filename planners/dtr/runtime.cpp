@@ -9,6 +9,13 @@ namespace hw::planners {
 
 using namespace hw::core;
 
+namespace {
+
+// Pools that need not be looked at whole; the simulator's own logs stay below.
+constexpr std::size_t kLargeToTheSimulator = 2048, kLarge = 256;
+
+}  // namespace
+
 DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
                        const Progress& progress, const DtrSettings& settings)
     : DtrRuntime(graph, request, progress, settings,
@@ -25,7 +32,8 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
       simulated_(graph.framework == "simrd"),
       info_(std::move(info)),
       evictor_(graph.storages.size(), settings.heuristic,
-               {simulated_, !settings.banish, request.seed, settings.some}),
+               {simulated_, !settings.banish, request.seed, settings.some,
+                simulated_ ? kLargeToTheSimulator : kLarge}),
       defined_(graph.tensors.size(), false),
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
