@@ -17,11 +17,15 @@ constexpr double kRounding = 1 - 1e-9;  // far more than what the doubles here a
 
 ComputeHeuristic::ComputeHeuristic(DtrState& state, const HeuristicOptions& options)
     : EvictionHeuristic(state), largePool_(options.largePool) {
-    if (!options.some) blocks_.emplace(state.storages.size());
+    if (options.some) return;
+    blocks_.emplace(state.storages.size());
+    known_.resize(state.storages.size());
 }
 
 void ComputeHeuristic::resize(std::size_t storages) {
-    if (blocks_) blocks_->resize(storages);
+    if (!blocks_) return;
+    blocks_->resize(storages);
+    known_.resize(storages);
 }
 
 void ComputeHeuristic::entered(StorageIndex s) {
@@ -46,30 +50,53 @@ StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
 }
 
 double ComputeHeuristic::boundOf(const ComputeBounds& block) const {
-    double least = block.all - (fallen_ - block.fallenBefore) / block.size;
+    const double fallen = fallen_ - block.fallenBefore;
+    double least = block.all - fallen / block.size;
     if (atLeastOwn_ && least < block.own) least = block.own;
     const std::int64_t staleness = state_.clock - block.lastAccess;
     if (staleness <= 0) return ComputeBounds::kHigh;
-    return least > 0 ? least / static_cast<double>(staleness) * kRounding : -ComputeBounds::kHigh;
+    const double steep =
+        block.height + block.slope * static_cast<double>(state_.clock - block.taken);
+    const double bound =
+        std::max(least / static_cast<double>(staleness), (1 - fallen / block.canFall) / steep);
+    return bound > 0 ? bound * kRounding : -ComputeBounds::kHigh;
 }
 
 double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowest) {
     const DtrStorage& storage = state_.storages[s];
-    const std::int64_t compute = computeOf(s);
-    const std::int64_t staleness = state_.clock - storage.lastAccess;
+    const auto size = static_cast<double>(storage.size);
+    const auto staleness = static_cast<double>(state_.clock - storage.lastAccess);
+    const auto own = static_cast<double>(storage.compute);
+    double compute = leastCompute(s);
+    const bool passed = compute > 0 && compute * kRounding > lowest * size * staleness;
+    if (!passed) {
+        ++state_.accesses;
+        compute = static_cast<double>(computeOf(s));
+        known_[s] = {compute, fallen_};
+    }
     block.fallenBefore = fallen_;
+    block.taken = state_.clock;
     block.lastAccess = std::min(block.lastAccess, storage.lastAccess);
     if (storage.size > 0) {  // otherwise its score is infinite
-        const auto size = static_cast<double>(storage.size);
-        const double quotient = static_cast<double>(compute) / size;
-        block.own = std::min(block.own, static_cast<double>(storage.compute) / size);
+        const double quotient = compute / size;
+        block.own = std::min(block.own, own / size);
         block.all = std::min(block.all, quotient);
         block.size = std::min(block.size, size);
+        block.slope = std::max(block.slope, compute > 0 ? 1 / quotient : ComputeBounds::kHigh);
+        block.height =
+            std::max(block.height, compute > 0 ? staleness / quotient : ComputeBounds::kHigh);
+        if (compute != own || !atLeastOwn_) block.canFall = std::min(block.canFall, compute);
         // An exact division takes longer than all the rest.
-        if (quotient * kRounding > lowest * static_cast<double>(staleness))
-            return ComputeBounds::kHigh;
+        if (passed || quotient * kRounding > lowest * staleness) return ComputeBounds::kHigh;
     }
-    return dtrScore(compute, storage.size, staleness);
+    return dtrScore(static_cast<std::int64_t>(compute), storage.size,
+                    state_.clock - storage.lastAccess);
+}
+
+/// No more than computeOf().
+double ComputeHeuristic::leastCompute(StorageIndex s) const {
+    const double least = known_[s].compute - (fallen_ - known_[s].fallenBefore);
+    return atLeastOwn_ ? std::max(least, static_cast<double>(state_.storages[s].compute)) : least;
 }
 
 }  // namespace hw::planners

@@ -10,18 +10,23 @@
 
 namespace hw::planners {
 
-/// Of a block: lowest quotients, of computes and sizes (ns / byte), when they were taken.
+/// Of a block: lowest quotients, of computes and sizes (ns / byte), when they were taken; and how
+/// high its lines stood then, size by staleness over compute, an inverse score (byte).
 struct ComputeBounds {
     static constexpr double kHigh = std::numeric_limits<double>::infinity();
     double own = kHigh, all = kHigh;  // of the storages' own computes, and their neighbours' too
     double size = kHigh;              // the smallest, bytes
+    double height = 0, slope = 0;     // the highest and the steepest (byte / ns) of them
+    double canFall = kHigh;           // the least compute that is more than the storage's own, ns
     double fallenBefore = 0;          // ComputeHeuristic::fallen_ at the time
+    std::int64_t taken = 0;           // clock
     std::int64_t lastAccess = std::numeric_limits<std::int64_t>::max();  // the earliest
 };
 
 /// Scores of a compute over size and staleness, dtrScore(): no lower than the lowest quotient of
-/// the first two over the greatest staleness, as long as computes and last accesses grow; whoever
-/// lets a compute fall says so.
+/// the first two over the greatest staleness, nor than the inverse of the highest line once that
+/// has risen as steeply as any, as long as computes and last accesses grow; whoever lets a compute
+/// fall says so.
 class ComputeHeuristic : public EvictionHeuristic {
 public:
     ComputeHeuristic(DtrState& state, const HeuristicOptions& options);
@@ -38,7 +43,9 @@ protected:
 
     /// That of `s` may have fallen, by any amount.
     void mayHaveFallen(core::StorageIndex s) {
-        if (blocks_) blocks_->forget(s);
+        if (!blocks_) return;
+        blocks_->forget(s);
+        known_[s] = {};
     }
     /// That of any storage with evicted neighbours may have fallen, by `compute` (ns) at most.
     void mayAllHaveFallen(std::int64_t compute) { fallen_ += static_cast<double>(compute); }
@@ -50,7 +57,13 @@ protected:
 private:
     double boundOf(const ComputeBounds& block) const;
     double take(core::StorageIndex s, ComputeBounds& block, double lowest);
+    double leastCompute(core::StorageIndex s) const;
 
+    /// A compute, and fallen_ when it was found (ns).
+    struct Known {
+        double compute = -std::numeric_limits<double>::infinity(), fallenBefore = 0;
+    };
+    std::vector<Known> known_;  // per storage
     const std::size_t largePool_;
     double fallen_ = 0;  // ns
     bool atLeastOwn_ = true;

@@ -25,8 +25,6 @@ protected:
     test::TemporaryFolder folder_;
 };
 
-}  // namespace
-
 TEST_F(AllocationCsv, ColumnsComeInAnyOrderWithOthersBetween) {
     const auto problem = read(
         "\xEF\xBB\xBFsize, upper ,note,lower,id\r\n\r\n64,5,\"a, b\",0,x\r\n\"32\",9,,5,\"y "
@@ -69,4 +67,5 @@ TEST_F(AllocationCsv, OffsetsAreWrittenWithTheirIds) {
     EXPECT_FALSE(writeOffsetCsv(folder_ / "none/o.csv", {}, {}));
 }
 
+}  // namespace
 }  // namespace hw::core
