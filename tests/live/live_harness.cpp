@@ -101,13 +101,19 @@ void carryOutBeside(const native::Passing& op, torch::jit::Stack* stack) {
     gEngine->opBeside(op, stack);
 }
 
-const native::TypedHook kTyped{[](const native::Passing& op, const native::Arguments& arguments,
-                                  c10::function_ref<torch::jit::Stack()> box) {
-                                   const native::Turn turn =
-                                       gRuntime->beginTyped(op, arguments, box);
-                                   ++gTurns[turn];
-                                   return turn;
-                               },
+native::Turn beginTyped(const native::Passing& op, const native::Arguments& arguments,
+                        c10::function_ref<torch::jit::Stack()> box) {
+    int boxed = 0;
+    const auto once = [&] {
+        EXPECT_EQ(++boxed, 1) << op.known.name << ": the runtime has let go of what it got before";
+        return box();
+    };
+    const native::Turn turn = gRuntime->beginTyped(op, arguments, once);
+    ++gTurns[turn];
+    return turn;
+}
+
+const native::TypedHook kTyped{&beginTyped,
                                [](const native::Tensors& results) { gRuntime->endTyped(results); },
                                [] { gRuntime->failTyped(); }};
 
