@@ -337,10 +337,9 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
         agent_.pause(1);
         kept_.push_back(position_);
         const Values arguments = values();
-        const bool kept =
-            calls_[position_].keep(op.handle, arguments, tensors,
-                                   {planned.inputs.size(), planned.random,
-                                    updatesStatistics(*op.known.schema, arguments)});
+        const bool kept = calls_[position_].keep(op.handle, arguments, tensors,
+                                                 {planned.inputs.size(), planned.random,
+                                                  updatesStatistics(*op.known.schema, arguments)});
         agent_.pause(0);
         if (!kept) {
             const std::string name = program().fullName(planned);

@@ -76,6 +76,7 @@ class Implementations(unittest.TestCase):
         self.assertEqual(self.measured["outputs_different"], 0)
 
     def test_plans_run_as_predicted(self):
+        chosen = 0  # what is worth while depends on what was measured
         for use in ("", "algorithms", "in-place", "intermediate", "output-activated"):
             with self.subTest(use):
                 planned, plan = self.plan(*(("--use", use) if use else ()))
@@ -83,8 +84,8 @@ class Implementations(unittest.TestCase):
                 self.assert_exact(report, planned)
                 self.assertEqual(report["implementations_chosen"], len(plan["implementations"]))
                 self.assertEqual(report["compared_with"], "captured implementations")
-                if use in ("", "in-place"):
-                    self.assertGreater(len(plan["implementations"]), 0)
+                chosen += len(plan["implementations"])
+        self.assertGreater(chosen, 0)
 
     def test_steps_in_a_row_and_a_layout(self):
         planned, plan = self.plan("--layout")
