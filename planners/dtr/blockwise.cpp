@@ -41,7 +41,6 @@ StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
     const auto [storage, score] =
         blocks_->lowest([this](const ComputeBounds& block) { return boundOf(block); },
                         [this](StorageIndex s, ComputeBounds& block, double lowest) {
-                            ++state_.accesses;
                             return take(s, block, lowest);
                         });
     if (score <= 0) return EvictionHeuristic::choose(pool);  // the order of the pool decides

@@ -68,7 +68,7 @@ struct HeuristicOptions {
     std::uint64_t seed = 0;    // random
     bool some = false;         // look at some storages only, see chooseAmongSome()
     /// In a pool of so many, not all are looked at (tournament.h, blockwise.h): fewer accesses.
-    std::size_t largePool = 2048;
+    std::size_t largePool = 256;
 };
 
 /// `state` must outlive the heuristic and already hold its storages.

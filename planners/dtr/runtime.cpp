@@ -11,8 +11,16 @@ using namespace hw::core;
 
 namespace {
 
-// Pools that need not be looked at whole; the simulator's own logs stay below.
-constexpr std::size_t kLargeToTheSimulator = 2048, kLarge = 256;
+HeuristicOptions optionsOf(bool simulated, const PlanRequest& request,
+                           const DtrSettings& settings) {
+    HeuristicOptions options;
+    options.simulated = simulated;
+    options.cacheRegions = !settings.banish;
+    options.seed = request.seed;
+    options.some = settings.some;
+    if (simulated) options.largePool = 2048;  // its own logs stay below: accesses are its own, too
+    return options;
+}
 
 }  // namespace
 
@@ -31,9 +39,7 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
       settings_(settings),
       simulated_(graph.framework == "simrd"),
       info_(std::move(info)),
-      evictor_(graph.storages.size(), settings.heuristic,
-               {simulated_, !settings.banish, request.seed, settings.some,
-                simulated_ ? kLargeToTheSimulator : kLarge}),
+      evictor_(graph.storages.size(), settings.heuristic, optionsOf(simulated_, request, settings)),
       defined_(graph.tensors.size(), false),
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
