@@ -38,11 +38,12 @@ void ComputeHeuristic::left(StorageIndex s) {
 
 StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
     if (!blocks_ || pool.size() < largePool_) return EvictionHeuristic::choose(pool);
-    const auto [storage, score] =
-        blocks_->lowest([this](const ComputeBounds& block) { return boundOf(block); },
-                        [this](StorageIndex s, ComputeBounds& block, double lowest) {
-                            return take(s, block, lowest);
-                        });
+    const auto [storage, score] = blocks_->lowest(
+        [this](const ComputeBounds& block) { return boundOf(block); },
+        [this](ComputeBounds& group, const ComputeBounds& block) { join(group, block); },
+        [this](StorageIndex s, ComputeBounds& block, double lowest) {
+            return take(s, block, lowest);
+        });
     if (score <= 0) return EvictionHeuristic::choose(pool);  // the order of the pool decides
     state_.evals += static_cast<std::int64_t>(pool.size());
     return storage;
@@ -50,15 +51,36 @@ StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
 
 double ComputeHeuristic::boundOf(const ComputeBounds& block) const {
     const double fallen = fallen_ - block.fallenBefore;
-    double least = block.all - fallen / block.size;
+    const double kept = this->kept(block.lostBefore);
+    double least = std::max(block.all - fallen / block.size, block.all * kept);
     if (atLeastOwn_ && least < block.own) least = block.own;
     const std::int64_t staleness = state_.clock - block.lastAccess;
     if (staleness <= 0) return ComputeBounds::kHigh;
     const double steep =
         block.height + block.slope * static_cast<double>(state_.clock - block.taken);
-    const double bound =
-        std::max(least / static_cast<double>(staleness), (1 - fallen / block.canFall) / steep);
+    const double bound = std::max(least / static_cast<double>(staleness),
+                                  std::max(1 - fallen / block.canFall, kept) / steep);
     return bound > 0 ? bound * kRounding : -ComputeBounds::kHigh;
+}
+
+/// Those of the block are first taken to what they say now.
+void ComputeHeuristic::join(ComputeBounds& group, const ComputeBounds& block) const {
+    constexpr double kHigh = ComputeBounds::kHigh;
+    const double fallen = fallen_ - block.fallenBefore;
+    const double kept = this->kept(block.lostBefore);
+    const double left = std::max(1 - fallen / block.canFall, kept);
+    const double steep =
+        block.height + block.slope * static_cast<double>(state_.clock - block.taken);
+    group.fallenBefore = fallen_;
+    group.lostBefore = lost_;
+    group.taken = state_.clock;
+    group.lastAccess = std::min(group.lastAccess, block.lastAccess);
+    group.own = std::min(group.own, block.own);
+    group.all = std::min(group.all, std::max(block.all - fallen / block.size, block.all * kept));
+    group.size = std::min(group.size, block.size);
+    group.height = std::max(group.height, left > 0 ? steep / left : kHigh);
+    group.slope = std::max(group.slope, left > 0 ? block.slope / left : kHigh);
+    group.canFall = std::min(group.canFall, left > 0 ? block.canFall * left : kHigh);
 }
 
 double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowest) {
@@ -71,9 +93,10 @@ double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowes
     if (!passed) {
         ++state_.accesses;
         compute = static_cast<double>(computeOf(s));
-        known_[s] = {compute, fallen_};
+        known_[s] = {compute, fallen_, lost_};
     }
     block.fallenBefore = fallen_;
+    block.lostBefore = lost_;
     block.taken = state_.clock;
     block.lastAccess = std::min(block.lastAccess, storage.lastAccess);
     if (storage.size > 0) {  // otherwise its score is infinite
@@ -94,7 +117,9 @@ double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowes
 
 /// No more than computeOf().
 double ComputeHeuristic::leastCompute(StorageIndex s) const {
-    const double least = known_[s].compute - (fallen_ - known_[s].fallenBefore);
+    const Known& known = known_[s];
+    double least = known.compute - (fallen_ - known.fallenBefore);
+    if (known.compute > 0) least = std::max(least, known.compute * kept(known.lostBefore));
     return atLeastOwn_ ? std::max(least, static_cast<double>(state_.storages[s].compute)) : least;
 }
 

@@ -23,18 +23,21 @@ public:
 
 private:
     struct Node {
-        int parent;
-        std::int64_t compute;  // of the class, where the node is a root
-        std::int64_t stamp;    // of the last score that counted the class
+        int parent, next;  // in the ring of the class
+        core::StorageIndex storage;
+        int members = 1;           // of the class, where the node is a root, as what follows
+        std::int64_t compute = 0;  // ns
+        std::int64_t stamp = -1;   // of the last score that counted the class
     };
 
     std::int64_t computeOf(core::StorageIndex s) override;
     double leastScore(core::StorageIndex s) override;
-    int add(std::int64_t compute);
+    void begin(core::StorageIndex s, std::int64_t compute);
     int root(int node);
     void merge(int from, int into);
     void leave(core::StorageIndex s);
     void loseNeighbour(core::StorageIndex s);
+    void noteFall(int root, std::int64_t before, std::int64_t compute);
 
     bool simulated_;
     std::vector<Node> nodes_;

@@ -10,59 +10,78 @@
 
 namespace hw::planners {
 
-/// The evictable storages in blocks of 64 that came into being together, each block with what
-/// bounds its scores from below. A block whose bound is above the lowest score found so far is
-/// passed over, so that a choice looks at a few blocks where it would look at every storage, and
-/// is the same. `Bounds` is taken anew, from a default one, whenever a block is looked at.
+/// The evictable storages in blocks of 64 that came into being together, and 64 blocks in a group,
+/// each with what bounds its scores from below. A group or a block whose bound is above the lowest
+/// score found so far is passed over, so that a choice looks at a few blocks where it would look at
+/// every storage, and is the same. `Bounds` are taken anew, from default ones, whenever a block is
+/// looked at; those of a group are those of its blocks taken together.
 template <typename Bounds>
 class PoolBlocks {
 public:
     explicit PoolBlocks(std::size_t storages) { resize(storages); }
     void resize(std::size_t storages) {
         blocks_.resize((storages + 63) / 64);
+        groups_.resize((blocks_.size() + 63) / 64);
         order_.resize(storages);
     }
 
     void enter(core::StorageIndex s) {
-        Block& block = blocks_[s >> 6];
-        block.members |= bit(s);
-        block.known = false;
+        blocks_[s >> 6].members |= bit(s);
+        groups_[s >> 12].blocks |= bit(s >> 6);
+        forget(s);
         order_[s] = ++entries_;
-        if (block.listed) return;
-        block.listed = true;
-        active_.push_back(s >> 6);
     }
-    void leave(core::StorageIndex s) { blocks_[s >> 6].members &= ~bit(s); }
+    void leave(core::StorageIndex s) {
+        Block& block = blocks_[s >> 6];
+        block.members &= ~bit(s);
+        if (block.members == 0) groups_[s >> 12].blocks &= ~bit(s >> 6);
+    }
     /// The bounds of its block hold no longer.
-    void forget(core::StorageIndex s) { blocks_[s >> 6].known = false; }
+    void forget(core::StorageIndex s) {
+        blocks_[s >> 6].known = false;
+        groups_[s >> 12].known = false;
+    }
 
     struct Choice {
         core::StorageIndex storage = core::kNone;
         double score = std::numeric_limits<double>::infinity();
     };
     /// The lowest score, of equals the storage that came last into the pool.
-    /// @param boundOf of a block's bounds: no score of its storages is below it
+    /// @param boundOf of bounds: no score of their storages is below it
+    /// @param join widens the bounds of a group, its first argument, by those of a block
     /// @param take adds a storage to the bounds of its block and returns its score, or infinity
     ///     where that is above the lowest so far, its third argument
-    template <typename BoundOf, typename Take>
-    Choice lowest(BoundOf boundOf, Take take);
+    template <typename BoundOf, typename Join, typename Take>
+    Choice lowest(BoundOf boundOf, Join join, Take take);
 
 private:
     struct Block {
         std::uint64_t members = 0;
         Bounds bounds;
-        bool known = false;   // the bounds hold
-        bool listed = false;  // in active_
+        bool known = false;  // the bounds hold
+    };
+    struct Group {
+        std::uint64_t blocks = 0;  // with members
+        Bounds bounds;
+        bool known = false;
     };
 
-    static std::uint64_t bit(core::StorageIndex s) { return std::uint64_t{1} << (s & 63); }
+    static constexpr double kLooked = std::numeric_limits<double>::quiet_NaN();  // instead of a low
+
+    static std::uint64_t bit(std::int32_t i) { return std::uint64_t{1} << (i & 63); }
+    template <typename Visit>
+    static void forEachBit(std::uint64_t bits, Visit visit) {
+        for (; bits != 0; bits &= bits - 1) visit(lowestBit(bits));
+    }
+    template <typename BoundOf, typename Join, typename Take>
+    void lookAtGroup(std::int32_t index, BoundOf& boundOf, Join& join, Take& take, Choice& best);
     template <typename Take>
     void look(std::int32_t index, Take& take, Choice& best);
 
     std::vector<Block> blocks_;
-    std::vector<std::int32_t> active_;  // blocks with members, and some without
-    std::vector<double> lows_;          // bounds of active_, while a choice is made
-    std::vector<std::int64_t> order_;   // per storage: which entry into the pool was its last
+    std::vector<Group> groups_;
+    std::vector<double> lows_;         // bounds of groups_, while a choice is made
+    std::vector<std::int64_t> order_;  // per storage: which entry into the pool was its last
     std::int64_t entries_ = 0;
 };
 
@@ -72,39 +91,67 @@ void PoolBlocks<Bounds>::look(std::int32_t index, Take& take, Choice& best) {
     Block& block = blocks_[index];
     block.bounds = Bounds();
     block.known = true;
-    for (std::uint64_t bits = block.members; bits != 0; bits &= bits - 1) {
-        const core::StorageIndex s = index * 64 + lowestBit(bits);
+    forEachBit(block.members, [&](int member) {
+        const core::StorageIndex s = index * 64 + member;
         const double score = take(s, block.bounds, best.score);
         if (score < best.score || best.storage == core::kNone ||
             (score == best.score && order_[s] > order_[best.storage]))
             best = {s, score};
-    }
+    });
+}
+
+/// At the blocks that are not known, then at the one with the lowest bound, then at what is left.
+template <typename Bounds>
+template <typename BoundOf, typename Join, typename Take>
+void PoolBlocks<Bounds>::lookAtGroup(std::int32_t index, BoundOf& boundOf, Join& join, Take& take,
+                                     Choice& best) {
+    Group& group = groups_[index];
+    double lows[64];
+    int next = -1;  // the lowest
+    forEachBit(group.blocks, [&](int i) {
+        const Block& block = blocks_[index * 64 + i];
+        lows[i] = block.known ? boundOf(block.bounds) : kLooked;
+        if (!block.known)
+            look(index * 64 + i, take, best);
+        else if (next < 0 || lows[i] < lows[next])
+            next = i;
+    });
+    const auto lookUnlessAbove = [&](int i) {
+        if (lows[i] <= best.score) look(index * 64 + i, take, best);
+    };
+    if (next >= 0) lookUnlessAbove(next);
+    group.bounds = Bounds();
+    group.known = true;
+    forEachBit(group.blocks, [&](int i) {
+        if (i != next) lookUnlessAbove(i);
+        join(group.bounds, blocks_[index * 64 + i].bounds);
+    });
 }
 
 template <typename Bounds>
-template <typename BoundOf, typename Take>
-typename PoolBlocks<Bounds>::Choice PoolBlocks<Bounds>::lowest(BoundOf boundOf, Take take) {
-    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+template <typename BoundOf, typename Join, typename Take>
+typename PoolBlocks<Bounds>::Choice PoolBlocks<Bounds>::lowest(BoundOf boundOf, Join join,
+                                                               Take take) {
     Choice best;
-    lows_.clear();
-    std::size_t next = 0;  // the lowest bound
-    for (std::size_t i = 0; i < active_.size();) {
-        Block& block = blocks_[active_[i]];
-        if (block.members == 0) {
-            block.listed = false;
-            active_[i] = active_.back();
-            active_.pop_back();
+    lows_.assign(groups_.size(), kLooked);
+    const auto count = static_cast<std::int32_t>(groups_.size());
+    std::int32_t next = -1;  // the lowest
+    for (std::int32_t i = 0; i < count; ++i) {
+        const Group& group = groups_[i];
+        if (group.blocks == 0) continue;
+        if (!group.known) {
+            lookAtGroup(i, boundOf, join, take, best);
             continue;
         }
-        lows_.push_back(block.known ? boundOf(block.bounds) : kInfinity);
-        if (!block.known) look(active_[i], take, best);
-        if (lows_[i] < lows_[next]) next = i;
-        ++i;
+        lows_[i] = boundOf(group.bounds);
+        if (next < 0 || lows_[i] < lows_[next]) next = i;
     }
-    if (active_.empty()) return best;
-    if (lows_[next] <= best.score) look(active_[next], take, best);
-    for (std::size_t i = 0; i < active_.size(); ++i)
-        if (i != next && lows_[i] <= best.score) look(active_[i], take, best);
+    const auto lookUnlessAbove = [&](std::int32_t i) {
+        if (lows_[i] <= best.score) lookAtGroup(i, boundOf, join, take, best);
+    };
+    if (next >= 0) lookUnlessAbove(next);
+    for (std::int32_t i = 0; i < count; ++i)
+        if (i != next) lookUnlessAbove(i);
     return best;
 }
 

@@ -217,7 +217,7 @@ TEST(ManyInAPool, SomeAreLookedAt) {
 // A large pool, most of which is passed over, against all of it, through whatever can happen to a
 // program's storages.
 TEST(ManyInAPool, WhatIsPassedOverWouldNotHaveBeenChosen) {
-    constexpr StorageIndex kStorages = 6000;
+    constexpr StorageIndex kStorages = 10000;  // some groups of blocks
     constexpr std::size_t kFull = 2000;
     for (const auto& [kind, simulated] :
          {std::pair(DtrHeuristic::EqClass, false), std::pair(DtrHeuristic::EqClass, true),
@@ -248,11 +248,12 @@ TEST(ManyInAPool, WhatIsPassedOverWouldNotHaveBeenChosen) {
         std::int64_t choices = 0, looked = 0, lookedOfAll = 0, scale = 1;
         for (StorageIndex s = 0; s < kStorages; ++s) {
             // Few different figures, so that scores are equal now and then; some chains are dear.
+            const StorageIndex chain = s < kStorages / 2 ? 40 : 700;  // classes small and large
             if (s % 40 == 0) scale = std::int64_t{1} << random() % 12;
             state.storages[s].size = 1000 * (1 + random() % 4);
             state.storages[s].compute = scale * (1 + random() % 3);
             tell([&](EvictionHeuristic& each) { each.announced(s); });
-            for (StorageIndex k = 1; k <= std::min(s % 40, 2); ++k) {  // chains of 40
+            for (StorageIndex k = 1; k <= std::min(s % chain, 2); ++k) {
                 const StorageIndex input = s - k;
                 state.links.add(input, s);
                 tell([&](EvictionHeuristic& each) { each.linked(input, s); });
