@@ -2,6 +2,7 @@
 #include "profiler/attach/record.h"
 
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -63,7 +64,10 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
 /// recording has been ended from outside.
 int receiveUntilExit(Server& server, Child& child, const RecordOptions& options,
                      const Progress& progress) {
-    Receiver receiver(server, progress);
+    // Where both write to one pipe, how far the recording is would come between a program's words.
+    const bool apart = !options.childStdoutToStderr || isatty(STDERR_FILENO) != 0;
+    const Progress steps = apart ? progress : [](const std::string&) {};
+    Receiver receiver(server, steps);
     std::optional<int> status;
     Claims claims;
     bool detached = false, yields = false;

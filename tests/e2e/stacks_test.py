@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from record_test import HIGHWATER, PYTHON, Recording, of_program
+from record_test import HIGHWATER, PYTHON, Recording
 from torch2 import TORCH2, needs_torch2
 
 PROGRAM = """
@@ -76,7 +76,7 @@ class OneProgram(Recording):
         command = (self.python, self.program, where)
         _, output = self.recorded(*command, options=("--steps", "1", "--warmup", "1", *options),
                                   environment=environment)
-        return command, of_program(output)
+        return command, output
 
     def lines(self):
         """(op, phase) -> the lines of this program that are innermost in its stacks."""
