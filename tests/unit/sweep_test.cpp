@@ -63,18 +63,21 @@ TEST(Sweep, OurPlansNeverGetDearerWithTheBudget) {
 }
 
 TEST(Sweep, SeveralGraphsAreOneSweepOnAnyNumberOfThreads) {
-    const TrainingGraph small = test::chain(30, 1000), large = test::chain(60, 1000);
+    const TrainingGraph small = test::chain(16, 1000), large = test::chain(24, 1000);
     std::vector<SweepPoint> points = pointsFor(small, "highwater");
     for (const char* planner : {"highwater", "dtr:lru"})
         for (const SweepPoint& point : pointsFor(large, planner)) points.push_back(point);
     const auto one = planSweep(points, {.jobs = 1}), three = planSweep(points, {.jobs = 3});
     ASSERT_TRUE(one);
     ASSERT_TRUE(three);
+    std::size_t plans = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
         EXPECT_EQ((*one)[i].time, (*three)[i].time);
         if (!(*one)[i].plan) continue;
+        ++plans;
         EXPECT_TRUE(evaluate(*points[i].graph, (*one)[i].plan->schedule).valid);
     }
+    EXPECT_GT(plans, points.size() / 2);
 }
 
 TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
