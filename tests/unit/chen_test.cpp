@@ -121,8 +121,8 @@ TrainingGraph randomNetwork(unsigned seed, int length) {
 }
 
 TEST(ChenSqrtAndRecursive, AreNeverAboveTheBaseline) {
-    int lower = 0;
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    unsigned lower = 0;
+    for (unsigned seed = 0; seed < test::share(300); ++seed) {
         const int length = 10 + static_cast<int>(seed % 90);
         const TrainingGraph graph =
             seed % 3 == 0 ? test::randomGraph(seed, 2 * length) : randomNetwork(seed, length);
@@ -133,12 +133,12 @@ TEST(ChenSqrtAndRecursive, AreNeverAboveTheBaseline) {
             lower += outcome.recomputedOps > 0 ? 1 : 0;
         }
     }
-    EXPECT_GT(lower, 200) << "hardly anything was dropped at all";
+    EXPECT_GT(lower, test::share(200)) << "hardly anything was dropped at all";
 }
 
 TEST(ChenGreedyAndCheap, KeepTheBudgetOnRandomNetworks) {
-    int planned = 0;
-    for (unsigned seed = 0; seed < 60; ++seed) {
+    unsigned planned = 0;
+    for (unsigned seed = 0; seed < test::share(60); ++seed) {
         const TrainingGraph graph = randomNetwork(seed, 10 + static_cast<int>(seed % 50));
         for (const char* planner : {"chen-greedy", "chen-cheap"}) {
             for (const double share : {0.9, 0.7, 0.5}) {
@@ -149,7 +149,7 @@ TEST(ChenGreedyAndCheap, KeepTheBudgetOnRandomNetworks) {
             }
         }
     }
-    EXPECT_GT(planned, 100) << "hardly any plan was found";
+    EXPECT_GT(planned, test::share(100)) << "hardly any plan was found";
 }
 
 TEST(ChenSqrtAndRecursive, DoNotLookAtTheBudget) {

@@ -266,8 +266,8 @@ double layoutOf(const TrainingGraph& graph, const Schedule& schedule) {
 
 // Captured graphs: views, in-place writes, several outputs, workspaces, early releases.
 TEST(Dtr, IsValidOnRandomGraphsWhateverItsOptions) {
-    int planned = 0, recomputing = 0, banished = 0;
-    for (unsigned seed = 0; seed < 150; ++seed) {
+    unsigned planned = 0, recomputing = 0, banished = 0;
+    for (unsigned seed = 0; seed < test::share(150); ++seed) {
         const int size = 20 + static_cast<int>(seed % 120);
         const TrainingGraph graph =
             seed % 3 == 0 ? test::randomGraph(seed, size) : randomTraining(seed, size / 3);
@@ -287,9 +287,9 @@ TEST(Dtr, IsValidOnRandomGraphsWhateverItsOptions) {
             }
         }
     }
-    EXPECT_GT(planned, 2500);
-    EXPECT_GT(recomputing, 1000);
-    EXPECT_GT(banished, 500);
+    EXPECT_GT(planned, test::share(2500));
+    EXPECT_GT(recomputing, test::share(1000));
+    EXPECT_GT(banished, test::share(500));
 }
 
 // What the runtime evicts when memory runs out goes as soon as it is not needed any more: the same

@@ -323,8 +323,8 @@ TrainingGraph randomNetwork(unsigned seed, int ops) {
 }
 
 TEST(Echo, IsNeverWorseThanTheBaselineOnRandomGraphs) {
-    int recomputing = 0;
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    unsigned recomputing = 0;
+    for (unsigned seed = 0; seed < test::share(300); ++seed) {
         const int ops = 20 + static_cast<int>(seed % 150);
         for (const TrainingGraph& graph :
              {test::randomGraph(seed, ops), randomNetwork(seed, ops)}) {
@@ -334,7 +334,7 @@ TEST(Echo, IsNeverWorseThanTheBaselineOnRandomGraphs) {
             EXPECT_EQ(recomputed(graph, outcome).count("heavy"), 0U) << "seed " << seed;
         }
     }
-    EXPECT_GT(recomputing, 100);
+    EXPECT_GT(recomputing, test::share(100));
 }
 
 class EchoOnFiles : public testing::TestWithParam<const char*> {};

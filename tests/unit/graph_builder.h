@@ -140,6 +140,21 @@ inline core::TrainingGraph chain(int length, std::int64_t bytes, bool inPlaceAct
     return b.build();
 }
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HIGHWATER_SANITIZED
+#endif
+#endif
+
+/// Of so many random graphs; under the sanitizers, which take twenty times as long, a quarter.
+constexpr unsigned share(unsigned all) {
+#ifdef HIGHWATER_SANITIZED
+    return all / 4;
+#else
+    return all;
+#endif
+}
+
 /// Random graphs with views, in-place writes, several outputs, workspaces and early releases.
 inline core::TrainingGraph randomGraph(unsigned seed, int ops) {
     std::mt19937 random(seed);

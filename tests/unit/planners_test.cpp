@@ -172,11 +172,11 @@ TEST(Planners, RebuildInPlaceChainsByTheirWriters) {
 // Whatever a planner answers on any graph, the judge must agree: planWith() fails on an invalid
 // schedule.
 TEST(Planners, AreValidOnRandomGraphs) {
-    int planned = 0;
-    for (unsigned seed = 0; seed < 300; ++seed) {
+    unsigned planned = 0;
+    for (unsigned seed = 0; seed < test::share(300); ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 20 + static_cast<int>(seed % 100));
         for (const PlannerInfo& info : plannerList()) {
-            if (searches(info.name) && seed >= 30) continue;
+            if (searches(info.name) && seed >= test::share(30)) continue;
             for (const double share : {1.0, 0.8, 0.6, 0.4}) {
                 const Outcome outcome = planFor(info.name, graph, share);
                 if (outcome.status != PlanStatus::Ok) continue;
@@ -189,7 +189,7 @@ TEST(Planners, AreValidOnRandomGraphs) {
             }
         }
     }
-    EXPECT_GT(planned, 600);
+    EXPECT_GT(planned, test::share(600));
 }
 
 // What a program holds on to, as it does with the last step's gradients, is not a plan's to free.
