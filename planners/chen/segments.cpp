@@ -150,21 +150,38 @@ namespace {
 // Which segments the backward pass is in, and what must stay for them.
 class Focus {
 public:
-    explicit Focus(const std::vector<Cut>& cuts) : cuts_(cuts), inFocus_(cuts.size() + 1, false) {}
+    explicit Focus(const std::vector<Cut>& cuts)
+        : cuts_(cuts),
+          inFocus_(cuts.size() + 1, false),
+          outerBefore_(cuts.size() + 1, 0),
+          lastAround_(cuts.size(), kNoCut),
+          nextAround_(cuts.size(), kNoCut) {
+        for (std::size_t i = 0; i < cuts.size(); ++i) {
+            outerBefore_[i + 1] = outerBefore_[i] + (cuts[i].level == 0 ? 1 : 0);
+            std::size_t around = i == 0 ? kNoCut : i - 1;
+            while (around != kNoCut && cuts[around].level > cuts[i].level)
+                around = lastAround_[around];
+            lastAround_[i] = around;
+        }
+        for (std::size_t i = cuts.size(); i-- > 0;) {
+            std::size_t around = i + 1 == cuts.size() ? kNoCut : i + 1;
+            while (around != kNoCut && cuts[around].level > cuts[i].level)
+                around = nextAround_[around];
+            nextAround_[i] = around;
+        }
+    }
 
     /// The segments, of the deepest level, that make these storages.
     void set(std::vector<std::size_t> segments) {
         if (segments == segments_) return;
         for (const std::size_t segment : segments_) inFocus_[segment] = false;
         segments_ = std::move(segments);
-        std::vector<bool> active(cuts_.size(), false);
+        inner_.clear();
         for (const std::size_t segment : segments_) {
             inFocus_[segment] = true;
-            activate(segment, active);
+            activate(segment);
         }
-        activeBefore_.assign(cuts_.size() + 1, 0);
-        for (std::size_t i = 0; i < cuts_.size(); ++i)
-            activeBefore_[i + 1] = activeBefore_[i] + (active[i] ? 1 : 0);
+        std::sort(inner_.begin(), inner_.end());
     }
     /// Number of cuts before `op`.
     std::size_t segmentOf(OpIndex op) const {
@@ -173,26 +190,33 @@ public:
                                  [&](const Cut& cut) { return cut.after < op; }) -
             cuts_.begin());
     }
+    /// A cut that is active lies between.
     bool crosses(OpIndex creator, OpIndex lastUse) const {
-        return activeBefore_[segmentOf(lastUse)] > activeBefore_[segmentOf(creator)];
+        const std::size_t first = segmentOf(creator), end = segmentOf(lastUse);
+        if (outerBefore_[end] > outerBefore_[first]) return true;
+        const auto inner = std::lower_bound(inner_.begin(), inner_.end(), first);
+        return inner != inner_.end() && *inner < end;
     }
     bool holds(OpIndex creator) const { return inFocus_[segmentOf(creator)]; }
 
 private:
-    // The cuts of level 0 and those that split a segment around this one.
-    void activate(std::size_t segment, std::vector<bool>& active) const {
-        int level = std::numeric_limits<int>::max();
-        for (std::size_t i = segment; i-- > 0;)
-            if (cuts_[i].level <= level) active[i] = true, level = cuts_[i].level;
-        level = std::numeric_limits<int>::max();
-        for (std::size_t i = segment; i < cuts_.size(); ++i)
-            if (cuts_[i].level <= level) active[i] = true, level = cuts_[i].level;
+    static constexpr std::size_t kNoCut = std::numeric_limits<std::size_t>::max();
+
+    // The cuts that split a segment around this one; those of level 0 always are.
+    void activate(std::size_t segment) {
+        const auto isInner = [&](std::size_t cut) {
+            return cut < cuts_.size() && cuts_[cut].level > 0;
+        };
+        for (std::size_t i = segment - 1; isInner(i); i = lastAround_[i]) inner_.push_back(i);
+        for (std::size_t i = segment; isInner(i); i = nextAround_[i]) inner_.push_back(i);
     }
 
     const std::vector<Cut>& cuts_;
     std::vector<bool> inFocus_;
     std::vector<std::size_t> segments_;
-    std::vector<int> activeBefore_;
+    std::vector<std::size_t> outerBefore_;              // cuts of level 0
+    std::vector<std::size_t> lastAround_, nextAround_;  // per cut: of its level, or one further out
+    std::vector<std::size_t> inner_;                    // active cuts of the other levels
 };
 
 std::vector<std::vector<StorageIndex>> savedByLastUse(const ForwardPass& forward) {
