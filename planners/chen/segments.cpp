@@ -154,21 +154,17 @@ public:
         : cuts_(cuts),
           inFocus_(cuts.size() + 1, false),
           outerBefore_(cuts.size() + 1, 0),
-          lastAround_(cuts.size(), kNoCut),
-          nextAround_(cuts.size(), kNoCut) {
+          lastAround_(cuts.size()),
+          nextAround_(cuts.size()) {
+        const auto around = [&](std::size_t i, std::size_t next, const auto& further) {
+            while (next < cuts.size() && cuts[next].level > cuts[i].level) next = further[next];
+            return next;
+        };
         for (std::size_t i = 0; i < cuts.size(); ++i) {
             outerBefore_[i + 1] = outerBefore_[i] + (cuts[i].level == 0 ? 1 : 0);
-            std::size_t around = i == 0 ? kNoCut : i - 1;
-            while (around != kNoCut && cuts[around].level > cuts[i].level)
-                around = lastAround_[around];
-            lastAround_[i] = around;
+            lastAround_[i] = around(i, i - 1, lastAround_);
         }
-        for (std::size_t i = cuts.size(); i-- > 0;) {
-            std::size_t around = i + 1 == cuts.size() ? kNoCut : i + 1;
-            while (around != kNoCut && cuts[around].level > cuts[i].level)
-                around = nextAround_[around];
-            nextAround_[i] = around;
-        }
+        for (std::size_t i = cuts.size(); i-- > 0;) nextAround_[i] = around(i, i + 1, nextAround_);
     }
 
     /// The segments, of the deepest level, that make these storages.
@@ -200,8 +196,6 @@ public:
     bool holds(OpIndex creator) const { return inFocus_[segmentOf(creator)]; }
 
 private:
-    static constexpr std::size_t kNoCut = std::numeric_limits<std::size_t>::max();
-
     // The cuts that split a segment around this one; those of level 0 always are.
     void activate(std::size_t segment) {
         const auto isInner = [&](std::size_t cut) {
@@ -214,9 +208,10 @@ private:
     const std::vector<Cut>& cuts_;
     std::vector<bool> inFocus_;
     std::vector<std::size_t> segments_;
-    std::vector<std::size_t> outerBefore_;              // cuts of level 0
-    std::vector<std::size_t> lastAround_, nextAround_;  // per cut: of its level, or one further out
-    std::vector<std::size_t> inner_;                    // active cuts of the other levels
+    std::vector<std::size_t> outerBefore_;  // cuts of level 0
+    // Per cut, the nearest of its level or one further out; no cut where there is none.
+    std::vector<std::size_t> lastAround_, nextAround_;
+    std::vector<std::size_t> inner_;  // active cuts of the other levels
 };
 
 std::vector<std::vector<StorageIndex>> savedByLastUse(const ForwardPass& forward) {

@@ -50,35 +50,45 @@ StorageIndex ComputeHeuristic::choose(const EvictionPool& pool) {
 }
 
 double ComputeHeuristic::boundOf(const ComputeBounds& block) const {
-    const double fallen = fallen_ - block.fallenBefore;
-    const double kept = this->kept(block.lostBefore);
-    double least = std::max(block.all - fallen / block.size, block.all * kept);
+    double least = leastQuotient(block);
     if (atLeastOwn_ && least < block.own) least = block.own;
     const std::int64_t staleness = state_.clock - block.lastAccess;
     if (staleness <= 0) return ComputeBounds::kHigh;
-    const double steep =
-        block.height + block.slope * static_cast<double>(state_.clock - block.taken);
-    const double bound = std::max(least / static_cast<double>(staleness),
-                                  std::max(1 - fallen / block.canFall, kept) / steep);
+    const double bound =
+        std::max(least / static_cast<double>(staleness), leastLeft(block) / height(block));
     return bound > 0 ? bound * kRounding : -ComputeBounds::kHigh;
 }
 
-/// Those of the block are first taken to what they say now.
+double ComputeHeuristic::leastQuotient(const ComputeBounds& block) const {
+    return std::max(block.all - (fallen_ - block.fallenBefore) / block.size,
+                    block.all * kept(block.lostBefore));
+}
+
+/// The share that is left at least of any compute.
+double ComputeHeuristic::leastLeft(const ComputeBounds& block) const {
+    return std::max(1 - (fallen_ - block.fallenBefore) / block.canFall, kept(block.lostBefore));
+}
+
+/// No line stands higher, as long as computes are what they were.
+double ComputeHeuristic::height(const ComputeBounds& block) const {
+    return block.height + block.slope * static_cast<double>(state_.clock - block.taken);
+}
+
+void ComputeHeuristic::isOfNow(ComputeBounds& block) const {
+    block.fallenBefore = fallen_;
+    block.lostBefore = lost_;
+    block.taken = state_.clock;
+}
+
 void ComputeHeuristic::join(ComputeBounds& group, const ComputeBounds& block) const {
     constexpr double kHigh = ComputeBounds::kHigh;
-    const double fallen = fallen_ - block.fallenBefore;
-    const double kept = this->kept(block.lostBefore);
-    const double left = std::max(1 - fallen / block.canFall, kept);
-    const double steep =
-        block.height + block.slope * static_cast<double>(state_.clock - block.taken);
-    group.fallenBefore = fallen_;
-    group.lostBefore = lost_;
-    group.taken = state_.clock;
+    const double left = leastLeft(block);
+    isOfNow(group);
     group.lastAccess = std::min(group.lastAccess, block.lastAccess);
     group.own = std::min(group.own, block.own);
-    group.all = std::min(group.all, std::max(block.all - fallen / block.size, block.all * kept));
+    group.all = std::min(group.all, leastQuotient(block));
     group.size = std::min(group.size, block.size);
-    group.height = std::max(group.height, left > 0 ? steep / left : kHigh);
+    group.height = std::max(group.height, left > 0 ? height(block) / left : kHigh);
     group.slope = std::max(group.slope, left > 0 ? block.slope / left : kHigh);
     group.canFall = std::min(group.canFall, left > 0 ? block.canFall * left : kHigh);
 }
@@ -95,9 +105,7 @@ double ComputeHeuristic::take(StorageIndex s, ComputeBounds& block, double lowes
         compute = static_cast<double>(computeOf(s));
         known_[s] = {compute, fallen_, lost_};
     }
-    block.fallenBefore = fallen_;
-    block.lostBefore = lost_;
-    block.taken = state_.clock;
+    isOfNow(block);
     block.lastAccess = std::min(block.lastAccess, storage.lastAccess);
     if (storage.size > 0) {  // otherwise its score is infinite
         const double quotient = compute / size;

@@ -59,6 +59,10 @@ protected:
 
 private:
     double boundOf(const ComputeBounds& block) const;
+    double leastQuotient(const ComputeBounds& block) const;
+    double leastLeft(const ComputeBounds& block) const;
+    double height(const ComputeBounds& block) const;
+    void isOfNow(ComputeBounds& block) const;
     void join(ComputeBounds& group, const ComputeBounds& block) const;
     double take(core::StorageIndex s, ComputeBounds& block, double lowest);
     double leastCompute(core::StorageIndex s) const;

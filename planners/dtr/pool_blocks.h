@@ -27,14 +27,14 @@ public:
 
     void enter(core::StorageIndex s) {
         blocks_[s >> 6].members |= bit(s);
-        groups_[s >> 12].blocks |= bit(s >> 6);
+        groups_[s >> 12].members |= bit(s >> 6);
         forget(s);
         order_[s] = ++entries_;
     }
     void leave(core::StorageIndex s) {
-        Block& block = blocks_[s >> 6];
+        Part& block = blocks_[s >> 6];
         block.members &= ~bit(s);
-        if (block.members == 0) groups_[s >> 12].blocks &= ~bit(s >> 6);
+        if (block.members == 0) groups_[s >> 12].members &= ~bit(s >> 6);
     }
     /// The bounds of its block hold no longer.
     void forget(core::StorageIndex s) {
@@ -55,15 +55,11 @@ public:
     Choice lowest(BoundOf boundOf, Join join, Take take);
 
 private:
-    struct Block {
-        std::uint64_t members = 0;
+    /// A block, of storages, or a group, of blocks.
+    struct Part {
+        std::uint64_t members = 0;  // those in the pool, or with some there
         Bounds bounds;
         bool known = false;  // the bounds hold
-    };
-    struct Group {
-        std::uint64_t blocks = 0;  // with members
-        Bounds bounds;
-        bool known = false;
     };
 
     static constexpr double kLooked = std::numeric_limits<double>::quiet_NaN();  // instead of a low
@@ -73,13 +69,15 @@ private:
     static void forEachBit(std::uint64_t bits, Visit visit) {
         for (; bits != 0; bits &= bits - 1) visit(lowestBit(bits));
     }
+    template <typename Each, typename BoundOf, typename Look>
+    static void lookInTurn(const Part* parts, double* lows, Each each, BoundOf& boundOf,
+                           const Choice& best, Look look);
     template <typename BoundOf, typename Join, typename Take>
     void lookAtGroup(std::int32_t index, BoundOf& boundOf, Join& join, Take& take, Choice& best);
     template <typename Take>
     void look(std::int32_t index, Take& take, Choice& best);
 
-    std::vector<Block> blocks_;
-    std::vector<Group> groups_;
+    std::vector<Part> blocks_, groups_;
     std::vector<double> lows_;         // bounds of groups_, while a choice is made
     std::vector<std::int64_t> order_;  // per storage: which entry into the pool was its last
     std::int64_t entries_ = 0;
@@ -88,7 +86,7 @@ private:
 template <typename Bounds>
 template <typename Take>
 void PoolBlocks<Bounds>::look(std::int32_t index, Take& take, Choice& best) {
-    Block& block = blocks_[index];
+    Part& block = blocks_[index];
     block.bounds = Bounds();
     block.known = true;
     forEachBit(block.members, [&](int member) {
@@ -100,32 +98,40 @@ void PoolBlocks<Bounds>::look(std::int32_t index, Take& take, Choice& best) {
     });
 }
 
-/// At the blocks that are not known, then at the one with the lowest bound, then at what is left.
+/// At the parts that are not known, then at the one with the lowest bound, then at what is left.
+template <typename Bounds>
+template <typename Each, typename BoundOf, typename Look>
+void PoolBlocks<Bounds>::lookInTurn(const Part* parts, double* lows, Each each, BoundOf& boundOf,
+                                    const Choice& best, Look look) {
+    std::int32_t next = -1;  // the lowest
+    each([&](std::int32_t i) {
+        lows[i] = parts[i].known ? boundOf(parts[i].bounds) : kLooked;
+        if (!parts[i].known)
+            look(i);
+        else if (next < 0 || lows[i] < lows[next])
+            next = i;
+    });
+    const auto lookUnlessAbove = [&](std::int32_t i) {
+        if (lows[i] <= best.score) look(i);
+    };
+    if (next >= 0) lookUnlessAbove(next);
+    each([&](std::int32_t i) {
+        if (i != next) lookUnlessAbove(i);
+    });
+}
+
 template <typename Bounds>
 template <typename BoundOf, typename Join, typename Take>
 void PoolBlocks<Bounds>::lookAtGroup(std::int32_t index, BoundOf& boundOf, Join& join, Take& take,
                                      Choice& best) {
-    Group& group = groups_[index];
+    Part& group = groups_[index];
+    const auto each = [&](auto visit) { forEachBit(group.members, visit); };
     double lows[64];
-    int next = -1;  // the lowest
-    forEachBit(group.blocks, [&](int i) {
-        const Block& block = blocks_[index * 64 + i];
-        lows[i] = block.known ? boundOf(block.bounds) : kLooked;
-        if (!block.known)
-            look(index * 64 + i, take, best);
-        else if (next < 0 || lows[i] < lows[next])
-            next = i;
-    });
-    const auto lookUnlessAbove = [&](int i) {
-        if (lows[i] <= best.score) look(index * 64 + i, take, best);
-    };
-    if (next >= 0) lookUnlessAbove(next);
+    lookInTurn(&blocks_[index * 64], lows, each, boundOf, best,
+               [&](std::int32_t i) { look(index * 64 + i, take, best); });
     group.bounds = Bounds();
     group.known = true;
-    forEachBit(group.blocks, [&](int i) {
-        if (i != next) lookUnlessAbove(i);
-        join(group.bounds, blocks_[index * 64 + i].bounds);
-    });
+    each([&](std::int32_t i) { join(group.bounds, blocks_[index * 64 + i].bounds); });
 }
 
 template <typename Bounds>
@@ -133,25 +139,13 @@ template <typename BoundOf, typename Join, typename Take>
 typename PoolBlocks<Bounds>::Choice PoolBlocks<Bounds>::lowest(BoundOf boundOf, Join join,
                                                                Take take) {
     Choice best;
-    lows_.assign(groups_.size(), kLooked);
-    const auto count = static_cast<std::int32_t>(groups_.size());
-    std::int32_t next = -1;  // the lowest
-    for (std::int32_t i = 0; i < count; ++i) {
-        const Group& group = groups_[i];
-        if (group.blocks == 0) continue;
-        if (!group.known) {
-            lookAtGroup(i, boundOf, join, take, best);
-            continue;
-        }
-        lows_[i] = boundOf(group.bounds);
-        if (next < 0 || lows_[i] < lows_[next]) next = i;
-    }
-    const auto lookUnlessAbove = [&](std::int32_t i) {
-        if (lows_[i] <= best.score) lookAtGroup(i, boundOf, join, take, best);
+    lows_.resize(groups_.size());
+    const auto each = [&](auto visit) {
+        for (std::size_t i = 0; i < groups_.size(); ++i)
+            if (groups_[i].members != 0) visit(static_cast<std::int32_t>(i));
     };
-    if (next >= 0) lookUnlessAbove(next);
-    for (std::int32_t i = 0; i < count; ++i)
-        if (i != next) lookUnlessAbove(i);
+    lookInTurn(groups_.data(), lows_.data(), each, boundOf, best,
+               [&](std::int32_t i) { lookAtGroup(i, boundOf, join, take, best); });
     return best;
 }
 
