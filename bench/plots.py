@@ -10,6 +10,7 @@ from xml.sax.saxutils import escape
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#17becf", "#8c564b", "#e377c2",
            "#7f7f7f", "#bcbd22", "#393b79", "#ad494a", "#637939", "#843c39", "#7b4173")
+TELLING = 10  # of the colours; those after them are like some of them, and their lines are dashed
 
 
 def build(preset, target):
@@ -95,16 +96,16 @@ def line_chart(path, title, x_label, y_label, series, logarithmic=False, unjoine
                f'text-anchor="middle">{escape(y_label)}</text>')
     for i, (name, line) in enumerate(series.items()):
         colour = COLOURS[i % len(COLOURS)]
+        stroke = f'stroke="{colour}" stroke-width="2"' + (' stroke-dasharray="6 3"' if i >= TELLING else "")
         places = [at(x, y) for x, y in sorted(line)]
         path_text = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         if name not in unjoined:
-            out.append(f'<polyline points="{path_text}" fill="none" stroke="{colour}" '
-                       'stroke-width="2"/>')
+            out.append(f'<polyline points="{path_text}" fill="none" {stroke}/>')
         out.extend(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>'
                    for x, y in places)
         y = top + 10 + 18 * i
         out.append(f'<line x1="{width - right + 12}" y1="{y}" x2="{width - right + 32}" y2="{y}" '
-                   f'stroke="{colour}" stroke-width="2"/>'
+                   f'{stroke}/>'
                    f'<text x="{width - right + 38}" y="{y + 4}">{escape(name)}</text>')
     out.append("</svg>")
     with open(path, "w") as file:
