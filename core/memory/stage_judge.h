@@ -145,6 +145,7 @@ private:
     void replay(StageIndex k, Stage& stage, const Residents& residents);
     template <class Residents>
     void require(ItemIndex i, StageIndex k, Stage& stage, const Residents& residents);
+    void sort(std::vector<OpIndex>& ops);
     ItemIndex viewedItem(OpIndex view) const {
         return model_->itemOf[model_->graph->storageOf(model_->graph->ops[view].inputs[0].tensor)];
     }
@@ -176,6 +177,7 @@ private:
 
     // Scratch of replay(): marks are valid where they equal the stamp.
     std::vector<std::uint32_t> itemMark_, opMark_;
+    Bits opBits_;  // one an op, all 0 between calls of sort()
     std::uint32_t stamp_ = 0;
     std::vector<std::int32_t> lastRead_;
     std::vector<ItemIndex> open_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/memory/evaluate.h"
 #include "core/memory/schedule_builder.h"
@@ -54,10 +55,14 @@ void split(const ForwardPass& forward, OpIndex from, OpIndex to, int level, std:
 }  // namespace
 
 ForwardPass forwardPass(const TrainingGraph& graph, const RebuildInfo& info) {
-    ForwardPass forward;
     const auto backward = std::find_if(graph.ops.begin(), graph.ops.end(),
                                        [](const Op& op) { return op.phase == Phase::Backward; });
-    forward.end = static_cast<OpIndex>(backward - graph.ops.begin());
+    return forwardPass(graph, info, static_cast<OpIndex>(backward - graph.ops.begin()));
+}
+
+ForwardPass forwardPass(const TrainingGraph& graph, const RebuildInfo& info, OpIndex end) {
+    ForwardPass forward;
+    forward.end = end;
     forward.lastUse.assign(graph.storages.size(), kNone);
     forward.saved.assign(graph.storages.size(), false);
     forward.savedBefore.assign(forward.end + 1, 0);
@@ -100,6 +105,27 @@ std::vector<Cut> equalCuts(const ForwardPass& forward, int parts) {
         const OpIndex to = std::min<OpIndex>(opAt((i + 0.5) * part), forward.end);
         const OpIndex at = cheapestCut(forward, from, to, std::llround(i * part));
         if (at != kNone) cuts.push_back({at, 0});
+    }
+    return cuts;
+}
+
+std::vector<Cut> narrowCuts(const ForwardPass& forward, const std::vector<std::int64_t>& places) {
+    const auto begin = forward.savedBefore.begin(), end = forward.savedBefore.end() - 1;
+    const auto opAt = [&](std::int64_t bytes) {
+        return static_cast<OpIndex>(std::upper_bound(begin, end, bytes) - begin);
+    };
+    std::vector<Cut> cuts;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::int64_t before = i == 0 ? 0 : places[i - 1];
+        const std::int64_t after = i + 1 == places.size() ? *end : places[i + 1];
+        OpIndex best = kNone;
+        const auto cost = [&](OpIndex op) {
+            return std::pair(forward.crossing[op],
+                             std::abs(forward.savedBefore[op + 1] - places[i]));
+        };
+        for (OpIndex op = opAt((before + places[i]) / 2); op < opAt((places[i] + after) / 2); ++op)
+            if (op + 1 < forward.end && (best == kNone || cost(op) < cost(best))) best = op;
+        if (best != kNone && (cuts.empty() || cuts.back().after < best)) cuts.push_back({best, 0});
     }
     return cuts;
 }

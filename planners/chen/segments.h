@@ -31,6 +31,9 @@ struct ForwardPass {
 };
 
 ForwardPass forwardPass(const core::TrainingGraph& graph, const core::RebuildInfo& info);
+/// The same for the ops before `end`, whatever their phase.
+ForwardPass forwardPass(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                        core::OpIndex end);
 
 /// A cut lies after op `after`. Level 0 cuts make the segments of the forward pass, level l cuts
 /// split a segment of level l - 1 while its backward pass runs (section 4.4).
@@ -42,6 +45,10 @@ struct Cut {
 
 /// `parts` segments of about equal saved bytes; each cut moves to where little crosses it.
 std::vector<Cut> equalCuts(const ForwardPass& forward, int parts);
+
+/// A cut where the least crosses near each of these places, in saved bytes before it, ascending: no
+/// further from it than half of the way to the next.
+std::vector<Cut> narrowCuts(const ForwardPass& forward, const std::vector<std::int64_t>& places);
 
 /// Algorithm 3: a cut once the open segment holds more than `limit` saved bytes, at the next op
 /// where what crosses is locally least (the paper's candidate points).

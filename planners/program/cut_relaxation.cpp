@@ -24,7 +24,7 @@ constexpr double kLastStart = 0.3;  // of the time: with less of it left no part
 class CutProgram {
 public:
     CutProgram(const CutContext& context, std::size_t first, std::size_t last,
-               StageIndex expandFrom, ProgramTime programTime)
+               StageIndex expandFrom, ProgramTime programTime, const std::vector<bool>& kept = {})
         : context_(context),
           model_(context.model()),
           graph_(context.graph()),
@@ -32,6 +32,7 @@ public:
           last_(last),
           expandFrom_(expandFrom),
           programTime_(programTime),
+          kept_(kept),
           rerun_(last - first + 1),
           resident_(last - first + 1) {}
 
@@ -98,8 +99,13 @@ private:
         if (!context_.subject(s).counts || !context_.exists(s, k) || context_.fixed(s, k))
             return kNone;
         const auto [at, isNew] = residentAt(k).try_emplace(s, kNone);
-        if (isNew) at->second = program_.addColumn(0, 0, 1, true);
+        if (isNew) at->second = program_.addColumn(0, isKept(s) ? 1 : 0, 1, true);
         return at->second;
+    }
+
+    bool isKept(StorageIndex s) const {
+        const ItemIndex i = model_.itemOf[s];
+        return i != kNone && !kept_.empty() && kept_[i];
     }
 
     // (1)
@@ -190,6 +196,7 @@ private:
     std::size_t first_, last_;
     StageIndex expandFrom_;
     ProgramTime programTime_;
+    std::vector<bool> kept_;                             // per item, or empty
     std::vector<std::map<OpIndex, int>> rerun_;          // per segment
     std::vector<std::map<StorageIndex, int>> resident_;  // per cut
     std::set<std::tuple<std::size_t, StorageIndex, OpIndex>> covered_;
@@ -213,7 +220,8 @@ std::optional<CutSolution> solveCuts(const StageModel& model, Bytes budget,
                                      const CutOptions& options) {
     if (!haveSolver()) return std::nullopt;
     const CutContext context(model, budget, cuts);
-    CutProgram program(context, 0, cuts.size() - 1, 0, ProgramTime(model.graph->totalTime()));
+    CutProgram program(context, 0, cuts.size() - 1, 0, ProgramTime(model.graph->totalTime()),
+                       options.kept);
     if (!program.build()) return CutSolution{};
     CutSolution solution = program.solve(options);
     if (solution.status == SolveStatus::Failed) return std::nullopt;

@@ -49,6 +49,9 @@ struct CutOptions {
     SolveLimits limits{.seconds = 10};
     bool integer = true;  // false: the linear relaxation
     std::function<bool()> cancelled = [] { return false; };
+    /// One flag an item, or none at all: resident at the cuts where it exists, at any cost. The
+    /// bound is then one for such plans only.
+    std::vector<bool> kept;
 };
 
 struct CutSolution {

@@ -2,6 +2,7 @@
 #include "planners/search/first_plans.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planners/chen/chen.h"
 #include "planners/dtr/dtr.h"
@@ -14,7 +15,8 @@ using namespace hw::core;
 
 namespace {
 
-constexpr int kThrashing = 4;  // times the baseline's time: a walk that gets there leads nowhere
+constexpr int kThrashing = 4;    // times the baseline's time: a walk that gets there leads nowhere
+constexpr double kFarAbove = 2;  // times the best plan's: neither does this one
 constexpr std::size_t kTiny = 60;  // items up to which the exact program takes no time
 
 }  // namespace
@@ -34,7 +36,10 @@ void FirstPlans::offerAll(bool one) {
 }
 
 void FirstPlans::walk(StageJudge& judge, Distance distance) {
-    const Nanoseconds most = model_.graph->totalTime() * kThrashing;
+    Nanoseconds most = model_.graph->totalTime() * kThrashing;
+    if (const auto best = candidates_.best(); best && best->fits())
+        most = std::min(
+            most, Nanoseconds(std::llround(static_cast<double>(best->time.count()) * kFarAbove)));
     lookahead(judge, distance, {}, [&] { return stopped_() || judge.time() > most; });
     judge.trim();
     candidates_.offer(judge);

@@ -15,6 +15,7 @@
 #include "planners/search/first_plans.h"
 #include "planners/search/lookahead.h"
 #include "planners/search/recombination.h"
+#include "planners/search/segment_plans.h"
 
 namespace hw::planners {
 namespace {
@@ -82,6 +83,7 @@ public:
             }
             if (request_.workLimit) {  // one after the other: the same result every time
                 relax();
+                planSegments();
                 firstPlans_.offerAll(false);
                 exploreAlone();
             } else {
@@ -89,6 +91,7 @@ public:
                     relax();
                     relaxationsDone_ = true;
                 });
+                planSegments();
                 firstPlans_.offerAll(false);
                 exploreAlone();
             }
@@ -166,6 +169,15 @@ private:
             if (fits || (at != cuts.end() && *at == worst)) return;
             cuts.insert(at, worst);
         }
+    }
+
+    void planSegments() {
+        if (!haveSolver() || takesTooLong()) return;
+        const auto stop = [this] {
+            return stopped() || impossible_ ||
+                   (!request_.workLimit && time_.passed() > limit_ * kCutShare);
+        };
+        segmented_ = segmentPlans(model_, request_.budget, highest_, stop, candidates_);
     }
 
     // Step 3: one long round in which budgets shrink to the wanted one again and again, then
@@ -315,10 +327,7 @@ private:
         for (std::size_t run = lane; all.spent(used) < 1 && !stopped(); run += threads_) {
             const WorkBudget one = all.rest(used, movesOfOne);
             used += one.moves + 1;
-            const RetentionMatrix& start = alone || imports_.empty() || run % 3 == 2 ? relaxed_
-                                           : run % 3 == 0 ? imports_.back()
-                                                          : imports_.front();
-            continueBudget(start, run, judge, annealing, one,
+            continueBudget(start(run, alone), run, judge, annealing, one,
                            [&](std::int64_t moves, const WorkBudget& part) {
                                return ended(annealing, moves, part);
                            });
@@ -333,6 +342,17 @@ private:
                 break;
             }
         }
+    }
+
+    /// What a continuation begins with: what plans of segments keep first where they are the best
+    /// that is known, otherwise late.
+    const RetentionMatrix& start(std::size_t run, bool alone) const {
+        const bool lead = segmented_ && !(*candidates_.best() < *segmented_);
+        if (alone || imports_.empty())
+            return lead && run / threads_ % 2 == 1 ? segmented_->retention : relaxed_;
+        if (run % 3 == 2) return relaxed_;
+        if (segmented_ && run % 6 == (lead ? 1 : 4)) return segmented_->retention;
+        return run % 3 == 0 ? imports_.back() : imports_.front();
     }
 
     static bool farFrom(const Candidate& known, const Candidate& made) {
@@ -383,10 +403,11 @@ private:
     StageIndex highest_ = 0;
     std::atomic<std::int64_t> bound_ = 0;
     std::atomic<bool> relaxationsDone_ = false, solved_ = false;
-    bool impossible_ = false;
+    std::atomic<bool> impossible_ = false;
     std::size_t rounds_ = 0;
     Candidates candidates_;
     FirstPlans firstPlans_;
+    std::optional<Candidate> segmented_;      // the best plan of segments, if there is one
     std::vector<RetentionMatrix> snapshots_;  // of the last round
     std::vector<RetentionMatrix> imports_;    // of the relaxations: cheap, often too large
 };

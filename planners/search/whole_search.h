@@ -6,8 +6,9 @@
 
 namespace hw::planners {
 
-/// 1. First plans: greedy ones with the future known (lookahead.h), in three flavours, and Chen's
-///    segments (chen.h), which keep small budgets at which a greedy walk would thrash.
+/// 1. First plans: segments that keep what the relaxation of one cut says (segment_plans.h), greedy
+///    ones with the future known (lookahead.h), in three flavours, and Chen's segments (chen.h),
+///    which keep small budgets at which a greedy walk would thrash.
 /// 2. Cut relaxations (cut_relaxation.h): one cut at the highest stage of the unconstrained plan,
 ///    then further cuts where the plan that they suggest still exceeds the budget. Each gives a
 ///    lower bound on the time of any plan, and the items to keep; the best bound counts.
