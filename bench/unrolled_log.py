@@ -98,11 +98,12 @@ class Tape:
         before = len(self.calls)
         pairs = [pair for pair in self.gradients[tensor](gradient) if pair[0] in reached]
         read = {name for _, name in pairs}
-        for call in reversed(self.calls[before:]):
-            if call[2] in read:
-                read.update(call[1])
+        for i in reversed(range(before, len(self.calls))):
+            _, inputs, made, _ = self.calls[i]
+            if made in read:
+                read.update(inputs)
             else:
-                self.calls.remove(call)
+                del self.calls[i]
         return pairs
 
     def reaching(self, wanted):
@@ -118,9 +119,10 @@ class Tape:
         for i, (_, inputs, tensor, _) in enumerate(self.calls):
             for name in (*inputs, tensor):
                 last[name] = i
+        stays = kept.union(self.constants)
         gone = {}
         for name, i in last.items():
-            if name not in kept and name not in set(self.constants):
+            if name not in stays:
                 gone.setdefault(i, []).append(name)
 
         def emit(**row):

@@ -24,6 +24,12 @@ OpIndex lastForwardUse(const Storage& storage, const std::vector<OpIndex>& chain
     return last;
 }
 
+// The first op before which there are more than so many saved bytes; the pass's end at most.
+OpIndex opAfter(const ForwardPass& forward, std::int64_t bytes) {
+    const auto begin = forward.savedBefore.begin(), end = forward.savedBefore.end() - 1;
+    return static_cast<OpIndex>(std::upper_bound(begin, end, bytes) - begin);
+}
+
 // Where in [from, to) to cut, at best after `ideal` saved bytes: what crosses stays, and what the
 // cut lies off makes one of its segments larger.
 OpIndex cheapestCut(const ForwardPass& forward, OpIndex from, OpIndex to, std::int64_t ideal) {
@@ -96,10 +102,7 @@ std::vector<Cut> equalCuts(const ForwardPass& forward, int parts) {
     const std::int64_t total = forward.savedBytes(0, forward.end);
     const double part = static_cast<double>(total) / parts;
     for (int i = 1; i < parts; ++i) {
-        const auto begin = forward.savedBefore.begin(), end = forward.savedBefore.end() - 1;
-        const auto opAt = [&](double bytes) {
-            return static_cast<OpIndex>(std::upper_bound(begin, end, std::llround(bytes)) - begin);
-        };
+        const auto opAt = [&](double bytes) { return opAfter(forward, std::llround(bytes)); };
         OpIndex from = std::max<OpIndex>(opAt((i - 0.5) * part) - 1, 0);
         if (!cuts.empty()) from = std::max(from, cuts.back().after + 1);
         const OpIndex to = std::min<OpIndex>(opAt((i + 0.5) * part), forward.end);
@@ -110,21 +113,20 @@ std::vector<Cut> equalCuts(const ForwardPass& forward, int parts) {
 }
 
 std::vector<Cut> narrowCuts(const ForwardPass& forward, const std::vector<std::int64_t>& places) {
-    const auto begin = forward.savedBefore.begin(), end = forward.savedBefore.end() - 1;
-    const auto opAt = [&](std::int64_t bytes) {
-        return static_cast<OpIndex>(std::upper_bound(begin, end, bytes) - begin);
-    };
     std::vector<Cut> cuts;
     for (std::size_t i = 0; i < places.size(); ++i) {
         const std::int64_t before = i == 0 ? 0 : places[i - 1];
-        const std::int64_t after = i + 1 == places.size() ? *end : places[i + 1];
+        const std::int64_t after =
+            i + 1 == places.size() ? forward.savedBefore[forward.end] : places[i + 1];
+        const OpIndex from = opAfter(forward, (before + places[i]) / 2);
+        const OpIndex to = std::min(opAfter(forward, (places[i] + after) / 2), forward.end - 1);
         OpIndex best = kNone;
         const auto cost = [&](OpIndex op) {
             return std::pair(forward.crossing[op],
                              std::abs(forward.savedBefore[op + 1] - places[i]));
         };
-        for (OpIndex op = opAt((before + places[i]) / 2); op < opAt((places[i] + after) / 2); ++op)
-            if (op + 1 < forward.end && (best == kNone || cost(op) < cost(best))) best = op;
+        for (OpIndex op = from; op < to; ++op)
+            if (best == kNone || cost(op) < cost(best)) best = op;
         if (best != kNone && (cuts.empty() || cuts.back().after < best)) cuts.push_back({best, 0});
     }
     return cuts;

@@ -22,8 +22,8 @@ namespace {
 struct Division {
     double last, growth;
 };
-constexpr std::array<Division, 14> kDivisions{{// the likeliest first
-                                               {0.02, 0.4},
+// The likeliest first.
+constexpr std::array<Division, 14> kDivisions{{{0.02, 0.4},
                                                {0.04, 0.8},
                                                {0.08, 0.8},
                                                {0.04, 0.4},

@@ -11,15 +11,15 @@
 namespace hw::planners {
 
 /// Cuts what comes before stage `cut`, where memory is highest, into segments where little crosses
-/// (Chen et al. 2016, Algorithm 3), for several numbers of segments. What crosses stays; of the
+/// (Chen et al. 2016), for several lengths of the segments. What crosses stays; of the
 /// rest, the linear relaxation of the cut program (program/cut_relaxation.h) says what to keep
 /// across `cut`. As nothing is rebuilt from beyond its segment, the plan needs little more than the
 /// program sees; it is solved again with fewer bytes until the plan fits. One relaxation by itself
 /// may keep single storages far apart, so that one rebuild makes all between them.
 ///
-/// Offers what it finds, the plan with the least overflow where none fits. The same result each
-/// time, but for `stop`, which it asks between two solves.
-/// @return the best one, whether it fits or not; none where there are no segments to make
+/// Offers the plans that fit. The same result each time, but for `stop`, which it asks between two
+/// solves.
+/// @return the best plan, whether it fits or not; none where there are no segments to make
 std::optional<Candidate> segmentPlans(const core::StageModel& model, core::Bytes budget,
                                       core::StageIndex cut, const std::function<bool()>& stop,
                                       Candidates& candidates);
