@@ -55,7 +55,7 @@ std::optional<std::int64_t> known(std::int64_t id) {
 
 template <class Record>
 bool decoded(const wire::Frame& frame, Record& record) {
-    return wire::decode(wire::Payload(frame.payload), record);
+    return wire::decode(frame.payload, record);
 }
 
 }  // namespace
@@ -66,12 +66,13 @@ Assembler::Assembler(std::string sessionPath)
     : Assembler(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
 core::Status Assembler::handle(const wire::Frame& frame) {
-    const auto as = [&]<class Record>(Record record) -> Status {
+    const auto into = [&](auto& record) -> Status {
         if (!decoded(frame, record))
             return malformed("a malformed record of type " +
                              std::to_string(static_cast<int>(frame.type)));
-        return take(std::move(record));
+        return take(std::move(record));  // the frequent ones are only read
     };
+    const auto as = [&]<class Record>(Record record) -> Status { return into(record); };
     const auto onDevice = [&]<class Record>(Record record) -> Status {
         if (!decoded(frame, record)) return malformed("a malformed record of the GPU");
         device_.take(std::move(record));
@@ -94,17 +95,17 @@ core::Status Assembler::handle(const wire::Frame& frame) {
         case Type::Layer:
             return as(wire::LayerRecord{});
         case Type::Storage:
-            return as(wire::StorageRecord{});
+            return into(frequent_.storage);
         case Type::Tensor:
-            return as(wire::TensorRecord{});
+            return into(frequent_.tensor);
         case Type::SourceFrame:
             return as(wire::SourceFrameRecord{});
         case Type::StackNode:
             return as(wire::StackNodeRecord{});
         case Type::Op:
-            return as(wire::OpRecord{});
+            return into(frequent_.op);
         case Type::Free:
-            return as(wire::FreeRecord{});
+            return into(frequent_.free);
         case Type::Category:
             return as(wire::CategoryRecord{});
         case Type::Resize:
@@ -238,7 +239,7 @@ core::Status Assembler::take(wire::StackNodeRecord record) {
     return {};
 }
 
-core::Status Assembler::take(wire::StorageRecord record) {
+core::Status Assembler::take(const wire::StorageRecord& record) {
     const bool byOp = record.creator >= 0;
     // Ids only grow: those of what is gone are not looked up any more.
     if (record.id <= lastStorage_ || record.bytes < 0 || record.category >= core::kCategoryCount ||
@@ -253,7 +254,7 @@ core::Status Assembler::take(wire::StorageRecord record) {
     StorageState state;
     state.row.id = record.id;
     state.row.bytes = core::Bytes(record.bytes);
-    state.row.device = std::move(record.device);
+    state.row.device = record.device;
     state.row.category = static_cast<core::Category>(record.category);
     state.row.layer = known(record.layer);
     state.row.creator = known(record.creator);
@@ -264,7 +265,7 @@ core::Status Assembler::take(wire::StorageRecord record) {
     return {};
 }
 
-core::Status Assembler::take(wire::TensorRecord record) {
+core::Status Assembler::take(const wire::TensorRecord& record) {
     const StorageState* owner = storage(record.storage);
     if (record.id <= lastTensor_ || owner == nullptr || !owner->alive || record.offset < 0 ||
         record.creator > nextOp_)
@@ -274,7 +275,7 @@ core::Status Assembler::take(wire::TensorRecord record) {
     row.id = record.id;
     row.storage = record.storage;
     row.creator = known(record.creator);
-    row.dtype = std::move(record.dtype);
+    row.dtype = record.dtype;
     row.sizes = jsonArray(record.sizes);
     row.strides = jsonArray(record.strides);
     row.offset = record.offset;
@@ -322,7 +323,7 @@ core::Status Assembler::applyOp(const wire::OpRecord& record) {
     return {};
 }
 
-core::Status Assembler::take(wire::OpRecord record) {
+core::Status Assembler::take(const wire::OpRecord& record) {
     if (record.id != nextOp_ || !advance(record.seq) || record.layer >= layers_ ||
         record.durationNs < 0 || record.workspace < 0 || record.stack >= stacks_ ||
         record.phase > static_cast<int>(wire::Phase::Optimizer) || record.random > 1 ||
@@ -333,8 +334,8 @@ core::Status Assembler::take(wire::OpRecord record) {
     core::OpRow row;
     row.id = record.id;
     row.seq = record.seq;
-    row.name = std::move(record.name);
-    row.overload = std::move(record.overload);
+    row.name = record.name;
+    row.overload = record.overload;
     row.phase = static_cast<core::Phase>(record.phase);
     row.layer = known(record.layer);
     row.thread = record.thread;
@@ -343,7 +344,7 @@ core::Status Assembler::take(wire::OpRecord record) {
     row.workspace = core::Bytes(record.workspace);
     row.liveBytes = known(record.live);
     row.random = record.random != 0;
-    row.args = std::move(record.args);
+    row.args = record.args;
     row.stack = known(record.stack);
     row.inputs.reserve(record.inputs.size());
     row.outputs.reserve(record.outputs.size());
@@ -355,7 +356,7 @@ core::Status Assembler::take(wire::OpRecord record) {
     return {};
 }
 
-core::Status Assembler::take(wire::FreeRecord record) {
+core::Status Assembler::take(const wire::FreeRecord& record) {
     StorageState* state = storage(record.storage);
     if (state == nullptr || !state->alive || !advance(record.seq))
         return malformed("a release of what is not there");

@@ -96,15 +96,23 @@ private:
         std::vector<wire::ContentsRecord> contents;
     };
 
+    /// Of what comes with every op, read into the same place each time: its lists keep their room.
+    struct Frequent {
+        wire::OpRecord op;
+        wire::StorageRecord storage;
+        wire::TensorRecord tensor;
+        wire::FreeRecord free;
+    };
+
     core::Status take(wire::ProcessRecord record);
     core::Status take(wire::MilestoneRecord record);
     core::Status take(wire::LayerRecord record);
-    core::Status take(wire::StorageRecord record);
-    core::Status take(wire::TensorRecord record);
-    core::Status take(wire::OpRecord record);
+    core::Status take(const wire::StorageRecord& record);
+    core::Status take(const wire::TensorRecord& record);
+    core::Status take(const wire::OpRecord& record);
     core::Status take(wire::SourceFrameRecord record);
     core::Status take(wire::StackNodeRecord record);
-    core::Status take(wire::FreeRecord record);
+    core::Status take(const wire::FreeRecord& record);
     core::Status take(wire::CategoryRecord record);
     core::Status take(wire::ResizeRecord record);
     core::Status take(wire::ContentsRecord record);
@@ -129,7 +137,7 @@ private:
     bool packs() const;
     /// Within the step that ends there: no later step refers to it.
     bool cameAndWent(const StorageState& state, std::int64_t endSeq) const;
-    core::OpRow inSession(core::OpRow row) const;
+    void moveToSession(core::OpRow& row) const;
     core::StorageRow inSession(core::StorageRow row) const;
     core::TensorRow inSession(core::TensorRow row) const;
     std::int64_t at(std::int64_t id) const { return member_->base + id; }
@@ -165,6 +173,7 @@ private:
     std::int64_t nextOp_ = 0;
     std::int64_t lastSeq_ = -1, lastStorage_ = -1, lastTensor_ = -1;
     Pending pending_;
+    Frequent frequent_;
     DeviceRecords device_;
     std::optional<wire::RefusalRecord> refusal_;
     std::optional<wire::StepStartRecord> start_;

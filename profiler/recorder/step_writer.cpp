@@ -73,7 +73,7 @@ core::TensorRow Assembler::inSession(core::TensorRow row) const {
     return row;
 }
 
-core::OpRow Assembler::inSession(core::OpRow row) const {
+void Assembler::moveToSession(core::OpRow& row) const {
     if (member_->base > 0) {
         row.id = at(row.id);
         row.seq = at(row.seq);
@@ -84,7 +84,6 @@ core::OpRow Assembler::inSession(core::OpRow row) const {
     }
     row.layer = layerAt(row.layer);
     if (row.stack) row.stack = stackIds_.at(static_cast<std::size_t>(*row.stack));
-    return row;
 }
 
 bool Assembler::cameAndWent(const StorageState& state, std::int64_t endSeq) const {
@@ -135,17 +134,17 @@ core::Status Assembler::writeTensors(std::int64_t endSeq, core::StepContents* pa
 core::Status Assembler::writeOps(std::int64_t endSeq, core::StepContents* packed) {
     opsOfLastStep_ = 0;
     if (packed != nullptr) packed->ops.reserve(pending_.ops.size());
-    for (auto& op : pending_.ops) {
-        if (op.seq >= endSeq) break;
-        const std::int64_t seq = op.seq;
-        core::OpRow row = inSession(std::move(op));
-        op.seq = seq;  // all that is looked at afterwards
+    for (auto& row : pending_.ops) {
+        const std::int64_t seq = row.seq;
+        if (seq >= endSeq) break;
+        moveToSession(row);
         if (device_.any())
             device_.op({row.beginNs, row.beginNs + row.duration.count(), row.thread, row.id});
         if (packed != nullptr)
             packed->ops.push_back(std::move(row));
         else
             HW_TRY(session_->session().insert(row));
+        row.seq = seq;  // all that is looked at afterwards
         ++opsOfLastStep_;
     }
     return {};

@@ -52,11 +52,9 @@ std::optional<Frame> FrameReader::next() {
     std::memcpy(&header, buffer_.data() + at_, kHeaderBytes);
     error_ = headerError(header);
     if (!error_.empty() || pending() - kHeaderBytes < header.length) return std::nullopt;
-    const auto begin = buffer_.begin() + static_cast<std::ptrdiff_t>(at_ + kHeaderBytes);
-    Frame frame{static_cast<Type>(header.type),
-                std::vector<std::byte>(begin, begin + static_cast<std::ptrdiff_t>(header.length))};
+    const auto payload = std::span(buffer_).subspan(at_ + kHeaderBytes, header.length);
     at_ += kHeaderBytes + header.length;
-    return frame;
+    return Frame{static_cast<Type>(header.type), payload};
 }
 
 std::vector<std::byte> encodeFrame(Type type, std::span<const std::byte> payload) {

@@ -15,7 +15,7 @@ namespace hw::profiler::wire {
 
 struct Frame {
     Type type;
-    std::vector<std::byte> payload;
+    std::span<const std::byte> payload;  // in the reader, until it is fed again
 };
 
 /// Feed it bytes as they arrive, take frames out. After an error it stays in error: a stream that
