@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kCrowded = 33;    // sections closer to the highest load than one part in 33
 constexpr std::int64_t kAllOrders = 24;  // those of packingOrders(), each into either gap
-constexpr std::int64_t kOrdersWork = 1'000'000'000;  // all orders of 36,000 items, one of 179,000
-constexpr std::int64_t kLongStays[] = {40, 200};  // in crowded sections, as a part of all sections
+constexpr std::int64_t kOrdersWork = 500'000'000;  // all orders of 25,000 items, one of 126,000
+constexpr std::int64_t kLongStays[] = {40, 200};   // in crowded sections, as a part of all sections
 
 // Saturating: sizes are free to be large.
 std::int64_t area(const PackingItem& item) {

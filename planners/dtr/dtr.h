@@ -36,6 +36,10 @@ namespace hw::planners {
 /// cannot know the last use, a plan does, and memory that is not full all the time can be laid out
 /// with little fragmentation.
 ///
+/// A time limit ends the run without a plan, for `full` and `msps` find neighbourhoods again at
+/// each eviction: on a step of N ops they take time like N squared, which is what the paper's
+/// classes avoid (section 4.1).
+///
 /// `search`, among which storages the lowest score is looked for: `all` (default), or `some` that
 /// are drawn, as many as the square root of all, as in the paper's prototype (section 5) and in
 /// programs that train under a budget: the same ones for the same step.

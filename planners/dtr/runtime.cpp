@@ -97,7 +97,7 @@ void DtrRuntime::addConstant(StorageIndex s) {
 void DtrRuntime::computeFirst(OpIndex index) {
     now_ = index;
     if (index % 64 == 0) {
-        checkCancelled();
+        checkStopped();
         progress_.report(static_cast<double>(index) / static_cast<double>(graph_.ops.size()),
                          "running");
     }
@@ -109,8 +109,10 @@ void DtrRuntime::computeFirst(OpIndex index) {
         for (const StorageIndex s : sourceFrees_[index]) freeForGood(s);
 }
 
-void DtrRuntime::checkCancelled() {
+void DtrRuntime::checkStopped() {
     if (progress_.cancelled()) throw Stop{PlanStatus::Cancelled, "cancelled"};
+    if (settings_.deadline && std::chrono::steady_clock::now() >= *settings_.deadline)
+        throw Stop{PlanStatus::TimeLimit, "it did not come to the end of the step in time"};
 }
 
 // Enters the op's edges into the graph built so far, before anything is evicted for it.
@@ -228,7 +230,7 @@ void DtrRuntime::finish(const Frame& frame) {
     if (static_cast<double>(rematTime_) > rematLimit_)
         throw Stop{PlanStatus::Thrash,
                    "rematerialization took longer than the thrash limit allows"};
-    if (++executed_ % 4096 == 0) checkCancelled();
+    if (++executed_ % 256 == 0) checkStopped();
 }
 
 void DtrRuntime::notePeak(std::int64_t memory) {

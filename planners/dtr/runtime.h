@@ -2,6 +2,7 @@
 // DTR's runtime: plays the program of a graph under a budget and writes down what it did.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -19,6 +20,8 @@ struct DtrSettings {
     bool some = false;           // choose among some storages only, see EvictionHeuristic
     bool keepSources = false;    // what others are rebuilt from stays as long as any may be
     bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
+    /// The run ends there without a schedule; none: it takes as long as it takes.
+    std::optional<std::chrono::steady_clock::time_point> deadline = {};
 };
 
 /// One run (see Dtr for the rules). Everything given must outlive it.
@@ -102,7 +105,7 @@ protected:
     bool banishable(core::StorageIndex s) const;
     void banish(core::StorageIndex s);
 
-    void checkCancelled();
+    void checkStopped();
     DtrStorage& at(core::StorageIndex s) { return evictor_[s]; }
     const DtrStorage& at(core::StorageIndex s) const { return evictor_[s]; }
 

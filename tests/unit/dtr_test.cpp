@@ -325,6 +325,19 @@ TEST(Dtr, EveryHeuristicPlansATrainingChain) {
     }
 }
 
+TEST(Dtr, ATimeLimitEndsTheRun) {
+    const TrainingGraph chain = unitChain(200);
+    PlanRequest request = budgetOf(1000);
+    request.timeLimitSeconds = 0;
+    for (const std::string& heuristic : kHeuristics) {
+        const Outcome outcome = planFor(heuristic, chain, request);
+        EXPECT_EQ(outcome.status, PlanStatus::TimeLimit) << heuristic;
+        EXPECT_FALSE(outcome.plan) << heuristic;
+    }
+    request.timeLimitSeconds = 1e6;
+    EXPECT_EQ(planFor("dtr:full", chain, request).status, PlanStatus::Ok);
+}
+
 TEST(Dtr, RandomFollowsItsSeed) {
     const TrainingGraph graph = test::chain(60, 1000);
     PlanRequest request = shareOf(graph, 0.5, "eager");

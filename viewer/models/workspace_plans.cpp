@@ -68,7 +68,8 @@ void Workspace::planEvery() {
 void Workspace::askAtBudget(const QStringList& planners) {
     requestCoarsePlans();
     requestQuickPlans(budget_);
-    for (const QString& planner : planners) request(planner, budget_, true);
+    // What is urgent overtakes what waits: the first comes first if it is asked for last.
+    for (qsizetype i = planners.size() - 1; i >= 0; --i) request(planners[i], budget_, true);
 }
 
 // Drops requests that are no longer wanted; plans that are known stay.
