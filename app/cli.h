@@ -77,10 +77,16 @@ using core::parseBytes;
 planners::Progress terminalProgress();
 void clearProgress();
 
-struct LoadedStep {
-    core::Session session;
+struct StepGraph {
     core::TrainingGraph graph;
     core::Evaluation baseline;
+};
+/// The last complete step of an open session or `step`; `path`: what errors call the session.
+core::Result<StepGraph> graphOfStep(const core::Session& session, const std::string& path,
+                                    std::optional<std::int64_t> step,
+                                    std::optional<core::CostSet> costs = std::nullopt);
+struct LoadedStep : StepGraph {
+    core::Session session;
 };
 /// A session or importable file, and the graph of its last complete step or of `step`.
 core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,

@@ -170,7 +170,7 @@ int run(const InfoArguments& arguments, const Common& common) {
     if (const auto last = session->lastStep(); !last)
         return printWithoutStep(*session, *counts, arguments, common, last.error());
 
-    auto step = loadStep(arguments.file, arguments.step, costs);
+    const auto step = graphOfStep(*session, arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const TrainingGraph& graph = step->graph;
     const auto categories = categoriesAtPeak(graph, step->baseline);

@@ -95,7 +95,7 @@ int printOrigins(const std::string& file, const std::string& by, std::optional<s
         return tell(by, {{}, originsBy(key, recorded->graph, *stacks, atPeak, {})},
                     !stacks->empty(), common);
     }
-    const auto loaded = loadStep(file, step, costs);
+    const auto loaded = graphOfStep(*session, file, step, costs);
     if (!loaded) return fail(loaded.error());
     const TrainingGraph& graph = loaded->graph;
     return tell(by,
