@@ -2,6 +2,8 @@
 #include "core/memory/rebuild.h"
 
 #include <algorithm>
+#include <span>
+#include <vector>
 
 #include "core/base/lists.h"
 
@@ -42,15 +44,34 @@ OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vecto
     return limit;
 }
 
-// Calls visit(input) for every storage that a rebuild of `s` reads.
-template <class Visit>
-void forEachDependency(const TrainingGraph& graph, const RebuildInfo& info, StorageIndex s,
-                       Visit visit) {
-    if (graph.storages[s].isConstant()) return;
-    for (const OpIndex index : info.chain[s])
-        for (const Use& use : graph.ops[index].inputs)
-            if (const StorageIndex input = graph.storageOf(use.tensor); input != s) visit(input);
-}
+/// The storages that a rebuild of each reads, one list after another: what passes over them many
+/// times does not go through the ops again.
+class Dependencies {
+public:
+    Dependencies(const TrainingGraph& graph, const std::vector<std::vector<OpIndex>>& chain) {
+        begin_.reserve(graph.storages.size() + 1);
+        begin_.push_back(0);
+        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
+            if (!graph.storages[s].isConstant()) add(graph, s, chain[s]);
+            begin_.push_back(inputs_.size());
+        }
+    }
+
+    std::span<const StorageIndex> of(StorageIndex s) const {
+        return std::span(inputs_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
+    }
+
+private:
+    void add(const TrainingGraph& graph, StorageIndex s, const std::vector<OpIndex>& chain) {
+        for (const OpIndex index : chain)
+            for (const Use& use : graph.ops[index].inputs)
+                if (const StorageIndex input = graph.storageOf(use.tensor); input != s)
+                    inputs_.push_back(input);
+    }
+
+    std::vector<std::size_t> begin_;
+    std::vector<StorageIndex> inputs_;
+};
 
 // The last op that keeps its place before the recorded program lets go of what cannot be made
 // again.
@@ -88,14 +109,14 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     info.source.resize(count);
     for (std::size_t s = 0; s < count; ++s)
         info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
+    const Dependencies dependencies(graph, info.chain);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-            forEachDependency(graph, info, s, [&](StorageIndex input) {
-                if (info.source[input] || limit[input] >= limit[s]) return;
-                limit[s] = limit[input], changed = true;
-            });
+            for (const StorageIndex input : dependencies.of(s))
+                if (!info.source[input] && limit[input] < limit[s])
+                    limit[s] = limit[input], changed = true;
     }
     info.rematerializable.assign(count, false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
@@ -107,12 +128,12 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     info.neededUntil = info.lastUse;
     for (bool changed = true; changed;) {
         changed = false;
-        for (auto s = static_cast<StorageIndex>(count); s-- > 0;)
-            forEachDependency(graph, info, s, [&](StorageIndex input) {
-                if (!info.rematerializable[s] || info.neededUntil[s] <= info.neededUntil[input])
-                    return;
-                info.neededUntil[input] = info.neededUntil[s], changed = true;
-            });
+        for (auto s = static_cast<StorageIndex>(count); s-- > 0;) {
+            if (!info.rematerializable[s]) continue;
+            for (const StorageIndex input : dependencies.of(s))
+                if (info.neededUntil[input] < info.neededUntil[s])
+                    info.neededUntil[input] = info.neededUntil[s], changed = true;
+        }
     }
     info.heldUntil = heldByProgram(graph, info.source);
     for (std::size_t s = 0; s < count; ++s)
