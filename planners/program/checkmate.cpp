@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "core/memory/evaluate.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/lookahead.h"
@@ -65,6 +66,12 @@ public:
             }
         }
         return conclude();
+    }
+
+    static Proposal tooLarge(const TrainingGraph& graph) {
+        return refuse(PlanStatus::Infeasible,
+                      "the program is too large: " + std::to_string(graph.ops.size()) +
+                          " ops, at most " + std::to_string(kMostOps) + " can be merged");
     }
 
 private:
@@ -232,10 +239,7 @@ private:
         return proposal;
     }
     Proposal noPlan() const {
-        if (graph_.ops.size() > kMostOps)
-            return refuse(PlanStatus::Infeasible,
-                          "the program is too large: " + std::to_string(graph_.ops.size()) +
-                              " ops, at most " + std::to_string(kMostOps) + " can be merged");
+        if (graph_.ops.size() > kMostOps) return tooLarge(graph_);
         if (impossible_)
             return refuse(PlanStatus::Infeasible,
                           "proven: what must be resident exceeds the budget, whatever is "
@@ -275,6 +279,10 @@ PlannerInfo Checkmate::info() {
 
 Proposal Checkmate::plan(const TrainingGraph& graph, const PlanRequest& request,
                          const Progress& progress) const {
+    // Before the model of so many stages is made.
+    if (graph.ops.size() > kMostOps &&
+        evaluate(graph, baselineSchedule(graph)).peak > request.budget)
+        return Attempt::tooLarge(graph);
     return Attempt(graph, request, progress).run();
 }
 
