@@ -42,7 +42,15 @@ Database::Database(const std::string& path, int openFlags) {
 }
 
 Database::~Database() {
+    kept_.clear();
     sqlite3_close_v2(handle_);
+}
+
+Statement& Database::kept(std::string_view sql) {
+    const auto at = kept_.find(sql);
+    if (at == kept_.end()) return kept_.emplace(sql, Statement(*this, sql)).first->second;
+    at->second.reset();  // what has come to its end takes no values before
+    return at->second;
 }
 
 void Database::execute(const char* sql) {

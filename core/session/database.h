@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -74,10 +75,14 @@ public:
     void setBusyTimeout(int milliseconds);
     /// A private copy on a temporary file, which SQLite removes with it. Throws DatabaseError.
     std::unique_ptr<Database> copy() const;
+    /// Prepared once and kept as long as the database is open: for what every step asks. Whoever
+    /// uses it binds all of it, and comes to its end or resets it. `sql` must stay, as literals do.
+    Statement& kept(std::string_view sql);
     sqlite3* handle() const { return handle_; }
 
 private:
     sqlite3* handle_ = nullptr;
+    std::map<std::string_view, Statement> kept_;
 };
 
 }  // namespace hw::core

@@ -59,15 +59,16 @@ void writeLiveSeries(Database& database, const StepRow& step, const StepContents
     LiveBytes bytes(step);
     // Found by their release (hence the plus): what earlier steps have let go of is many times
     // more.
-    Statement storages(database,
-                       "SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE free_seq IS NULL AND alloc_seq >= ?3 AND +alloc_seq < ?2"
-                       " UNION ALL SELECT bytes, alloc_seq, free_seq FROM storages"
-                       " WHERE free_seq >= ?1 AND +alloc_seq >= ?3 AND +alloc_seq < ?2");
+    Statement& storages = database.kept(
+        "SELECT bytes, alloc_seq, free_seq FROM storages"
+        " WHERE free_seq IS NULL AND alloc_seq >= ?3 AND +alloc_seq < ?2"
+        " UNION ALL SELECT bytes, alloc_seq, free_seq FROM storages"
+        " WHERE free_seq >= ?1 AND +alloc_seq >= ?3 AND +alloc_seq < ?2");
     storages.bind(1, step.firstSeq).bind(2, step.endSeq).bind(3, firstSeqOfProcess(step.firstSeq));
     while (storages.step())
         bytes.storage(storages.integer(0), storages.integer(1), storages.optionalInteger(2));
-    Statement ops(database, "SELECT seq, workspace_bytes FROM ops WHERE seq >= ? AND seq < ?");
+    Statement& ops =
+        database.kept("SELECT seq, workspace_bytes FROM ops WHERE seq >= ? AND seq < ?");
     for (ops.bind(1, step.firstSeq).bind(2, step.endSeq); ops.step();)
         bytes.op(ops.integer(0), ops.integer(1));
     for (const StorageRow& row : packed.storages)

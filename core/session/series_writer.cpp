@@ -29,26 +29,24 @@ void PyramidBucket::add(const PyramidBucket& later) {
 }
 
 SeriesWriter::SeriesWriter(Database& database, const SeriesKey& key)
-    : bucketInsert_(database,
-                    "INSERT OR REPLACE INTO series_buckets(series, level, bucket, begin, end,"
-                    " minimum, maximum, argmax, count) VALUES(?,?,?,?,?,?,?,?,?)"),
-      blockInsert_(
-          database,
-          "INSERT OR REPLACE INTO series_blocks(series, block, count, data) VALUES(?,?,?,?)") {
+    : bucketInsert_(
+          database.kept("INSERT OR REPLACE INTO series_buckets(series, level, bucket, begin, end,"
+                        " minimum, maximum, argmax, count) VALUES(?,?,?,?,?,?,?,?,?)")),
+      blockInsert_(database.kept(
+          "INSERT OR REPLACE INTO series_blocks(series, block, count, data) VALUES(?,?,?,?)")) {
     find(database, key);
     resume(database);
 }
 
 void SeriesWriter::find(Database& database, const SeriesKey& key) {
-    Statement known(database, "SELECT id, axis FROM series WHERE name = ?");
-    known.bind(1, key.name);
-    if (known.step()) {
+    Statement& known = database.kept("SELECT id, axis FROM series WHERE name = ?");
+    if (known.bind(1, key.name).step()) {
         series_ = known.integer(0);
         axis_ = axisFromName(known.text(1));
-        return;
+        return known.reset();
     }
-    Statement insert(database,
-                     "INSERT INTO series(name, unit, axis, step, device) VALUES(?,?,?,?,?)");
+    Statement& insert =
+        database.kept("INSERT INTO series(name, unit, axis, step, device) VALUES(?,?,?,?,?)");
     insert.bind(1, key.name).bind(2, key.unit).bind(3, axisName(key.axis));
     insert.bind(4, key.step).bind(5, key.device).execute();
     series_ = database.lastInsertId();
@@ -65,16 +63,23 @@ PyramidBucket SeriesWriter::stored(Database& database, std::size_t level, std::i
             from.integer(3), from.integer(4), from.integer(5)};
 }
 
+std::optional<std::int64_t> SeriesWriter::lastBucket(Database& database) const {
+    Statement& last =
+        database.kept("SELECT max(bucket) FROM series_buckets WHERE series = ? AND level = 0");
+    const bool any = last.bind(1, series_).step();
+    const std::optional<std::int64_t> bucket = any ? last.optionalInteger(0) : std::nullopt;
+    last.reset();
+    return bucket;
+}
+
 // A level's open bucket is made of the whole buckets below; how many there are follows from level
 // 0.
 void SeriesWriter::resume(Database& database) {
-    Statement last(database,
-                   "SELECT max(bucket) FROM series_buckets WHERE series = ? AND level = 0");
-    last.bind(1, series_);
     levels_.emplace_back();
-    if (!last.step() || last.isNull(0)) return;
+    const std::optional<std::int64_t> last = lastBucket(database);
+    if (!last) return;
     Level& finest = levels_.front();
-    finest.index = last.integer(0);
+    finest.index = *last;
     finest.open = stored(database, 0, finest.index);
     if (finest.open.count == kBucketSamples) ++finest.index, finest.open = {};
     for (std::int64_t whole = finest.index; whole > 0; whole /= kFanOut) {

@@ -53,6 +53,7 @@ private:
     };
     void find(Database& database, const SeriesKey& key);
     void resume(Database& database);
+    std::optional<std::int64_t> lastBucket(Database& database) const;
     PyramidBucket stored(Database& database, std::size_t level, std::int64_t index);
     void close(std::size_t level);
     void write(std::size_t level, std::int64_t index, const PyramidBucket& bucket);
@@ -60,7 +61,7 @@ private:
 
     std::int64_t series_ = 0;
     SeriesAxis axis_ = SeriesAxis::Time;
-    Statement bucketInsert_, blockInsert_;
+    Statement &bucketInsert_, &blockInsert_;  // kept by the database, which stays
     std::vector<Level> levels_;
     VarintWriter block_;
     std::int64_t blockIndex_ = 0, blockCount_ = 0;

@@ -105,7 +105,7 @@ bool SessionWriter::insertPacked(std::int64_t step, const StepContents& rows) {
         statements().rows.insert(rows);
         return false;
     }
-    Statement(*database_, "INSERT INTO packed_steps VALUES(?,?)")
+    database_->kept("INSERT INTO packed_steps VALUES(?,?)")
         .bind(1, step)
         .bindBlob(2, *blob)
         .execute();
