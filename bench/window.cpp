@@ -179,29 +179,22 @@ double busyUntil(Condition met) {
 /// Asks every planner for a plan: the seconds after which their rows had one, and how long the
 /// window did not answer meanwhile.
 void compareEvery(viewer::MainWindow& window) {
-    constexpr double kRatio = 0.6, kMostSeconds = 300;
+    constexpr double kRatio = 0.6;
     viewer::Workspace& shared = window.workspace();
     shared.setBudgetRatio(kRatio);
     shared.planEvery();
     std::map<QString, double> arrived;
     QElapsedTimer timer;
     timer.start();
-    const auto seconds = [&] { return static_cast<double>(timer.nsecsElapsed()) / 1e9; };
-    double longest = 0;
-    const auto complete = [&] {
+    const double longest = busyUntil([&] {
         const std::vector<viewer::Workspace::Row> rows = shared.rows();
         for (const viewer::Workspace::Row& row : rows)
-            if (row.plan) arrived.emplace(row.planner, seconds());
+            if (row.plan) arrived.emplace(row.planner, static_cast<double>(timer.elapsed()) / 1e3);
         return arrived.size() == rows.size();
-    };
-    while (!complete() && seconds() < kMostSeconds) {
-        const double before = seconds();
-        QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents, 5);
-        longest = std::max(longest, seconds() - before);
-    }
+    });
     std::printf(
         "every planner at %.1f: %zu of %zu rows, window busy for at most %.0f ms; seconds:\n",
-        kRatio, arrived.size(), shared.rows().size(), 1000 * longest);
+        kRatio, arrived.size(), shared.rows().size(), longest);
     for (const auto& [planner, after] : arrived)
         std::printf("  %-24s %6.1f\n", planner.toLocal8Bit().constData(), after);
 }

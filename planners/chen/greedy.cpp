@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <utility>
@@ -8,6 +7,7 @@
 #include "planners/chen/chen.h"
 #include "planners/chen/search.h"
 #include "planners/chen/segments.h"
+#include "planners/search/work_budget.h"
 #include "planners/windows/plan_windows.h"
 
 namespace hw::planners {
@@ -15,7 +15,6 @@ namespace {
 
 using namespace hw::core;
 using namespace hw::planners::chen;
-using Clock = std::chrono::steady_clock;
 using Cuts = std::vector<Cut>;
 
 constexpr int kBounds = 40;                // values of B
@@ -43,11 +42,8 @@ public:
           forward_(forwardPass(graph, info_)),
           search_(graph, request.budget),
           left_(request.workLimit.value_or(kWork) /
-                std::max<std::int64_t>(1, std::ssize(graph.ops))) {
-        if (request.timeLimitSeconds)
-            deadline_ =
-                Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                   std::chrono::duration<double>(*request.timeLimitSeconds));
+                std::max<std::int64_t>(1, std::ssize(graph.ops))),
+          time_{.seconds = request.timeLimitSeconds.value_or(INFINITY)} {
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
             if (forward_.saved[s]) largest_ = std::max(largest_, graph.storages[s].bytes.count());
     }
@@ -85,7 +81,7 @@ private:
         Nanoseconds time{};
     };
 
-    bool late() const { return deadline_ && Clock::now() >= *deadline_; }
+    bool late() const { return time_.secondsLeft() <= 0; }
     bool go() const { return !late() && !progress_.cancelled(); }
 
     // Appendix A: Algorithm 3 for one bound; the cuts that keep the budget are remembered.
@@ -145,7 +141,7 @@ private:
     const ForwardPass forward_;
     Search search_;
     std::int64_t left_;  // candidates
-    std::optional<Clock::time_point> deadline_;
+    WorkBudget time_;
     std::int64_t largest_ = 0;  // bytes of the largest feature map
     std::vector<Candidate> fitting_;
     std::map<std::pair<Cuts, bool>, bool> fits_;  // what has been tried

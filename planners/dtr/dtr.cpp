@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "planners/dtr/runtime.h"
 #include "planners/schedule/free_early.h"
@@ -61,10 +62,7 @@ Proposal Dtr::plan(const core::TrainingGraph& graph, const PlanRequest& request,
     settings.heuristic = heuristic_;
     settings.banish = has(request, "dealloc", "banish");
     settings.some = has(request, "search", "some");
-    if (request.timeLimitSeconds)
-        settings.deadline = std::chrono::steady_clock::now() +
-                            std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                std::chrono::duration<double>(*request.timeLimitSeconds));
+    settings.time.seconds = request.timeLimitSeconds.value_or(INFINITY);
     const auto attempt = [&] {
         DtrRuntime runtime(graph, request, progress, settings);
         Proposal proposal = runtime.run();

@@ -111,7 +111,7 @@ void DtrRuntime::computeFirst(OpIndex index) {
 
 void DtrRuntime::checkStopped() {
     if (progress_.cancelled()) throw Stop{PlanStatus::Cancelled, "cancelled"};
-    if (settings_.deadline && std::chrono::steady_clock::now() >= *settings_.deadline)
+    if (settings_.time.secondsLeft() <= 0)
         throw Stop{PlanStatus::TimeLimit, "it did not come to the end of the step in time"};
 }
 

@@ -2,7 +2,6 @@
 // DTR's runtime: plays the program of a graph under a budget and writes down what it did.
 #pragma once
 
-#include <chrono>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "core/memory/rebuild.h"
 #include "planners/dtr/evictor.h"
 #include "planners/planner.h"
+#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 
@@ -20,8 +20,7 @@ struct DtrSettings {
     bool some = false;           // choose among some storages only, see EvictionHeuristic
     bool keepSources = false;    // what others are rebuilt from stays as long as any may be
     bool recordSchedule = true;  // false: figures only, for runs of many millions of actions
-    /// The run ends there without a schedule; none: it takes as long as it takes.
-    std::optional<std::chrono::steady_clock::time_point> deadline = {};
+    WorkBudget time = {};        // after these seconds the run ends without a schedule
 };
 
 /// One run (see Dtr for the rules). Everything given must outlive it.
