@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bench/chain_network.h"
 #include "core/memory/plan_layout.h"
@@ -49,7 +50,7 @@ Outcome plan(const char* planner, const TrainingGraph& graph, Bytes budget, doub
     request.budget = budget;
     request.timeLimitSeconds = seconds;
     auto outcome = planWith(planner, graph, request);
-    return outcome ? *outcome : Outcome{};
+    return outcome ? std::move(*outcome) : Outcome{};
 }
 
 // The steps of `highwater` one by one, then all of it.

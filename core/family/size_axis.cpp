@@ -35,7 +35,7 @@ std::vector<Varying> varyingOf(TensorIndex tensor, const ShapesOfRecords& shapes
 std::vector<bool> batchTensors(const TrainingGraph& graph) {
     std::vector<bool> batch(graph.tensors.size(), false);
     for (const Op& op : graph.ops) {
-        if (op.viewOnly()) continue;
+        if (op.viewOnly) continue;
         for (const Use& use : op.inputs) {
             const Storage& storage = graph.storages[graph.storageOf(use.tensor)];
             batch[use.tensor] = storage.isConstant()

@@ -10,7 +10,7 @@ CapturedOrder capturedOrder(const TrainingGraph& graph) {
         if (event.kind == Event::Kind::Constant)
             order.constants.push_back({event.index, static_cast<OpIndex>(order.fixedOps.size()),
                                        order.fixedOps.empty() ? kNone : order.fixedOps.back()});
-        else if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly())
+        else if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly)
             order.fixedOps.push_back(event.index);
     }
     return order;

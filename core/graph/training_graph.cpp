@@ -115,6 +115,15 @@ bool writesTo(const Op& op, StorageIndex storage) {
                        [&](const Write& write) { return write.storage == storage; });
 }
 
+// A collective returns what it was given, and writes that without saying so: it keeps its place
+// among all others, so that no rank waits for one that another rank comes to later.
+bool makesViewsOnly(const Op& op) {
+    return op.writes.empty() &&
+           std::none_of(op.outputs.begin(), op.outputs.end(),
+                        [](const OpOutput& o) { return o.makesStorage; }) &&
+           !isCollective(op.name);
+}
+
 }  // namespace
 
 std::string_view phaseName(Phase phase) {
@@ -138,15 +147,6 @@ bool Op::is(std::string_view op) const {
     return full.starts_with(op) && (full.size() == op.size() || full[op.size()] == '.');
 }
 
-// A collective returns what it was given, and writes that without saying so: it keeps its place
-// among all others, so that no rank waits for one that another rank comes to later.
-bool Op::viewOnly() const {
-    return writes.empty() &&
-           std::none_of(outputs.begin(), outputs.end(),
-                        [](const OpOutput& o) { return o.makesStorage; }) &&
-           !isCollective(name);
-}
-
 std::string TrainingGraph::finish() {
     const auto tensorCount = static_cast<TensorIndex>(tensors.size());
     const auto storageCount = static_cast<StorageIndex>(storages.size());
@@ -165,6 +165,7 @@ std::string TrainingGraph::finish() {
     std::vector<bool> readBefore(tensors.size(), false);
     for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i) {
         Op& op = ops[i];
+        op.viewOnly = makesViewsOnly(op);
         if (op.time < Nanoseconds(0)) return place("op", i) + " has a negative time";
         if (op.workspace < Bytes(0)) return place("op", i) + " has a negative workspace";
         for (const Use& use : op.inputs) {
@@ -227,7 +228,7 @@ void TrainingGraph::findUnseen() {
             for (const Use& use : op.inputs) {
                 Storage& storage = storages[storageOf(use.tensor)];
                 storage.unseen |=
-                    collective || (use.version == 0 && !op.viewOnly() && !storage.isConstant() &&
+                    collective || (use.version == 0 && !op.viewOnly && !storage.isConstant() &&
                                    leavesEmpty(ops[storage.creator].name) &&
                                    !writesTo(op, storageOf(use.tensor)));
             }
@@ -237,7 +238,7 @@ void TrainingGraph::findUnseen() {
     }
     for (Op& op : ops) {
         const auto unseen = [&](TensorIndex tensor) { return storages[storageOf(tensor)].unseen; };
-        op.once = !op.viewOnly() &&
+        op.once = !op.viewOnly &&
                   (op.opaque ||
                    std::any_of(op.inputs.begin(), op.inputs.end(),
                                [&](const Use& use) { return unseen(use.tensor); }) ||
@@ -288,7 +289,7 @@ Bytes TrainingGraph::floorBytes() const {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(storages.size()); ++s) {
         const Storage& storage = storages[s];
         for (const OpIndex reader : storage.readers)
-            if (!ops[reader].viewOnly()) lastNeed[s] = std::max(lastNeed[s], reader);
+            if (!ops[reader].viewOnly) lastNeed[s] = std::max(lastNeed[s], reader);
         for (const OpIndex writer : storage.writers) lastNeed[s] = std::max(lastNeed[s], writer);
         if (storage.aliveAtEnd) lastNeed[s] = static_cast<OpIndex>(ops.size());
     }
@@ -300,8 +301,7 @@ Bytes TrainingGraph::floorBytes() const {
             constants += storages[i].bytes;
             endsAfter[lastNeed[i]].push_back(i);
         } else if (event.kind == Event::Kind::Compute) {
-            if (!ops[i].viewOnly())
-                floor = std::max(floor, constants + operandBytes(*this, ops[i]));
+            if (!ops[i].viewOnly) floor = std::max(floor, constants + operandBytes(*this, ops[i]));
             for (const StorageIndex s : endsAfter[i]) constants -= storages[s].bytes;
         }
     }

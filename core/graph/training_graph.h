@@ -74,12 +74,13 @@ struct Op {
     bool random = false;  // consumes a generator
     bool opaque = false;  // takes a tensor that has no plain memory (sparse)
     bool once = false;    // works on more than what ops leave in storages
+    /// Makes views only: it may be computed for the first time later than captured (rule 1).
+    /// finish() finds it.
+    bool viewOnly = false;
     std::int64_t sessionId = kNone;
 
     /// Of that name, whatever its overload.
     bool is(std::string_view op) const;
-    /// Makes views only: it may be computed for the first time later than captured (rule 1).
-    bool viewOnly() const;
 };
 
 struct Storage {

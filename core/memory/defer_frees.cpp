@@ -86,11 +86,11 @@ Releases releases(const TrainingGraph& graph, const Schedule& schedule) {
     std::vector<std::size_t> runs(graph.ops.size() + 1, schedule.size());
     Releases result;
     for (std::size_t a = 0; a < schedule.size(); ++a)
-        if (schedule[a].kind == ActionKind::Compute && !graph.ops[schedule[a].target].viewOnly())
+        if (schedule[a].kind == ActionKind::Compute && !graph.ops[schedule[a].target].viewOnly)
             runs[schedule[a].target] = result.lastOp = a;
     // Views may run at other places: what comes before the next op that keeps its own.
     for (std::size_t op = graph.ops.size(); op-- > 0;)
-        if (graph.ops[op].viewOnly()) runs[op] = runs[op + 1];
+        if (graph.ops[op].viewOnly) runs[op] = runs[op + 1];
     result.at.assign(graph.storages.size(), 0);
     std::size_t ops = 0;
     for (const Event& event : graph.events) {

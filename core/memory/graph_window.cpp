@@ -75,7 +75,7 @@ bool WindowCutter::carriesOn(OpIndex index, const GraphWindow& window) const {
     const auto goesOut = [&](const OpOutput& output) {
         return crossesOut(graph_.storageOf(output.tensor), window);
     };
-    return !op.viewOnly() && std::any_of(op.inputs.begin(), op.inputs.end(), ends) &&
+    return !op.viewOnly && std::any_of(op.inputs.begin(), op.inputs.end(), ends) &&
            std::all_of(op.outputs.begin(), op.outputs.end(), goesOut);
 }
 

@@ -3,31 +3,35 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 #include <vector>
-
-#include "core/base/lists.h"
 
 namespace hw::core {
 namespace {
 
-std::vector<std::vector<OpIndex>> chains(const TrainingGraph& graph) {
-    std::vector<std::vector<OpIndex>> chain(graph.storages.size());
+IndexLists chains(const TrainingGraph& graph) {
+    std::vector<IndexLists::Entry> entries;
+    entries.reserve(graph.ops.size());
+    std::vector<OpIndex> last(graph.storages.size(), kNone);
+    const auto touches = [&](OpIndex op, StorageIndex s) {
+        if (std::exchange(last[s], op) != op) entries.emplace_back(s, op);
+    };
     for (OpIndex i = 0; i < static_cast<OpIndex>(graph.ops.size()); ++i) {
         for (const OpOutput& output : graph.ops[i].outputs)
-            pushUnlessLast(chain[graph.storageOf(output.tensor)], i);
-        for (const Write& write : graph.ops[i].writes) pushUnlessLast(chain[write.storage], i);
+            touches(i, graph.storageOf(output.tensor));
+        for (const Write& write : graph.ops[i].writes) touches(i, write.storage);
     }
-    return chain;
+    return {graph.storages.size(), entries};
 }
 
 // Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
-bool runsOnce(const TrainingGraph& graph, const std::vector<OpIndex>& chain) {
+bool runsOnce(const TrainingGraph& graph, std::span<const OpIndex> chain) {
     return std::any_of(chain.begin(), chain.end(), [&](OpIndex op) { return graph.ops[op].once; });
 }
 
 // First op after which one of the inputs of the storage's chain does not hold the version that was
 // read; the number of ops when that never happens.
-OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vector<OpIndex>& chain) {
+OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
     auto limit = static_cast<OpIndex>(graph.ops.size());
     for (const OpIndex index : chain) {
         const Op& op = graph.ops[index];
@@ -44,34 +48,22 @@ OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, const std::vecto
     return limit;
 }
 
-/// The storages that a rebuild of each reads, one list after another: what passes over them many
-/// times does not go through the ops again.
-class Dependencies {
-public:
-    Dependencies(const TrainingGraph& graph, const std::vector<std::vector<OpIndex>>& chain) {
-        begin_.reserve(graph.storages.size() + 1);
-        begin_.push_back(0);
-        for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
-            if (!graph.storages[s].isConstant()) add(graph, s, chain[s]);
-            begin_.push_back(inputs_.size());
-        }
+// The storages that a rebuild of each reads: what passes over them many times does not go through
+// the ops again.
+IndexLists rebuildInputs(const TrainingGraph& graph, const IndexLists& chain) {
+    IndexLists inputs;
+    std::vector<StorageIndex> of;
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
+        of.clear();
+        if (!graph.storages[s].isConstant())
+            for (const OpIndex index : chain[s])
+                for (const Use& use : graph.ops[index].inputs)
+                    if (const StorageIndex input = graph.storageOf(use.tensor); input != s)
+                        of.push_back(input);
+        inputs.append(of);
     }
-
-    std::span<const StorageIndex> of(StorageIndex s) const {
-        return std::span(inputs_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
-    }
-
-private:
-    void add(const TrainingGraph& graph, StorageIndex s, const std::vector<OpIndex>& chain) {
-        for (const OpIndex index : chain)
-            for (const Use& use : graph.ops[index].inputs)
-                if (const StorageIndex input = graph.storageOf(use.tensor); input != s)
-                    inputs_.push_back(input);
-    }
-
-    std::vector<std::size_t> begin_;
-    std::vector<StorageIndex> inputs_;
-};
+    return inputs;
+}
 
 // The last op that keeps its place before the recorded program lets go of what cannot be made
 // again.
@@ -80,7 +72,7 @@ std::vector<OpIndex> heldByProgram(const TrainingGraph& graph, const std::vector
     if (!graph.recorded) return until;
     OpIndex last = kNone;
     for (const Event& event : graph.events) {
-        if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly())
+        if (event.kind == Event::Kind::Compute && !graph.ops[event.index].viewOnly)
             last = event.index;
         if (event.kind == Event::Kind::Release &&
             (source[event.index] || graph.storages[event.index].unseen))
@@ -109,12 +101,12 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     info.source.resize(count);
     for (std::size_t s = 0; s < count; ++s)
         info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
-    const Dependencies dependencies(graph, info.chain);
+    const IndexLists inputs = rebuildInputs(graph, info.chain);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {
         changed = false;
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-            for (const StorageIndex input : dependencies.of(s))
+            for (const StorageIndex input : inputs[s])
                 if (!info.source[input] && limit[input] < limit[s])
                     limit[s] = limit[input], changed = true;
     }
@@ -130,7 +122,7 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
         changed = false;
         for (auto s = static_cast<StorageIndex>(count); s-- > 0;) {
             if (!info.rematerializable[s]) continue;
-            for (const StorageIndex input : dependencies.of(s))
+            for (const StorageIndex input : inputs[s])
                 if (info.neededUntil[input] < info.neededUntil[s])
                     info.neededUntil[input] = info.neededUntil[s], changed = true;
         }

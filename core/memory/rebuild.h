@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "core/base/lists.h"
 #include "core/graph/training_graph.h"
 
 namespace hw::core {
@@ -33,7 +34,7 @@ struct RebuildInfo {
     /// heldUntil.
     std::vector<OpIndex> neededUntil;
     /// Ops that touch the storage in captured order: creator, in-place writers and view makers.
-    std::vector<std::vector<OpIndex>> chain;
+    IndexLists chain;
 };
 
 RebuildInfo rebuildInfo(const TrainingGraph& graph);

@@ -72,7 +72,7 @@ bool ReplayState::mayEncode(const Action& action) {
     if (!resident_[s])
         return fail("storage " + std::to_string(s) + " is encoded while not resident");
     if (encodedForm(s)) return fail("storage " + std::to_string(s) + " is encoded already");
-    if (action.encodedBytes < Bytes(0)) return fail("an encoded form has a negative size");
+    if (action.encoding->bytes < Bytes(0)) return fail("an encoded form has a negative size");
     return true;
 }
 

@@ -113,7 +113,7 @@ bool ReplayState::mayRun(const Action& action) {
     const Op& op = graph_.ops[index];
     if constexpr (kAgain) {
         if (!mayRecompute(action)) return false;
-    } else if (computed_[index] || (!op.viewOnly() && order_.fixedOps[fixedDone_] != index)) {
+    } else if (computed_[index] || (!op.viewOnly && order_.fixedOps[fixedDone_] != index)) {
         return outOfOrder(index);
     }
     for (const Use& use : op.inputs) {
@@ -252,7 +252,7 @@ private:
             return true;
         }
         if constexpr (kChecked) computed_[action.target] = true, ++computedCount_;
-        if (op.viewOnly()) return true;
+        if (op.viewOnly) return true;
         ++fixedDone_;
         placeConstants();
         return true;
@@ -286,7 +286,7 @@ private:
     bool encode(const Action& action) {
         if (kChecked && !mayEncode(action)) return false;
         const StorageIndex s = action.target;
-        const EncodedForm form{action.encodedBytes, action.codec};
+        const EncodedForm form{action.encoding->bytes, action.encoding->codec};
         during_ = live_ + form.bytes;
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         remove<kChecked>(s);

@@ -68,7 +68,7 @@ public:
 
 private:
     bool isFixed(const Action& action) const {
-        return action.kind == ActionKind::Compute && !graph_.ops[action.target].viewOnly();
+        return action.kind == ActionKind::Compute && !graph_.ops[action.target].viewOnly;
     }
     Bytes before(std::size_t action) const {
         return action == 0 ? Bytes(0) : curve_[action - 1].after;

@@ -2,25 +2,35 @@
 #include "core/memory/schedule_builder.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 namespace hw::core {
 
-// Ops to re-run, in captured order: then every version that one of them reads is there in its time,
-// and nothing is rebuilt twice.
-struct ScheduleBuilder::Batch {
-    std::set<OpIndex> ops;
-    std::vector<OpIndex> open;  // of the ops, those whose inputs were not required yet
-    std::unordered_map<StorageIndex, std::int32_t>
-        versions;                             // storages to rebuild, up to which version
-    std::unordered_set<TensorIndex> tensors;  // that must be defined
+ScheduleBuilder::Batch::Batch(const TrainingGraph& graph)
+    : ops_(graph.ops.size(), 0),
+      storages_(graph.storages.size(), 0),
+      tensors_(graph.tensors.size(), 0),
+      versions_(graph.storages.size(), 0) {}
 
-    void run(OpIndex op) {
-        if (ops.insert(op).second) open.push_back(op);
-    }
-};
+void ScheduleBuilder::Batch::begin() {
+    ++batch_;
+    ops.clear();
+}
+
+void ScheduleBuilder::Batch::run(OpIndex op) {
+    if (std::exchange(ops_[op], batch_) == batch_) return;
+    ops.push_back(op);
+    open.push_back(op);
+}
+
+bool ScheduleBuilder::Batch::define(TensorIndex tensor) {
+    return std::exchange(tensors_[tensor], batch_) != batch_;
+}
+
+void ScheduleBuilder::Batch::rebuild(StorageIndex storage, std::int32_t version) {
+    storages_[storage] = batch_;
+    versions_[storage] = version;
+}
 
 ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& info)
     : graph_(graph),
@@ -29,7 +39,9 @@ ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& 
       defined_(graph.tensors.size(), false),
       version_(graph.storages.size(), 0),
       lifetime_(graph.storages.size(), Lifetime::LastUse),
-      pins_(graph.storages.size(), 0) {
+      pins_(graph.storages.size(), 0),
+      batch_(graph) {
+    schedule_.reserve(2 * graph.events.size());  // most plans are shorter
     passEvents(0);
 }
 
@@ -104,17 +116,18 @@ void ScheduleBuilder::computeNext() {
 void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
     if (std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return satisfied(use); }))
         return;
-    Batch batch;
-    for (const Use& use : uses) require(batch, use);
-    while (!batch.open.empty()) {  // not by recursion: a chain may be as long as the step
-        const OpIndex op = batch.open.back();
-        batch.open.pop_back();
-        for (const Use& use : graph_.ops[op].inputs) require(batch, use);
+    batch_.begin();
+    for (const Use& use : uses) require(use);
+    while (!batch_.open.empty()) {  // not by recursion: a chain may be as long as the step
+        const OpIndex op = batch_.open.back();
+        batch_.open.pop_back();
+        for (const Use& use : graph_.ops[op].inputs) require(use);
     }
+    std::sort(batch_.ops.begin(), batch_.ops.end());
     for (const Use& use : uses) ++pins_[graph_.storageOf(use.tensor)];
-    for (const OpIndex op : batch.ops) pin(op);
-    for (const OpIndex op : batch.ops) {
-        recompute(op, batch);
+    for (const OpIndex op : batch_.ops) pin(op);
+    for (const OpIndex op : batch_.ops) {
+        recompute(op);
         unpin(op);
         freeUnneeded();
     }
@@ -123,31 +136,29 @@ void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
 
 // Enters into the batch what brings `use` into being: the creator of its storage, the writers up to
 // its version with the views taken before each of them, and the maker of the tensor itself.
-void ScheduleBuilder::require(Batch& batch, const Use& use) const {
+void ScheduleBuilder::require(const Use& use) {
     const StorageIndex s = graph_.storageOf(use.tensor);
-    const auto planned = batch.versions.find(s);
-    if (satisfied(use) && planned == batch.versions.end()) return;
+    if (satisfied(use) && !batch_.rebuilds(s)) return;
     const Storage& storage = graph_.storages[s];
-    if (!resident_[s] && !storage.isConstant() &&
-        (planned == batch.versions.end() || planned->second < use.version)) {
-        batch.versions[s] = use.version;
+    if (!resident_[s] && !storage.isConstant() && batch_.version(s) < use.version) {
+        batch_.rebuild(s, use.version);
         for (const OpIndex op : info_.chain[s]) {
             if (op >= next_) break;
             std::int32_t reads = op == storage.creator ? -1 : use.version;
             for (const Use& input : graph_.ops[op].inputs)
                 if (op != storage.creator && graph_.storageOf(input.tensor) == s)
                     reads = input.version;
-            if (reads < use.version) batch.run(op);
+            if (reads < use.version) batch_.run(op);
         }
     }
     const OpIndex maker = graph_.tensors[use.tensor].creator;
-    if (batch.tensors.insert(use.tensor).second && maker != kNone && maker < next_ &&
+    if (batch_.define(use.tensor) && maker != kNone && maker < next_ &&
         !(resident_[s] && defined_[use.tensor]))
-        batch.run(maker);
+        batch_.run(maker);
 }
 
 // Re-runs an op. Of its outputs those are kept that the batch needs or that have a use ahead.
-void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
+void ScheduleBuilder::recompute(OpIndex index) {
     const Op& op = graph_.ops[index];
     for (const Write& write : op.writes) ++version_[write.storage];
     std::vector<std::int32_t> keep;
@@ -158,7 +169,7 @@ void ScheduleBuilder::recompute(OpIndex index, const Batch& batch) {
         if (op.outputs[j].makesStorage) {
             const bool usefulAsItIs =
                 graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
-            if (!batch.versions.contains(s) && !usefulAsItIs) continue;
+            if (!batch_.rebuilds(s) && !usefulAsItIs) continue;
             place(s);
             lifetime_[s] = lifetimeRule_(s);
         } else if (!resident_[s]) {

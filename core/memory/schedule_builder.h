@@ -47,10 +47,35 @@ public:
     Schedule finish();
 
 private:
-    struct Batch;  // the ops of one rebuild
+    /// Ops to re-run, in captured order: then every version that one of them reads is there in its
+    /// time, and nothing is rebuilt twice. One after the other in the same memory.
+    class Batch {
+    public:
+        explicit Batch(const TrainingGraph& graph);
+        void begin();
 
-    void require(Batch& batch, const Use& use) const;
-    void recompute(OpIndex op, const Batch& batch);
+        void run(OpIndex op);
+        /// False when it was there.
+        bool define(TensorIndex tensor);
+        void rebuild(StorageIndex storage, std::int32_t version);
+
+        bool rebuilds(StorageIndex storage) const { return storages_[storage] == batch_; }
+        /// Up to which version; kNone: it is not rebuilt.
+        std::int32_t version(StorageIndex storage) const {
+            return rebuilds(storage) ? versions_[storage] : kNone;
+        }
+
+        std::vector<OpIndex> ops;
+        std::vector<OpIndex> open;  // of the ops, those whose inputs were not required yet
+
+    private:
+        std::uint32_t batch_ = 0;
+        std::vector<std::uint32_t> ops_, storages_, tensors_;  // the last batch that has it
+        std::vector<std::int32_t> versions_;                   // of the storages
+    };
+
+    void require(const Use& use);
+    void recompute(OpIndex op);
     bool satisfied(const Use& use) const;
     bool worthKeeping(StorageIndex storage) const;
     void place(StorageIndex storage);
@@ -74,6 +99,7 @@ private:
     };
     std::vector<int> pins_;              // reads ahead in the rebuild and the op in progress
     std::vector<StorageIndex> touched_;  // candidates for freeing
+    Batch batch_;                        // the ops of one rebuild
 };
 
 }  // namespace hw::core

@@ -14,32 +14,15 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "core/base/lists.h"
 #include "core/graph/training_graph.h"
 
 namespace hw::core {
 
 using StageIndex = std::int32_t;
 using ItemIndex = std::int32_t;
-
-/// Lists of integers, one after the other in one array.
-class IndexLists {
-public:
-    std::span<const std::int32_t> operator[](std::size_t i) const {
-        return {data_.data() + begin_[i], data_.data() + begin_[i + 1]};
-    }
-    std::size_t size() const { return begin_.size() - 1; }
-    void append(const std::vector<std::int32_t>& list) {
-        data_.insert(data_.end(), list.begin(), list.end());
-        begin_.push_back(data_.size());
-    }
-
-private:
-    std::vector<std::size_t> begin_{0};
-    std::vector<std::int32_t> data_;
-};
 
 struct StageModel {
     /// `graph` must outlive the model.

@@ -215,7 +215,7 @@ std::string implementationFault(const TrainingGraph& graph, const Implementation
     if (one.backward != kNone && readOf(graph, graph.ops[one.backward], one.insteadOf) == nullptr)
         return "replaces storage " + std::to_string(one.insteadOf) + ", which op " +
                std::to_string(one.backward) + " does not read";
-    if (one.backward != kNone && graph.ops[one.backward].viewOnly())
+    if (one.backward != kNone && graph.ops[one.backward].viewOnly)
         return "names op " + std::to_string(one.backward) +
                " as its gradient, which makes views only";
     if (one.kind != ImplementationKind::InPlace) return {};

@@ -24,8 +24,8 @@ json actionJson(const Action& action) {
     json item = {std::string(1, traitsOf(action.kind).code), action.target};
     if (action.kind == ActionKind::Recompute) item.push_back(action.outputs);
     if (action.kind == ActionKind::Encode) {
-        item.push_back(action.codec);
-        item.push_back(action.encodedBytes.count());
+        item.push_back(action.encoding->codec);
+        item.push_back(action.encoding->bytes.count());
     }
     return item;
 }
@@ -48,16 +48,16 @@ Action parseAction(const json& item) {
     if (!kind || item.size() != fieldsOf(*kind))
         throw std::invalid_argument("'" + code + "' with " + std::to_string(item.size()) +
                                     " fields is no action of this version");
+    const auto target = integerOf<std::int32_t>(item.at(1));
+    if (kind == ActionKind::Encode)
+        return Action::encode(target, item.at(2).get<std::string>(),
+                              Bytes(integerOf<std::int64_t>(item.at(3))));
     Action action;
     action.kind = *kind;
-    action.target = integerOf<std::int32_t>(item.at(1));
+    action.target = target;
     if (kind == ActionKind::Recompute)
         for (const json& output : item.at(2))
             action.outputs.push_back(integerOf<std::int32_t>(output));
-    if (kind == ActionKind::Encode) {
-        action.codec = item.at(2).get<std::string>();
-        action.encodedBytes = Bytes(integerOf<std::int64_t>(item.at(3)));
-    }
     return action;
 }
 

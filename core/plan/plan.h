@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,22 +36,30 @@ constexpr ActionTraits traitsOf(ActionKind kind) {
     return kTraits[static_cast<std::size_t>(kind)];
 }
 
+/// How an Encode leaves a storage.
+struct Encoding {
+    std::string codec;
+    Bytes bytes;
+};
+
 struct Action {
     ActionKind kind = ActionKind::Compute;
-    std::int32_t target = kNone;        // op for (re)compute, storage otherwise
-    std::vector<std::int32_t> outputs;  // Recompute: indices of the results to keep
-    std::string codec;                  // Encode
-    Bytes encodedBytes;                 // Encode
+    std::int32_t target = kNone;               // op for (re)compute, storage otherwise
+    std::vector<std::int32_t> outputs;         // Recompute: indices of the results to keep
+    std::shared_ptr<const Encoding> encoding;  // Encode; apart, as there are few
 
-    static Action compute(OpIndex op) { return {ActionKind::Compute, op, {}, {}, {}}; }
+    static Action compute(OpIndex op) { return {ActionKind::Compute, op, {}, {}}; }
     static Action recompute(OpIndex op, std::vector<std::int32_t> outputs) {
-        return {ActionKind::Recompute, op, std::move(outputs), {}, {}};
+        return {ActionKind::Recompute, op, std::move(outputs), {}};
     }
-    static Action free(StorageIndex storage) { return {ActionKind::Free, storage, {}, {}, {}}; }
-    static Action encode(StorageIndex storage, std::string codec, Bytes encodedBytes) {
-        return {ActionKind::Encode, storage, {}, std::move(codec), encodedBytes};
+    static Action free(StorageIndex storage) { return {ActionKind::Free, storage, {}, {}}; }
+    static Action encode(StorageIndex storage, std::string codec, Bytes bytes) {
+        return {ActionKind::Encode,
+                storage,
+                {},
+                std::make_shared<const Encoding>(Encoding{std::move(codec), bytes})};
     }
-    static Action decode(StorageIndex storage) { return {ActionKind::Decode, storage, {}, {}, {}}; }
+    static Action decode(StorageIndex storage) { return {ActionKind::Decode, storage, {}, {}}; }
 
     bool runsOp() const { return traitsOf(kind).runsOp; }
     bool takesTime() const { return traitsOf(kind).takesTime; }

@@ -90,7 +90,7 @@ Status Interpreter::State::perform(std::size_t at, const Action& action) {
             break;
     }
     if (Status ok = runOp(at, action); !ok) return ok;
-    if (action.kind == ActionKind::Compute && !graph.ops[action.target].viewOnly()) {
+    if (action.kind == ActionKind::Compute && !graph.ops[action.target].viewOnly) {
         ++fixedDone;
         return placeConstants();
     }

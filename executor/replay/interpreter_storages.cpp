@@ -112,16 +112,16 @@ core::Result<c10::Storage> Interpreter::State::makeForm(std::size_t at, StorageI
 
 Status Interpreter::State::encode(std::size_t at, const Action& action) {
     const StorageIndex s = action.target;
-    auto form = makeForm(at, s, action.encodedBytes);
+    auto form = makeForm(at, s, action.encoding->bytes);
     if (!form) return form.error();
     torch::HostView host;
     const auto plain = host.of(storages[s]);
     const Status ok = torch::writeStorage(*form, [&](Span<std::byte> into) {
-        return executor::encode(action.codec, elementsOf(s), plain, into);
+        return executor::encode(action.encoding->codec, elementsOf(s), plain, into);
     });
     if (!ok) return codecFailed(s, ok.error());
     free(s);
-    encoded[s] = {std::move(*form), action.codec};
+    encoded[s] = {std::move(*form), action.encoding->codec};
     return {};
 }
 

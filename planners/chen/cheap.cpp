@@ -50,7 +50,7 @@ Nanoseconds ownTime(const TrainingGraph& graph, const RebuildInfo& info, const F
                     StorageIndex s) {
     Nanoseconds time;
     for (const OpIndex op : info.chain[s])
-        if (op < forward.end && !graph.ops[op].viewOnly()) time += graph.ops[op].time;
+        if (op < forward.end && !graph.ops[op].viewOnly) time += graph.ops[op].time;
     return time;
 }
 

@@ -18,13 +18,13 @@ using namespace hw::planners::chen;
 // The plan of these cuts, or everything kept where its peak is above that.
 Proposal whateverTheBudget(const TrainingGraph& graph, const RebuildInfo& info,
                            const ForwardPass& forward, const std::vector<Cut>& cuts) {
-    Schedule kept = keepEverything(graph, info, forward);
+    KeptSchedule kept = keepEverything(graph, info, forward);
     Schedule cut = segmentSchedule(graph, info, forward, cuts);
     const Evaluation judged = evaluate(graph, cut);
-    const bool lower = judged.valid && judged.peak < evaluate(graph, kept).peak;
+    const bool lower = judged.valid && judged.peak < kept.peak;
     Proposal proposal;
     proposal.status = PlanStatus::Ok;
-    proposal.schedule = lower ? std::move(cut) : std::move(kept);
+    proposal.schedule = lower ? std::move(cut) : std::move(kept.schedule);
     return proposal;
 }
 

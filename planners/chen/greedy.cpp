@@ -49,7 +49,7 @@ public:
     }
 
     Proposal run() {
-        search_.consider(keepEverything(graph_, info_, forward_));
+        search_.consider(keepEverything(graph_, info_, forward_).schedule);
         const std::int64_t total = forward_.savedBytes(0, forward_.end);
         if (total > 0 && !search_.free()) {
             const std::vector<std::int64_t> bounds = logarithmicGrid(largest_, total, kBounds);

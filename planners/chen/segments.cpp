@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "core/memory/evaluate.h"
@@ -15,7 +16,7 @@ using namespace hw::core;
 
 namespace {
 
-OpIndex lastForwardUse(const Storage& storage, const std::vector<OpIndex>& chain, OpIndex end) {
+OpIndex lastForwardUse(const Storage& storage, std::span<const OpIndex> chain, OpIndex end) {
     OpIndex last = storage.creator;
     for (const OpIndex op : chain)
         if (op < end) last = std::max(last, op);
@@ -242,11 +243,11 @@ private:
     std::vector<std::size_t> inner_;  // active cuts of the other levels
 };
 
-std::vector<std::vector<StorageIndex>> savedByLastUse(const ForwardPass& forward) {
-    std::vector<std::vector<StorageIndex>> at(forward.end);
+IndexLists savedByLastUse(const ForwardPass& forward) {
+    std::vector<IndexLists::Entry> entries;
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(forward.saved.size()); ++s)
-        if (forward.saved[s]) at[forward.lastUse[s]].push_back(s);
-    return at;
+        if (forward.saved[s]) entries.emplace_back(forward.lastUse[s], s);
+    return {static_cast<std::size_t>(forward.end), entries};
 }
 
 }  // namespace
@@ -267,7 +268,7 @@ Schedule segmentSchedule(const TrainingGraph& graph, const RebuildInfo& info,
             return forward.saved[s] || !keepUnsaved ? Lifetime::LastUse : Lifetime::Rebuilds;
         return focus.holds(graph.storages[s].creator) ? Lifetime::LastUse : Lifetime::Passing;
     });
-    const auto endingAt = savedByLastUse(forward);
+    const IndexLists endingAt = savedByLastUse(forward);
     while (!builder.done()) {
         const OpIndex op = builder.next();
         if (op >= forward.end) {
@@ -293,7 +294,7 @@ Schedule segmentSchedule(const TrainingGraph& graph, const RebuildInfo& info,
 
 Schedule dropSchedule(const TrainingGraph& graph, const RebuildInfo& info,
                       const ForwardPass& forward, const std::vector<bool>& keep) {
-    const auto endingAt = savedByLastUse(forward);
+    const IndexLists endingAt = savedByLastUse(forward);
     ScheduleBuilder builder(graph, info);
     while (!builder.done()) {
         const OpIndex op = builder.next();
@@ -305,13 +306,15 @@ Schedule dropSchedule(const TrainingGraph& graph, const RebuildInfo& info,
     return builder.finish();
 }
 
-Schedule keepEverything(const TrainingGraph& graph, const RebuildInfo& info,
-                        const ForwardPass& forward) {
+KeptSchedule keepEverything(const TrainingGraph& graph, const RebuildInfo& info,
+                            const ForwardPass& forward) {
     Schedule kept =
         dropSchedule(graph, info, forward, std::vector<bool>(graph.storages.size(), true));
-    Schedule baseline = baselineSchedule(graph);
     const Evaluation judged = evaluate(graph, kept);
-    return judged.valid && judged.peak <= evaluate(graph, baseline).peak ? kept : baseline;
+    Schedule baseline = baselineSchedule(graph);
+    const Bytes peak = evaluate(graph, baseline).peak;
+    if (judged.valid && judged.peak <= peak) return {std::move(kept), judged.peak};
+    return {std::move(baseline), peak};
 }
 
 }  // namespace hw::planners::chen

@@ -78,9 +78,14 @@ core::Schedule segmentSchedule(const core::TrainingGraph& graph, const core::Reb
 core::Schedule dropSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
                             const ForwardPass& forward, const std::vector<bool>& keep);
 
+struct KeptSchedule {
+    core::Schedule schedule;
+    core::Bytes peak;
+};
+
 /// Everything kept, freed at its last use rather than at the program's release; the baseline itself
 /// where that is not lower.
-core::Schedule keepEverything(const core::TrainingGraph& graph, const core::RebuildInfo& info,
-                              const ForwardPass& forward);
+KeptSchedule keepEverything(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                            const ForwardPass& forward);
 
 }  // namespace hw::planners::chen

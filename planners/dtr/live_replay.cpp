@@ -15,9 +15,10 @@ namespace {
 RebuildInfo chainsOf(const TrainingGraph& graph) {
     RebuildInfo info;
     for (const Storage& storage : graph.storages) {
-        std::vector<OpIndex>& chain = info.chain.emplace_back();
+        std::vector<OpIndex> chain;
         if (storage.creator != kNone) chain.push_back(storage.creator);
         chain.insert(chain.end(), storage.writers.begin(), storage.writers.end());
+        info.chain.append(chain);
     }
     return info;
 }

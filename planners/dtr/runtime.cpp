@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 namespace hw::planners {
@@ -44,6 +45,7 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
         at(s).size = graph.storages[s].bytes.count();
+    if (settings.recordSchedule) schedule_.reserve(2 * graph.events.size());
 }
 
 Proposal DtrRuntime::run() {
@@ -335,7 +337,7 @@ std::optional<DtrRuntime::Step> DtrRuntime::nextRebuild(const Use& use, std::siz
 // Writers in captured order, and the views that were taken before each write.
 std::optional<OpIndex> DtrRuntime::nextVersion(const Use& use, std::size_t& cursor) const {
     const StorageIndex s = graph_.storageOf(use.tensor);
-    const auto& chain = info_.chain[s];
+    const std::span<const OpIndex> chain = info_.chain[s];
     while (at(s).version < use.version && cursor < chain.size()) {
         const OpIndex index = chain[cursor++];
         if (index == graph_.storages[s].creator || index > now_) continue;

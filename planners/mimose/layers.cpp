@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 namespace hw::planners {
 namespace {
@@ -59,8 +60,8 @@ bool internal(const TrainingGraph& graph, const RebuildInfo& info,
     const Storage& storage = graph.storages[s];
     if (!info.rematerializable[s] || storage.aliveAtEnd) return false;
     const LayerIndex layer = owner[storage.creator];
-    for (const auto* ops : {&info.chain[s], &storage.readers})
-        for (const OpIndex op : *ops)
+    for (const std::span<const OpIndex> ops : {info.chain[s], std::span(storage.readers)})
+        for (const OpIndex op : ops)
             if (op < static_cast<OpIndex>(owner.size()) && owner[op] != layer) return false;
     return layer != kNone;
 }

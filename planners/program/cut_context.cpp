@@ -24,7 +24,7 @@ CutContext::CutContext(const StageModel& model, Bytes budget, const std::vector<
       views_(cuts.size()) {
     // Only ops that keep their place mark an instant; views do not.
     for (StageIndex cut : cuts) {
-        while (cut < model.end && graph_.ops[model.stageOps[cut]].viewOnly()) ++cut;
+        while (cut < model.end && graph_.ops[model.stageOps[cut]].viewOnly) ++cut;
         cuts_.push_back(cut);
     }
     finals_.reserve(graph_.finalTensors.size());
@@ -53,7 +53,7 @@ void CutContext::describeSubjects() {
     }
     StageIndex last = kNone;  // of the ops before a later constant
     for (const Event& event : graph_.events) {
-        if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly())
+        if (event.kind == Event::Kind::Compute && !graph_.ops[event.index].viewOnly)
             last = model_.stageOf[event.index];
         if (event.kind == Event::Kind::Constant) subjects_[event.index].born = last;
     }

@@ -42,7 +42,7 @@ public:
         return k + 1 < cuts_.size() ? cuts_[k + 1] : model_.end + 1;
     }
     bool firstRunIsTied(core::StageIndex stage) const {
-        return stage == model_.end || !graph_.ops[model_.opOf(stage)].viewOnly();
+        return stage == model_.end || !graph_.ops[model_.opOf(stage)].viewOnly;
     }
 
     /// Storages that may be resident at cut k, and matter; ascending.

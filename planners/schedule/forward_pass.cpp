@@ -2,6 +2,7 @@
 #include "planners/schedule/forward_pass.h"
 
 #include <algorithm>
+#include <span>
 
 #include "core/memory/schedule_builder.h"
 #include "planners/schedule/free_early.h"
@@ -11,22 +12,26 @@ namespace hw::planners {
 using namespace hw::core;
 
 ForwardPass::ForwardPass(const TrainingGraph& graph, const RebuildInfo& info)
-    : graph_(graph), info_(info), reads_(graph.storages.size()) {
+    : graph_(graph), info_(info) {
     const auto backward = std::find_if(graph.ops.begin(), graph.ops.end(),
                                        [](const Op& op) { return op.phase == Phase::Backward; });
     end_ = static_cast<OpIndex>(backward - graph.ops.begin());
     for (OpIndex op = 0; op < end_; ++op)
         for (const OpOutput& output : graph.ops[op].outputs)
             if (output.makesStorage) storages_.push_back(graph.storageOf(output.tensor));
+    std::vector<IndexLists::Entry> entries;
+    std::vector<StorageIndex> reads;
     for (const StorageIndex s : storages_) {
-        std::vector<StorageIndex>& reads = reads_[s];
+        reads.clear();
         for (const OpIndex op : info.chain[s])
             for (const Use& use : graph.ops[op].inputs)
                 if (const StorageIndex input = graph.storageOf(use.tensor); input != s && op < end_)
                     reads.push_back(input);
         std::sort(reads.begin(), reads.end());
         reads.erase(std::unique(reads.begin(), reads.end()), reads.end());
+        for (const StorageIndex input : reads) entries.emplace_back(s, input);
     }
+    reads_ = IndexLists(graph.storages.size(), entries);
 }
 
 bool ForwardPass::saved(StorageIndex s) const {
@@ -36,8 +41,9 @@ bool ForwardPass::saved(StorageIndex s) const {
 
 OpIndex ForwardPass::lastForwardUse(StorageIndex s) const {
     OpIndex last = graph_.storages[s].creator;
-    for (const auto* ops : {&info_.chain[s], &graph_.storages[s].readers})
-        for (const OpIndex op : *ops)
+    for (const std::span<const OpIndex> ops :
+         {info_.chain[s], std::span(graph_.storages[s].readers)})
+        for (const OpIndex op : ops)
             if (op < end_) last = std::max(last, op);
     return last;
 }
@@ -57,9 +63,10 @@ std::vector<OpIndex> ForwardPass::neededUntil(const RecomputeSet& set) const {
 }
 
 Schedule ForwardPass::recompute(const RecomputeSet& set) const {
-    std::vector<std::vector<StorageIndex>> dropAfter(end_);
+    std::vector<IndexLists::Entry> drops;
     for (const StorageIndex s : storages_)
-        if (set[s] && saved(s)) dropAfter[lastForwardUse(s)].push_back(s);
+        if (set[s] && saved(s)) drops.emplace_back(lastForwardUse(s), s);
+    const IndexLists dropAfter(static_cast<std::size_t>(end_), drops);
     RebuildInfo held = info_;
     held.lastUse = neededUntil(set);
     held.neededUntil = held.lastUse;

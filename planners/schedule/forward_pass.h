@@ -3,8 +3,10 @@
 // rebuild reads, and the schedule that follows from a choice.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "core/base/lists.h"
 #include "core/graph/training_graph.h"
 #include "core/memory/rebuild.h"
 #include "core/plan/plan.h"
@@ -25,7 +27,7 @@ public:
     /// Made in the forward pass and needed later: a saved activation, or feature map.
     bool saved(core::StorageIndex s) const;
     /// Distinct storages that a rebuild of a forward storage reads, itself left out.
-    const std::vector<core::StorageIndex>& reads(core::StorageIndex s) const { return reads_[s]; }
+    std::span<const core::StorageIndex> reads(core::StorageIndex s) const { return reads_[s]; }
 
     /// The schedule that drops every saved storage of `set` after its last forward use and rebuilds
     /// it when it is needed; what a rebuild reads and `set` does not hold stays until then. Members
@@ -40,7 +42,7 @@ private:
     const core::RebuildInfo& info_;
     core::OpIndex end_;
     std::vector<core::StorageIndex> storages_;
-    std::vector<std::vector<core::StorageIndex>> reads_;
+    core::IndexLists reads_;
 };
 
 }  // namespace hw::planners

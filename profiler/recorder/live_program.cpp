@@ -216,14 +216,14 @@ private:
 
     OpIndex nextFixed(OpIndex after) const {
         OpIndex i = after + 1;
-        while (i < static_cast<OpIndex>(graph_.ops.size()) && graph_.ops[i].viewOnly()) ++i;
+        while (i < static_cast<OpIndex>(graph_.ops.size()) && graph_.ops[i].viewOnly) ++i;
         return i;
     }
 
     Status place(const Action& action) {
         switch (action.kind) {
             case ActionKind::Compute:
-                if (graph_.ops[action.target].viewOnly()) {
+                if (graph_.ops[action.target].viewOnly) {
                     // What runs before the next op that keeps its place; others come early or late.
                     if (action.target > fixed_ && action.target < nextFixed(fixed_))
                         latest_ = std::max(latest_, action.target);
@@ -263,10 +263,11 @@ private:
 
     Status encode(const Action& action) {
         const StorageIndex s = action.target;
-        const auto codec = codecOf(action.codec);
+        const auto codec = codecOf(action.encoding->codec);
         if (!codec || graph_.storages[s].isConstant())
             return badInput("the plan encodes storage " + std::to_string(s) + " as '" +
-                                action.codec + "', which a running program cannot be given",
+                                action.encoding->codec +
+                                "', which a running program cannot be given",
                             "plan again without encodings: --options encodings=off");
         Life& life = life_[s];
         const OpIndex next = nextFixed(fixed_);
@@ -275,7 +276,7 @@ private:
         auto& list = leading_ ? after_[at] : before_[next];
         life.dropBefore = !leading_;
         life.drop = {at, list.size()};
-        list.push_back({LiveAction::Encode, s, {}, false, *codec, action.encodedBytes});
+        list.push_back({LiveAction::Encode, s, {}, false, *codec, action.encoding->bytes});
         life.resident = life.held = false;
         life.encoded = true;
         life.signs = *codec == wire::LiveCodec::Sign;
@@ -305,7 +306,7 @@ private:
 
     Status recompute(const Action& action) {
         const Op& op = graph_.ops[action.target];
-        if (op.viewOnly()) return {};
+        if (op.viewOnly) return {};
         const OpIndex next = nextFixed(fixed_);
         leading_ = false;
         before_[next].push_back({LiveAction::Recompute, action.target, action.outputs});

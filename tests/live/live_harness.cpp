@@ -202,7 +202,7 @@ std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figure
     while (!evaluate(recorded.graph, plan.schedule).valid);
     plan.schedule = encoded(recorded.graph, plan.schedule, random);
     for (const Action& action : plan.schedule)
-        figures.encodings[action.codec] += action.kind == ActionKind::Encode ? 1 : 0;
+        if (action.encoding) ++figures.encodings[action.encoding->codec];
     const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
     EXPECT_TRUE(program) << program.error().what;
     return program->bytes;

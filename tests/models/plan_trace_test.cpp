@@ -67,14 +67,8 @@ TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
 
 TEST(PlanTrace, EncodedStretchesStandApart) {
     const core::TrainingGraph graph = samples::smallGraph();
-    Action encode;
-    encode.kind = core::ActionKind::Encode;
-    encode.target = 1;
-    encode.codec = "mask";
-    encode.encodedBytes = Bytes(5);
-    Action decode;
-    decode.kind = core::ActionKind::Decode;
-    decode.target = 1;
+    const Action encode = Action::encode(1, "mask", Bytes(5));
+    const Action decode = Action::decode(1);
     const core::Schedule schedule{Action::compute(0), encode,          Action::compute(1), decode,
                                   Action::compute(2), Action::free(1), Action::free(2)};
     const PlanTrace trace = planTrace(graph, schedule, stepCurve(graph, schedule));

@@ -211,8 +211,8 @@ int checkCodecs(const TrainingGraph& graph, const Schedule& schedule) {
     int count = 0;
     for (const Action& action : schedule) {
         if (action.kind == ActionKind::Encode) {
-            encoded[action.target] = action.codec, ++count;
-            EXPECT_LT(action.encodedBytes, graph.storages[action.target].bytes);
+            encoded[action.target] = action.encoding->codec, ++count;
+            EXPECT_LT(action.encoding->bytes, graph.storages[action.target].bytes);
         } else if (action.kind == ActionKind::Decode) {
             decoded[action.target] = encoded.at(action.target);
         } else if (action.kind == ActionKind::Free) {

@@ -178,14 +178,11 @@ TEST(Evaluate, EncodedFormsReplaceStorages) {
     const TrainingGraph graph = b.build();
     const StorageIndex s = graph.storageOf(a);
     std::vector<MemoryPoint> curve;
-    const Evaluation result = evaluate(graph,
-                                       {Action::compute(0),
-                                        {ActionKind::Encode, s, {}, "bits", Bytes(2)},
-                                        Action::compute(1),
-                                        {ActionKind::Decode, s, {}, {}, {}},
-                                        Action::compute(2),
-                                        Action::free(s)},
-                                       curve);
+    const Evaluation result =
+        evaluate(graph,
+                 {Action::compute(0), Action::encode(s, "bits", Bytes(2)), Action::compute(1),
+                  Action::decode(s), Action::compute(2), Action::free(s)},
+                 curve);
     ASSERT_TRUE(result.valid) << result.why;
     EXPECT_EQ(curve[1].during, Bytes(66));
     EXPECT_EQ(curve[2].during, Bytes(102));

@@ -97,7 +97,7 @@ TEST_F(ExecutionTrace, WritesViewsAndIdsThatAreGivenAgain) {
     ASSERT_TRUE(graph) << graph.error().what;
     ASSERT_EQ(graph->ops.size(), 4u);
     EXPECT_EQ(graph->storages.size(), 3u) << "storage 11 was freed and given again";
-    EXPECT_TRUE(graph->ops[1].viewOnly());
+    EXPECT_TRUE(graph->ops[1].viewOnly);
     ASSERT_EQ(graph->ops[2].writes.size(), 1u);
     EXPECT_FALSE(graph->ops[2].outputs[0].makesStorage);
     EXPECT_TRUE(graph->ops[3].outputs[0].makesStorage);

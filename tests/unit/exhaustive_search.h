@@ -87,7 +87,7 @@ public:
         for (const core::Event& event : graph.events) {
             if (event.kind == core::Event::Kind::Constant)
                 arrivals_.emplace_back(fixedOrder_.size(), event.index);
-            else if (event.kind == core::Event::Kind::Compute && !graph.ops[event.index].viewOnly())
+            else if (event.kind == core::Event::Kind::Compute && !graph.ops[event.index].viewOnly)
                 fixedOrder_.push_back(event.index);
         }
         search(mostStates);
@@ -159,7 +159,7 @@ private:
     std::optional<State> run(State s, core::OpIndex index) const {
         const core::Op& op = graph_.ops[index];
         const bool first = !has(s.computed, index);
-        if (first && !op.viewOnly() && fixedOrder_[s.fixedDone] != index) return std::nullopt;
+        if (first && !op.viewOnly && fixedOrder_[s.fixedDone] != index) return std::nullopt;
         for (const core::Use& use : op.inputs) {
             const core::StorageIndex storage = graph_.storageOf(use.tensor);
             if (!has(s.resident, storage) || !has(s.defined, use.tensor) ||
@@ -188,7 +188,7 @@ private:
         }
         if (!first) return s;
         s.computed |= one(index);
-        if (op.viewOnly()) return s;
+        if (op.viewOnly) return s;
         ++s.fixedDone;
         if (!arrive(s)) return std::nullopt;
         return s;

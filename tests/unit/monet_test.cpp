@@ -263,7 +263,7 @@ Menu randomMenu(const TrainingGraph& graph, unsigned seed) {
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     Menu menu;
     for (OpIndex op = 0; op < static_cast<OpIndex>(graph.ops.size()); ++op) {
-        if (graph.ops[op].viewOnly()) continue;
+        if (graph.ops[op].viewOnly) continue;
         if (below(4) == 0) menu.implementations.push_back(algorithm(op, "a", below(9), below(60)));
         if (below(4) == 0) menu.implementations.push_back(algorithm(op, "b", below(9), below(60)));
         for (const Use& use : graph.ops[op].inputs) {

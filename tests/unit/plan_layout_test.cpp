@@ -94,10 +94,8 @@ TEST(PlanLayout, DuplicatesAndWorkspaceLiveForTheOpOnly) {
 
 TEST(PlanLayout, BothFormsOfAnEncodedStorageLiveWhileItsCodecRuns) {
     const PlannedStep sample;
-    Schedule schedule{Action::compute(0),
-                      {ActionKind::Encode, sample.dropped, {}, "mask", Bytes(8)},
-                      {ActionKind::Decode, sample.dropped, {}, {}, {}},
-                      Action::compute(1)};
+    Schedule schedule{Action::compute(0), Action::encode(sample.dropped, "mask", Bytes(8)),
+                      Action::decode(sample.dropped), Action::compute(1)};
     const Evaluation judged = evaluate(sample.graph, schedule);
     ASSERT_TRUE(judged.valid) << judged.why;
     const ScheduleBlocks made = scheduleBlocks(sample.graph, schedule);

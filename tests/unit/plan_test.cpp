@@ -21,11 +21,8 @@ Plan example() {
     plan.budget = Bytes(1000), plan.predictedPeak = Bytes(900),
     plan.predictedTime = Nanoseconds(77);
     plan.overhead = 1.25, plan.lowerBound = Nanoseconds(70), plan.costs = CostSet::Measured;
-    plan.schedule = {Action::compute(0),
-                     Action::recompute(0, {0, 2}),
-                     Action::free(3),
-                     {ActionKind::Encode, 4, {}, "bits", Bytes(12)},
-                     {ActionKind::Decode, 4, {}, {}, {}}};
+    plan.schedule = {Action::compute(0), Action::recompute(0, {0, 2}), Action::free(3),
+                     Action::encode(4, "bits", Bytes(12)), Action::decode(4)};
     plan.implementations = {{5, "direct"}};
     plan.layout = AddressLayout{Bytes(4096), {{0, Bytes(64)}}, {{Bytes(0), Bytes(128)}, {}}};
     return plan;

@@ -74,7 +74,7 @@ TEST(SimrdImport, FollowsTheLog) {
     EXPECT_EQ(graph->ops.size(), 3u);
     EXPECT_EQ(graph->storages.size(), 3u)
         << "x, y and the fresh output of the mutation; w came before START";
-    EXPECT_TRUE(graph->ops[1].viewOnly());
+    EXPECT_TRUE(graph->ops[1].viewOnly);
     const Evaluation baseline = evaluate(*graph, baselineSchedule(*graph));
     ASSERT_TRUE(baseline.valid) << baseline.why;
     EXPECT_EQ(baseline.peak, Bytes(300)) << "y lives while its view does";

@@ -98,10 +98,8 @@ TEST(ArenaLayout, AForeignLayoutIsRefused) {
 TEST(ArenaLayout, EncodedFormsHaveTheirPlace) {
     ArenaSample sample;
     ASSERT_EQ(sample.graph.finish(), "");
-    const Schedule schedule{Action::compute(0),
-                            {ActionKind::Encode, 1, {}, "mask1", Bytes(24)},
-                            {ActionKind::Decode, 1, {}, {}, {}},
-                            Action::compute(1)};
+    const Schedule schedule{Action::compute(0), Action::encode(1, "mask1", Bytes(24)),
+                            Action::decode(1), Action::compute(1)};
     const Arena arena = packSchedule(sample.graph, schedule, sample.signatures);
     ASSERT_EQ(arena.actions[1].size(), 1u);
     EXPECT_EQ(arena.actions[1][0].bytes, Bytes(24));
