@@ -41,7 +41,7 @@ void tellCost(FactWriter& facts, core::OpIndex index) {
     if (op.once)
         facts.add(QObject::tr("never again"),
                   QObject::tr("it works on more than what ops leave in storages"));
-    if (op.viewOnly()) facts.add(QObject::tr("makes"), QObject::tr("views only, no bytes"));
+    if (op.viewOnly) facts.add(QObject::tr("makes"), QObject::tr("views only, no bytes"));
 }
 
 void storageFact(FactWriter& facts, core::StorageIndex storage) {

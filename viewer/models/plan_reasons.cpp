@@ -231,7 +231,7 @@ QString implementationText(const core::TrainingGraph& recorded, const core::Impl
 
 QString withoutEviction(const core::TrainingGraph& graph, core::OpIndex index) {
     const core::Op& op = graph.ops[index];
-    if (!op.viewOnly()) return QObject::tr("writes again what was rebuilt");
+    if (!op.viewOnly) return QObject::tr("writes again what was rebuilt");
     const core::StorageIndex storage =
         op.outputs.empty() ? kNone : graph.storageOf(op.outputs.front().tensor);
     const core::OpIndex maker = storage == kNone ? kNone : graph.storages[storage].creator;
