@@ -51,7 +51,7 @@ bool ReplayState::notAgain(const Action& action) {
 bool ReplayState::misses(OpIndex index, const Use& use) {
     const StorageIndex s = graph_.storageOf(use.tensor);
     if (!resident_[s]) return fail(opName(index) + " misses storage " + std::to_string(s));
-    if (!defined_[use.tensor])
+    if (!defined_.has(use.tensor))
         return fail(opName(index) + " misses tensor " + std::to_string(use.tensor));
     return fail(opName(index) + " needs version " + std::to_string(use.version) + " of storage " +
                 std::to_string(s) + ", which holds " + std::to_string(version_[s]));
@@ -92,7 +92,7 @@ bool ReplayState::complete() {
     }
     for (const TensorIndex tensor : graph_.finalTensors) {
         const StorageIndex s = graph_.storageOf(tensor);
-        if (!resident_[s] || !defined_[tensor] ||
+        if (!resident_[s] || !defined_.has(tensor) ||
             version_[s] != static_cast<std::int32_t>(graph_.storages[s].writers.size()))
             return fail("tensor " + std::to_string(tensor) + " of storage " + std::to_string(s) +
                         " must be there at the end and is not");

@@ -13,6 +13,7 @@
 #include "core/base/units.h"
 #include "core/graph/captured_order.h"
 #include "core/graph/training_graph.h"
+#include "core/memory/defined_tensors.h"
 #include "core/plan/codec.h"
 #include "core/plan/plan.h"
 
@@ -82,8 +83,8 @@ protected:
     std::string why_;
 
     // What only the checks ask for.
-    std::vector<std::int32_t> version_;   // by storage; an encoded form keeps it
-    std::vector<std::uint8_t> defined_;   // by tensor
+    std::vector<std::int32_t> version_;  // by storage; an encoded form keeps it
+    DefinedTensors defined_;
     std::vector<std::uint8_t> computed_;  // by op
     std::size_t computedCount_ = 0;
 
@@ -118,7 +119,7 @@ bool ReplayState::mayRun(const Action& action) {
     }
     for (const Use& use : op.inputs) {
         const StorageIndex s = graph_.storageOf(use.tensor);
-        if (!resident_[s] || !defined_[use.tensor] || version_[s] != use.version)
+        if (!resident_[s] || !defined_.has(use.tensor) || version_[s] != use.version)
             return misses(index, use);
     }
     for (const Write& write : op.writes)
@@ -130,21 +131,16 @@ bool ReplayState::mayRun(const Action& action) {
 // Makes a storage resident, with the tensors that come with it and no op makes.
 template <bool kChecked>
 void ReplayState::place(StorageIndex s) {
-    const Storage& storage = graph_.storages[s];
     resident_[s] = true;
-    live_ += storage.bytes;
-    if constexpr (kChecked)
-        for (const TensorIndex tensor : storage.tensors)
-            if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+    live_ += graph_.storages[s].bytes;
+    if constexpr (kChecked) defined_.begin(s);
 }
 
 template <bool kChecked>
 void ReplayState::remove(StorageIndex s) {
-    const Storage& storage = graph_.storages[s];
     resident_[s] = false;
-    live_ -= storage.bytes;
-    if constexpr (kChecked)
-        for (const TensorIndex tensor : storage.tensors) defined_[tensor] = false;
+    live_ -= graph_.storages[s].bytes;
+    if constexpr (kChecked) defined_.forget(s);
 }
 
 /// What a replay tells. A listener derives from it and hides what it wants to hear; calls are bound
@@ -180,7 +176,7 @@ public:
         : ReplayState(graph), listener_(listener) {
         if constexpr (kChecked) {
             version_.assign(graph.storages.size(), 0);
-            defined_.assign(graph.tensors.size(), false);
+            defined_ = DefinedTensors(graph);
             computed_.assign(graph.ops.size(), false);
         }
         placeConstants();
@@ -239,11 +235,11 @@ private:
             if (output.makesStorage) {
                 during += graph_.storages[s].bytes;
                 if (resident_[s] || (kAgain && !action.wants(j))) continue;
-                if constexpr (kChecked) version_[s] = 0, defined_[output.tensor] = true;
                 place<kChecked>(s);
+                if constexpr (kChecked) version_[s] = 0, defined_.add(output.tensor);
                 listener_.made(*this, action, s, j);
             } else if (kChecked && resident_[s] && (!kAgain || action.wants(j))) {
-                defined_[output.tensor] = true;
+                defined_.add(output.tensor);
             }
         }
         during_ = during;
@@ -302,7 +298,7 @@ private:
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         live_ -= form.bytes;
         place<kChecked>(s);
-        if constexpr (kChecked) defined_[graph_.storages[s].tensors.front()] = true;
+        if constexpr (kChecked) defined_.add(graph_.storages[s].tensors.front());
         listener_.decoded(*this, s, form);
         return true;
     }

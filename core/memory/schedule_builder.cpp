@@ -36,7 +36,7 @@ ScheduleBuilder::ScheduleBuilder(const TrainingGraph& graph, const RebuildInfo& 
     : graph_(graph),
       info_(info),
       resident_(graph.storages.size(), false),
-      defined_(graph.tensors.size(), false),
+      defined_(graph),
       version_(graph.storages.size(), 0),
       lifetime_(graph.storages.size(), Lifetime::LastUse),
       pins_(graph.storages.size(), 0),
@@ -59,14 +59,13 @@ void ScheduleBuilder::passEvents(OpIndex before) {
 void ScheduleBuilder::place(StorageIndex s) {
     resident_[s] = true;
     version_[s] = 0;
-    for (const TensorIndex tensor : graph_.storages[s].tensors)
-        if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+    defined_.begin(s);
     touched_.push_back(s);
 }
 
 bool ScheduleBuilder::satisfied(const Use& use) const {
     const StorageIndex s = graph_.storageOf(use.tensor);
-    return resident_[s] && defined_[use.tensor] && version_[s] == use.version;
+    return resident_[s] && defined_.has(use.tensor) && version_[s] == use.version;
 }
 
 // Kept: what has a use ahead. What cannot be rebuilt stays while any rebuild may read it.
@@ -105,7 +104,7 @@ void ScheduleBuilder::computeNext() {
             lifetime_[s] =
                 lifetimeRule_(s) == Lifetime::Rebuilds ? Lifetime::Rebuilds : Lifetime::LastUse;
         }
-        if (resident_[s]) defined_[output.tensor] = true;
+        if (resident_[s]) defined_.add(output.tensor);
     }
     for (const Use& use : op.inputs) touched_.push_back(graph_.storageOf(use.tensor));
     ++next_;
@@ -153,7 +152,7 @@ void ScheduleBuilder::require(const Use& use) {
     }
     const OpIndex maker = graph_.tensors[use.tensor].creator;
     if (batch_.define(use.tensor) && maker != kNone && maker < next_ &&
-        !(resident_[s] && defined_[use.tensor]))
+        !(resident_[s] && defined_.has(use.tensor)))
         batch_.run(maker);
 }
 
@@ -165,7 +164,7 @@ void ScheduleBuilder::recompute(OpIndex index) {
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
         const TensorIndex t = op.outputs[j].tensor;
         const StorageIndex s = graph_.storageOf(t);
-        if (defined_[t]) continue;
+        if (defined_.has(t)) continue;
         if (op.outputs[j].makesStorage) {
             const bool usefulAsItIs =
                 graph_.storages[s].writers.empty() && info_.lastUse[s] >= next_;
@@ -175,7 +174,7 @@ void ScheduleBuilder::recompute(OpIndex index) {
         } else if (!resident_[s]) {
             continue;
         }
-        defined_[t] = true;
+        defined_.add(t);
         keep.push_back(static_cast<std::int32_t>(j));
     }
     schedule_.push_back(Action::recompute(index, std::move(keep)));
@@ -188,7 +187,7 @@ void ScheduleBuilder::drop(StorageIndex storage) {
 void ScheduleBuilder::free(StorageIndex s) {
     schedule_.push_back(Action::free(s));
     resident_[s] = false;
-    for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
+    defined_.forget(s);
 }
 
 void ScheduleBuilder::freeUnneeded() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/graph/training_graph.h"
+#include "core/memory/defined_tensors.h"
 #include "core/memory/rebuild.h"
 #include "core/plan/plan.h"
 
@@ -91,7 +92,8 @@ private:
     Schedule schedule_;
     OpIndex next_ = 0;
     std::size_t nextEvent_ = 0;
-    std::vector<bool> resident_, defined_;
+    std::vector<bool> resident_;
+    DefinedTensors defined_;
     std::vector<std::int32_t> version_;
     std::vector<Lifetime> lifetime_;
     std::function<Lifetime(StorageIndex)> lifetimeRule_ = [](StorageIndex) {

@@ -50,7 +50,7 @@ bool DtrRuntime::banishable(StorageIndex s) const {
         const Op& op = graph_.ops[index];
         for (const OpOutput& output : op.outputs) {
             const StorageIndex made = graph_.storageOf(output.tensor);
-            if (made != s && !at(made).gone && !defined_[output.tensor]) return false;
+            if (made != s && !at(made).gone && !defined_.has(output.tensor)) return false;
         }
         for (const auto& [written, before] : op.writes) {
             const bool current = at(written).material && at(written).version > before;

@@ -80,7 +80,8 @@ void LiveReplay::begin() {
             continue;
         }
         evictor_.pin(kept.storage);
-        defined_[current(kept.storage).tensor] = true;
+        defined_.begin(kept.storage);
+        defined_.add(current(kept.storage).tensor);
     }
 }
 
@@ -203,7 +204,7 @@ bool LiveReplay::unwantedSibling(StorageIndex s) const {
 }
 
 void LiveReplay::lose(StorageIndex s) {
-    for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
+    defined_.forget(s);
 }
 
 void LiveReplay::released(StorageIndex s) {
@@ -281,7 +282,7 @@ LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
                     ahead.push_back(input);
                     continue;
                 }
-                if (!defined_[current(input).tensor]) gone = input;
+                if (!defined_.has(current(input).tensor)) gone = input;
                 const bool made = graph_.storages[input].creator >= stretch_.carried;
                 if (made) bytes += at(input).size;  // what is from before is there anyway
             }

@@ -41,7 +41,7 @@ DtrRuntime::DtrRuntime(const TrainingGraph& graph, const PlanRequest& request,
       simulated_(graph.framework == "simrd"),
       info_(std::move(info)),
       evictor_(graph.storages.size(), settings.heuristic, optionsOf(simulated_, request, settings)),
-      defined_(graph.tensors.size(), false),
+      defined_(graph),
       rematLimit_(static_cast<double>(graph.totalTime().count()) * (request.thrashLimit - 1)) {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s)
         at(s).size = graph.storages[s].bytes.count();
@@ -89,8 +89,7 @@ void DtrRuntime::addConstant(StorageIndex s) {
     makeRoom(at(s).size, kNone);
     memory_ += at(s).size;
     notePeak(memory_);
-    for (const TensorIndex tensor : graph_.storages[s].tensors)
-        if (graph_.tensors[tensor].creator == kNone) defined_[tensor] = true;
+    defined_.begin(s);
     at(s).material = at(s).everMaterial = true;
     evictor_.materialized({s});
     evictor_.pin(s);
@@ -255,7 +254,7 @@ void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
         const auto [tensor, makes] = op.outputs[j];
         const StorageIndex s = graph_.storageOf(tensor);
         const bool unwanted = makes && frame.again && tensor != wanted && unwantedSibling(s);
-        if (defined_[tensor] || unwanted) {
+        if (defined_.has(tensor) || unwanted) {
             if (makes) memory_ -= at(s).size;
             continue;
         }
@@ -266,7 +265,7 @@ void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
             else
                 made_.push_back(s);
         }
-        defined_[tensor] = true;
+        defined_.add(tensor);
         if (frame.again && settings_.recordSchedule) kept.push_back(static_cast<std::int32_t>(j));
     }
     if (wantedMade != kNone) made_.push_back(wantedMade);
@@ -290,8 +289,7 @@ bool DtrRuntime::place(StorageIndex s) {
     if (storage.material) return false;
     storage.material = storage.everMaterial = true;
     storage.version = 0;
-    for (const TensorIndex other : graph_.storages[s].tensors)
-        if (graph_.tensors[other].creator == kNone) defined_[other] = true;
+    defined_.begin(s);
     return true;
 }
 
@@ -310,7 +308,7 @@ bool DtrRuntime::waitedFor(StorageIndex s) const {
 }
 
 bool DtrRuntime::satisfied(const Use& use) const {
-    return defined_[use.tensor] && at(graph_.storageOf(use.tensor)).version == use.version;
+    return defined_.has(use.tensor) && at(graph_.storageOf(use.tensor)).version == use.version;
 }
 
 // The next op on the way to `use`, nothing once it is there: creator and writers of the storage in
@@ -328,7 +326,7 @@ std::optional<DtrRuntime::Step> DtrRuntime::nextRebuild(const Use& use, std::siz
         if (const auto op = nextVersion(use, cursor)) return Step{*op, kNone};
     }
     const OpIndex creator = graph_.tensors[use.tensor].creator;
-    if (cursor == kLast || creator == kNone || defined_[use.tensor])
+    if (cursor == kLast || creator == kNone || defined_.has(use.tensor))
         throw Stop{PlanStatus::Infeasible, "storage " + std::to_string(s) + " cannot be rebuilt"};
     cursor = kLast;
     return Step{creator, use.tensor};
@@ -374,7 +372,7 @@ void DtrRuntime::evict(StorageIndex s) {
 
 void DtrRuntime::noteFreed(StorageIndex s) {
     memory_ -= at(s).size;
-    for (const TensorIndex tensor : graph_.storages[s].tensors) defined_[tensor] = false;
+    defined_.forget(s);
     if (settings_.recordSchedule) schedule_.push_back(Action::free(s));
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/memory/defined_tensors.h"
 #include "core/memory/rebuild.h"
 #include "planners/dtr/evictor.h"
 #include "planners/planner.h"
@@ -115,8 +116,8 @@ protected:
     const bool simulated_;          // a log of the simulator: follow it to the letter
     const core::RebuildInfo info_;  // of a recorded session
     Evictor evictor_;
-    std::vector<bool> defined_;  // per tensor
-    std::deque<Frame> frames_;   // the first depth_ are in use
+    core::DefinedTensors defined_;
+    std::deque<Frame> frames_;  // the first depth_ are in use
     std::size_t depth_ = 0;
     std::size_t outer_ = 0;  // of these belong to an op that waits for other ones to come back
     std::vector<core::StorageIndex> touched_, made_, toBanish_;
