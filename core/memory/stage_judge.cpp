@@ -313,6 +313,8 @@ void StageJudge::replay(StageIndex k, Stage& stage, const Residents& residents) 
     for (const OpIndex view : model_->unreadViews[own])
         if (opMark_[view] != stamp_) opMark_[view] = stamp_, stage.views.push_back(view);
     std::sort(stage.views.begin(), stage.views.end());
+    stage.viewTime = 0;
+    for (const OpIndex view : stage.views) stage.viewTime += model_->time[view].count();
     const std::int64_t op = std::max(model_->footprint[own].count(),
                                      (model_->newBytes[own] + model_->constantsAfter[k]).count());
     stage.height = std::max(stage.height, live + op);
@@ -370,17 +372,44 @@ void StageJudge::countViews() {
     dirtyViews_.clear();
 }
 
+void StageJudge::replayDirty(StageIndex k) {
+    isDirty_[k] = false;
+    Stage stage;
+    if (!spare_.empty()) stage = std::move(spare_.back()), spare_.pop_back();
+    replay(k, stage, MatrixResidents{*this, k});
+    install(k, stage);
+    stageJournal_.emplace_back(k, std::move(stage));
+}
+
 void StageJudge::settle() {
-    for (const StageIndex k : dirty_) {
-        isDirty_[k] = false;
-        Stage stage;
-        if (!spare_.empty()) stage = std::move(spare_.back()), spare_.pop_back();
-        replay(k, stage, MatrixResidents{*this, k});
-        install(k, stage);
-        stageJournal_.emplace_back(k, std::move(stage));
-    }
+    for (const StageIndex k : dirty_) replayDirty(k);
     dirty_.clear();
     countViews();
+}
+
+// What a stage may save by being replayed is at most what it takes now. Late stages come first:
+// they recompute, and where an item goes that one of them reads, they take longer.
+double StageJudge::settle(const Energy& energy, double limit) {
+    std::int64_t time = 0, overflow = 0, views = 0;  // what may fall away at most
+    const auto excess = [&](StageIndex k) { return std::max<std::int64_t>(0, peak_[k] - budget_); };
+    for (const StageIndex k : dirty_) {
+        time += stages_[k].cost;
+        views += stages_[k].viewTime;
+        overflow += excess(k);
+    }
+    for (const OpIndex view : dirtyViews_) views += viewRuns_[view] * model_->time[view].count();
+    std::sort(dirty_.begin(), dirty_.end());
+    while (!dirty_.empty()) {
+        const double least = energy.of(time_ - time - views, overflow_ - overflow);
+        if (least > limit) return least;
+        const StageIndex k = dirty_.back();
+        dirty_.pop_back();
+        time -= stages_[k].cost;
+        overflow -= excess(k);
+        replayDirty(k);
+    }
+    countViews();
+    return this->energy(energy);
 }
 
 void StageJudge::commit() {

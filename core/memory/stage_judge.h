@@ -24,6 +24,14 @@ namespace hw::core {
 /// The bits of a StageJudge, one item after the other.
 using RetentionMatrix = std::vector<std::uint64_t>;
 
+/// What a search weighs plans by.
+struct Energy {
+    double perNanosecond = 0, perByte = 0;  // of the plan's time, and of its overflow
+    double of(std::int64_t time, std::int64_t overflow) const {
+        return static_cast<double>(time) * perNanosecond + static_cast<double>(overflow) * perByte;
+    }
+};
+
 class StageJudge {
 public:
     /// Starts with every item retained from its birth to the last op that reads it for the first
@@ -37,6 +45,10 @@ public:
     void set(ItemIndex i, StageIndex from, StageIndex to, bool retained);
     /// Brings time, peaks and overflow up to date after set().
     void settle();
+    /// The same where the energy, which is returned, is at most `limit` then. Where it is not,
+    /// rollback() must follow: some stages may not have been replayed, and what is returned is
+    /// above `limit` and at most the energy.
+    double settle(const Energy& energy, double limit);
     /// Forgets how to undo; the changes so far stay.
     void commit();
     /// Undoes everything since the last commit().
@@ -67,6 +79,7 @@ public:
     /// Sum over the stages of what exceeds the budget; 0 when the plan fits.
     Bytes overflow() const { return Bytes(overflow_); }
     Bytes budget() const { return Bytes(budget_); }
+    double energy(const Energy& energy) const { return energy.of(time_, overflow_); }
     void setBudget(Bytes budget);
     /// Time of what stage `k` recomputes, lazy views left out.
     Nanoseconds stageCost(StageIndex k) const { return Nanoseconds(stages_[k].cost); }
@@ -115,7 +128,8 @@ private:
         std::vector<ItemIndex> involved;  // read or rebuilt
         std::vector<OpIndex> views;       // lazy views read, ascending
         std::int64_t cost = 0;
-        std::int64_t height = 0;  // peak above fixed bytes and the retained items'
+        std::int64_t viewTime = 0;  // of all views, each once
+        std::int64_t height = 0;    // peak above fixed bytes and the retained items'
     };
     struct BitChange {
         ItemIndex item;
@@ -141,6 +155,7 @@ private:
     void moveTransitions(ItemIndex i, StageIndex from, StageIndex to, bool add);
     void shiftPeak(StageIndex k, std::int64_t bytes);
     void markDirty(StageIndex k);
+    void replayDirty(StageIndex k);
     template <class Residents>
     void replay(StageIndex k, Stage& stage, const Residents& residents);
     template <class Residents>

@@ -2,6 +2,7 @@
 #include "planners/search/annealing.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace hw::planners {
@@ -11,11 +12,14 @@ using namespace hw::core;
 Annealing::Annealing(StageJudge& judge, std::uint64_t seed)
     : judge_(judge), model_(judge.model()), random_(seed + 1) {
     double sum = 0;
+    std::size_t gaps = 0;
     for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i) {
         if (judge.firstStage(i) > judge.lastStage(i) || model_.uses[i].empty()) continue;
         movable_.push_back(i);
         weight_.push_back(sum += std::sqrt(static_cast<double>(model_.bytes[i].count())));
+        gaps += model_.uses[i].size();
     }
+    hopeless_.resize(gaps);
 }
 
 double Annealing::uniform() {
@@ -35,15 +39,14 @@ void Annealing::forget() {
 
 void Annealing::run(const Cooling& cooling, const std::function<double(std::int64_t)>& done) {
     constexpr std::int64_t kRound = 256;  // moves between looks at the penalty and the clock
+    constexpr double kFar = 20;           // temperatures
     if (movable_.empty()) return;
+    hopeless_.forget();
     const auto baseline = static_cast<double>(model_.graph->totalTime().count());
     const auto budget = std::max(1.0, static_cast<double>(judge_.budget().count()));
-    const auto energy = [&] {
-        return static_cast<double>(judge_.time().count()) / baseline +
-               penalty_ * static_cast<double>(judge_.overflow().count()) / budget;
-    };
+    Energy energy{1 / baseline, penalty_ / budget};
     note();
-    double present = energy(), temperature = cooling.hot;
+    double present = judge_.energy(energy), temperature = cooling.hot;
     for (std::int64_t move = 0;; ++move) {
         if (move % kRound == 0) {
             const double share = done(move);
@@ -51,15 +54,19 @@ void Annealing::run(const Cooling& cooling, const std::function<double(std::int6
             temperature = cooling.hot * std::pow(cooling.cold / cooling.hot, share);
             penalty_ *= judge_.overflow() > Bytes(0) ? 1.1 : 0.93;
             penalty_ = std::clamp(penalty_, 1e-4, 1e4);
-            present = energy();
+            energy.perByte = penalty_ / budget;
+            present = judge_.energy(energy);
         }
-        if (!propose()) {
+        Draw draw = Draw::PassedOver;
+        while (draw == Draw::PassedOver) draw = propose();
+        if (draw == Draw::Nothing) {
             judge_.rollback();
             continue;
         }
-        judge_.settle();
-        const double next = energy();
-        if (next > present && uniform() >= std::exp((present - next) / temperature)) {
+        const double limit = present - temperature * std::log(1 - uniform());
+        const double next = judge_.settle(energy, limit);
+        hopeless_.note(next > present + kFar * temperature);
+        if (next > limit) {
             judge_.rollback();
             continue;
         }
@@ -91,21 +98,51 @@ Annealing::Gap Annealing::gapAt(ItemIndex i, StageIndex k) const {
     return {i, std::max(from, judge_.firstStage(i)), std::min(to, judge_.lastStage(i))};
 }
 
-bool Annealing::propose() {
+Annealing::Draw Annealing::propose() {
     const ItemIndex i = randomItem();
     const StageIndex k = randomStage(i);
+    const auto made = [](bool any) { return any ? Draw::Move : Draw::Nothing; };
+    hopeless_.other();
     switch (below(10)) {
         case 0:
-            return shift(i, k);
+            return made(shift(i, k));
         case 1:
         case 2:
         case 3:
-            return exchange(i, k);
+            return made(exchange(i, k));
         case 4:
-            return block(i, k);
+            return made(block(i, k));
         default:
-            return flip(i, k);
+            if (hopeless_.passes(gapAt(i, k), !judge_.retained(i, k))) return Draw::PassedOver;
+            return made(flip(i, k));
     }
+}
+
+void Annealing::Hopeless::resize(std::size_t gaps) {
+    entries_.resize(std::bit_ceil(std::clamp<std::size_t>(8 * gaps, 1u << 10, 1u << 20)));
+}
+
+void Annealing::Hopeless::forget() {
+    std::fill(entries_.begin(), entries_.end(), Entry{});
+}
+
+// Two flips may have the same place: then one waits for the other's sake.
+bool Annealing::Hopeless::passes(const Gap& gap, bool retain) {
+    const std::uint64_t key = static_cast<std::uint64_t>(gap.item) << 33 |
+                              static_cast<std::uint64_t>(gap.to) << 1 | (retain ? 1 : 0);
+    last_ = (key * 0x9E3779B97F4A7C15u >> 32) & (entries_.size() - 1);
+    Entry& entry = entries_[last_];
+    if (entry.left == 0) return false;
+    --entry.left;
+    return true;
+}
+
+void Annealing::Hopeless::note(bool far) {
+    constexpr std::uint8_t kMost = 16;
+    if (last_ == kNoFlip) return;
+    Entry& entry = entries_[last_];
+    entry.patience = far ? std::min<std::uint8_t>(kMost, entry.patience * 2 + 1) : 0;
+    entry.left = entry.patience;
 }
 
 bool Annealing::flip(ItemIndex i, StageIndex k) {

@@ -44,7 +44,28 @@ private:
         core::ItemIndex item;
         core::StageIndex from, to;  // stages between two that involve the item
     };
-    bool propose();
+    /// Flips that lately made a plan far worse are tried less and less often, as most of them
+    /// always will: what they would take goes to others.
+    class Hopeless {
+    public:
+        void resize(std::size_t gaps);
+        void forget();
+        /// To be passed over this time.
+        bool passes(const Gap& gap, bool retain);
+        /// What the flip that was asked about last has come to.
+        void note(bool far);
+        void other() { last_ = kNoFlip; }
+
+    private:
+        static constexpr std::size_t kNoFlip = SIZE_MAX;
+        struct Entry {
+            std::uint8_t left = 0, patience = 0;
+        };
+        std::vector<Entry> entries_;
+        std::size_t last_ = kNoFlip;
+    };
+    enum class Draw : std::uint8_t { Nothing, PassedOver, Move };
+    Draw propose();
     core::ItemIndex randomItem();
     core::StageIndex randomStage(core::ItemIndex i);
     Gap gapAt(core::ItemIndex i, core::StageIndex k) const;
@@ -61,6 +82,7 @@ private:
     std::vector<core::ItemIndex> movable_;
     std::vector<double> weight_;  // cumulative
     double penalty_ = 0.02;
+    Hopeless hopeless_;
     core::RetentionMatrix best_;
     core::Nanoseconds bestTime_{INT64_MAX};
 };

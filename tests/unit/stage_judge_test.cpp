@@ -116,6 +116,45 @@ TEST(StageJudge, RollbackRestoresEverything) {
     }
 }
 
+TEST(StageJudge, StopsOnlyWhereTheEnergyWillBeAboveTheLimit) {
+    int stopped = 0, within = 0;
+    for (unsigned seed = 0; seed < 200; ++seed) {
+        const TrainingGraph graph =
+            seed % 2 == 0 ? test::randomGraph(seed, 40) : graphOfViews(seed);
+        const StageModel model(graph);
+        if (model.itemCount() == 0) continue;
+        StageJudge judge(model, Bytes(300));
+        std::mt19937 random(seed);
+        const Energy energy{1.0, 0.5};
+        for (int round = 0; round < 30; ++round) {
+            const auto before = judge.retention();
+            std::mt19937 again = random;
+            changeRandomly(judge, random);
+            judge.settle();
+            const double whole = judge.energy(energy);
+            judge.rollback();
+            changeRandomly(judge, again);
+            const double limit = whole + static_cast<double>(random() % 40) - 20;
+            const double told = judge.settle(energy, limit);
+            if (whole <= limit) {
+                ++within;
+                ASSERT_EQ(told, whole);
+                ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed;
+            } else {
+                ++stopped;
+                ASSERT_GT(told, limit);
+                ASSERT_LE(told, whole);
+                judge.rollback();
+                ASSERT_EQ(judge.retention(), before);
+                ASSERT_NO_FATAL_FAILURE(expectAgreement(judge)) << "seed " << seed;
+            }
+            judge.commit();
+        }
+    }
+    EXPECT_GT(stopped, 500);
+    EXPECT_GT(within, 500);
+}
+
 TEST(StageJudge, OverflowIsWhatExceedsTheBudget) {
     const TrainingGraph graph = test::chain(20, 100);
     const StageModel model(graph);
