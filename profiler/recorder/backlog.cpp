@@ -13,7 +13,7 @@ namespace hw::profiler {
 namespace {
 
 constexpr std::size_t kPartBytes = 256u << 10;
-constexpr std::chrono::milliseconds kLook{20};  // the ring takes some 100 to fill
+constexpr std::chrono::milliseconds kLook{5};  // the ring takes some 100 to fill
 
 }  // namespace
 

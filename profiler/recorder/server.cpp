@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::int64_t kTick = 20;  // milliseconds between two looks at what agents have written
+constexpr std::int64_t kTick = 5;  // milliseconds between two looks at what agents have written
 
 /// What comes through the socket ends it, but for an interruption.
 bool hungUpOn(int socket) {
