@@ -7,9 +7,9 @@
 namespace hw::core {
 
 ScheduleBuilder::Batch::Batch(const TrainingGraph& graph)
-    : ops_(graph.ops.size(), 0),
-      storages_(graph.storages.size(), 0),
-      tensors_(graph.tensors.size(), 0),
+    : lastOf_(graph.ops.size(), 0),
+      lastOfStorage_(graph.storages.size(), 0),
+      lastOfTensor_(graph.tensors.size(), 0),
       versions_(graph.storages.size(), 0) {}
 
 void ScheduleBuilder::Batch::begin() {
@@ -18,17 +18,17 @@ void ScheduleBuilder::Batch::begin() {
 }
 
 void ScheduleBuilder::Batch::run(OpIndex op) {
-    if (std::exchange(ops_[op], batch_) == batch_) return;
+    if (std::exchange(lastOf_[op], batch_) == batch_) return;
     ops.push_back(op);
     open.push_back(op);
 }
 
 bool ScheduleBuilder::Batch::define(TensorIndex tensor) {
-    return std::exchange(tensors_[tensor], batch_) != batch_;
+    return std::exchange(lastOfTensor_[tensor], batch_) != batch_;
 }
 
 void ScheduleBuilder::Batch::rebuild(StorageIndex storage, std::int32_t version) {
-    storages_[storage] = batch_;
+    lastOfStorage_[storage] = batch_;
     versions_[storage] = version;
 }
 
@@ -64,8 +64,7 @@ void ScheduleBuilder::place(StorageIndex s) {
 }
 
 bool ScheduleBuilder::satisfied(const Use& use) const {
-    const StorageIndex s = graph_.storageOf(use.tensor);
-    return resident_[s] && defined_.has(use.tensor) && version_[s] == use.version;
+    return defined_.has(use.tensor) && version_[graph_.storageOf(use.tensor)] == use.version;
 }
 
 // Kept: what has a use ahead. What cannot be rebuilt stays while any rebuild may read it.
@@ -151,8 +150,7 @@ void ScheduleBuilder::require(const Use& use) {
         }
     }
     const OpIndex maker = graph_.tensors[use.tensor].creator;
-    if (batch_.define(use.tensor) && maker != kNone && maker < next_ &&
-        !(resident_[s] && defined_.has(use.tensor)))
+    if (batch_.define(use.tensor) && maker != kNone && maker < next_ && !defined_.has(use.tensor))
         batch_.run(maker);
 }
 

@@ -49,7 +49,7 @@ public:
 
 private:
     /// Ops to re-run, in captured order: then every version that one of them reads is there in its
-    /// time, and nothing is rebuilt twice. One after the other in the same memory.
+    /// time, and nothing is rebuilt twice. Each batch takes the memory of the one before.
     class Batch {
     public:
         explicit Batch(const TrainingGraph& graph);
@@ -60,7 +60,7 @@ private:
         bool define(TensorIndex tensor);
         void rebuild(StorageIndex storage, std::int32_t version);
 
-        bool rebuilds(StorageIndex storage) const { return storages_[storage] == batch_; }
+        bool rebuilds(StorageIndex storage) const { return lastOfStorage_[storage] == batch_; }
         /// Up to which version; kNone: it is not rebuilt.
         std::int32_t version(StorageIndex storage) const {
             return rebuilds(storage) ? versions_[storage] : kNone;
@@ -71,8 +71,9 @@ private:
 
     private:
         std::uint32_t batch_ = 0;
-        std::vector<std::uint32_t> ops_, storages_, tensors_;  // the last batch that has it
-        std::vector<std::int32_t> versions_;                   // of the storages
+        // The last batch that has each op, storage and tensor.
+        std::vector<std::uint32_t> lastOf_, lastOfStorage_, lastOfTensor_;
+        std::vector<std::int32_t> versions_;  // of the storages
     };
 
     void require(const Use& use);

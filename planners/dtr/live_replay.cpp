@@ -80,7 +80,6 @@ void LiveReplay::begin() {
             continue;
         }
         evictor_.pin(kept.storage);
-        defined_.begin(kept.storage);
         defined_.add(current(kept.storage).tensor);
     }
 }

@@ -102,7 +102,7 @@ Annealing::Draw Annealing::propose() {
     const ItemIndex i = randomItem();
     const StageIndex k = randomStage(i);
     const auto made = [](bool any) { return any ? Draw::Move : Draw::Nothing; };
-    hopeless_.other();
+    hopeless_.noFlip();
     switch (below(10)) {
         case 0:
             return made(shift(i, k));

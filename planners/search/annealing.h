@@ -54,7 +54,8 @@ private:
         bool passes(const Gap& gap, bool retain);
         /// What the flip that was asked about last has come to.
         void note(bool far);
-        void other() { last_ = kNoFlip; }
+        /// What comes to be noted next is no flip.
+        void noFlip() { last_ = kNoFlip; }
 
     private:
         static constexpr std::size_t kNoFlip = SIZE_MAX;
