@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/menu.h"
 #include "app/plan_ranks.h"
+#include "core/base/freed_memory.h"
 #include "core/memory/plan_layout.h"
 #include "core/plan/implementations.h"
 #include "core/session/load_menu.h"
@@ -169,6 +170,7 @@ int run(const PlanArguments& arguments, const Common& common) {
         return fail({ErrorCode::Usage, "--each and --spare are of plans for several ranks",
                      "add --ranks all"});
     if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
+    keepFreedMemory();
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     if (arguments.save)  // before the work is done for nothing

@@ -5,6 +5,7 @@
 #include "app/cli.h"
 #include "app/menu.h"
 #include "app/plan_ranks.h"
+#include "core/base/freed_memory.h"
 #include "planners/registry.h"
 #include "planners/sweep.h"
 
@@ -192,6 +193,7 @@ int run(const SweepArguments& arguments, const Common& common) {
         costs = *parsed;
     }
     if (!arguments.ranks.empty()) return runRanks(arguments, costs, common);
+    keepFreedMemory();
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const auto rows = sweep(arguments, *step);

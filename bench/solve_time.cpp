@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/chain_network.h"
+#include "core/base/freed_memory.h"
 #include "core/memory/plan_layout.h"
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
@@ -193,6 +194,7 @@ int main(int argc, char** argv) {
               : exact ? "network,size,ops,columns,status,exact_s,optimum,highwater_s,highwater"
                       : "network,size,ops,items,model_s,first_plan_s,first_plan,bound_s,bound,"
                         "status,overhead,gap,total_s");
+    keepFreedMemory();  // as `highwater plan` does
     for (int i = 5; i < argc; ++i) {
         const int size = std::atoi(argv[i]);
         if (size < 1) return 2;

@@ -10,8 +10,8 @@
 namespace hw::core {
 
 /// Of what comes in order, each once.
-template <class Item>
-void pushUnlessLast(std::vector<Item>& list, Item item) {
+template <class List, class Item>
+void pushUnlessLast(List& list, Item item) {
     if (list.empty() || list.back() != item) list.push_back(item);
 }
 

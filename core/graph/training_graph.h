@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/short_list.h"
 #include "core/base/units.h"
 #include "core/graph/indices.h"
 
@@ -64,9 +65,9 @@ struct Write {
 
 struct Op {
     std::string name;  // "aten::convolution"
-    std::vector<Use> inputs;
-    std::vector<OpOutput> outputs;  // in result order
-    std::vector<Write> writes;
+    ShortList<Use> inputs;
+    ShortList<OpOutput> outputs;  // in result order
+    ShortList<Write> writes;
     Nanoseconds time;  // of the cost set that the graph was loaded with
     Bytes workspace;  // highest live bytes while it runs - live bytes before - bytes of new outputs
     Phase phase = Phase::Unknown;
@@ -87,13 +88,13 @@ struct Storage {
     Bytes bytes;
     OpIndex creator = kNone;  // kNone: a constant of the step, it cannot be rematerialized
     Category category = Category::Unknown;
-    LayerIndex layer = kNone;          // of its creator; for a constant, of its owner
-    std::vector<TensorIndex> tensors;  // all tensors on it; [0] came with the storage
-    std::vector<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
-    std::vector<OpIndex> readers;      // distinct ops with an input on it, in captured order
-    bool aliveAtEnd = false;           // held when the step ends
-    bool quantized = false;            // scale and zero point are not among its bytes
-    bool unseen = false;               // ops do not show all of what is in it, or who reads it
+    LayerIndex layer = kNone;        // of its creator; for a constant, of its owner
+    ShortList<TensorIndex> tensors;  // all tensors on it; [0] came with the storage
+    ShortList<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
+    ShortList<OpIndex> readers;      // distinct ops with an input on it, in captured order
+    bool aliveAtEnd = false;         // held when the step ends
+    bool quantized = false;          // scale and zero point are not among its bytes
+    bool unseen = false;             // ops do not show all of what is in it, or who reads it
     std::int64_t sessionId = kNone;
 
     bool isConstant() const { return creator == kNone; }

@@ -36,7 +36,7 @@ WindowCutter::WindowCutter(const TrainingGraph& graph, const Lifetimes& lives)
 }
 
 std::int32_t WindowCutter::versionAt(StorageIndex s, OpIndex op) const {
-    const std::vector<OpIndex>& writers = graph_.storages[s].writers;
+    const ShortList<OpIndex>& writers = graph_.storages[s].writers;
     return static_cast<std::int32_t>(std::lower_bound(writers.begin(), writers.end(), op) -
                                      writers.begin());
 }

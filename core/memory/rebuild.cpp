@@ -40,7 +40,7 @@ OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, std::span<const 
             if (write.storage != s || graph.storages[write.storage].isConstant()) return 0;
         for (const Use& use : op.inputs) {
             const StorageIndex input = graph.storageOf(use.tensor);
-            const std::vector<OpIndex>& writers = graph.storages[input].writers;
+            const ShortList<OpIndex>& writers = graph.storages[input].writers;
             if (input != s && use.version < static_cast<std::int32_t>(writers.size()))
                 limit = std::min(limit, writers[use.version]);
         }

@@ -111,7 +111,7 @@ void ScheduleBuilder::computeNext() {
     freeUnneeded();
 }
 
-void ScheduleBuilder::rebuild(const std::vector<Use>& uses) {
+void ScheduleBuilder::rebuild(std::span<const Use> uses) {
     if (std::all_of(uses.begin(), uses.end(), [&](const Use& use) { return satisfied(use); }))
         return;
     batch_.begin();
@@ -158,7 +158,7 @@ void ScheduleBuilder::require(const Use& use) {
 void ScheduleBuilder::recompute(OpIndex index) {
     const Op& op = graph_.ops[index];
     for (const Write& write : op.writes) ++version_[write.storage];
-    std::vector<std::int32_t> keep;
+    ShortList<std::int32_t> keep;
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
         const TensorIndex t = op.outputs[j].tensor;
         const StorageIndex s = graph_.storageOf(t);

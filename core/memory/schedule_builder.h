@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,7 @@ public:
     /// Drops a resident, rematerializable storage; it is rebuilt when it is needed again.
     void drop(StorageIndex storage);
     /// Rebuilds what is missing of these operands of ops to come.
-    void rebuild(const std::vector<Use>& uses);
+    void rebuild(std::span<const Use> uses);
     bool resident(StorageIndex storage) const { return resident_[storage]; }
 
     /// Rebuilds final tensors that were dropped and returns the schedule.

@@ -93,7 +93,7 @@ private:
     void describeOps() {
         std::vector<std::vector<std::int32_t>> read(graph_.ops.size() + 1);
         std::vector<bool> viewRead(graph_.ops.size(), false);
-        const auto describe = [&](OpIndex op, const std::vector<Use>& uses) {
+        const auto describe = [&](OpIndex op, std::span<const Use> uses) {
             std::vector<std::int32_t> items, views;
             for (const Use& use : uses) {
                 if (const ItemIndex i = model_.itemOf[graph_.storageOf(use.tensor)]; i != kNone)

@@ -113,14 +113,14 @@ private:
                 schedule_.push_back(Action::compute(view));
                 continue;
             }
-            std::vector<std::int32_t> all(graph_.ops[view].outputs.size());
+            ShortList<std::int32_t> all(graph_.ops[view].outputs.size());
             for (std::size_t j = 0; j < all.size(); ++j) all[j] = static_cast<std::int32_t>(j);
             schedule_.push_back(Action::recompute(view, std::move(all)));
         }
     }
 
     void recompute(OpIndex op, StageIndex k) {
-        std::vector<std::int32_t> wanted;
+        ShortList<std::int32_t> wanted;
         for (std::size_t j = 0; j < graph_.ops[op].outputs.size(); ++j) {
             const OpOutput& output = graph_.ops[op].outputs[j];
             const ItemIndex i = model_.itemOf[graph_.storageOf(output.tensor)];

@@ -45,11 +45,11 @@ struct Encoding {
 struct Action {
     ActionKind kind = ActionKind::Compute;
     std::int32_t target = kNone;               // op for (re)compute, storage otherwise
-    std::vector<std::int32_t> outputs;         // Recompute: indices of the results to keep
+    ShortList<std::int32_t> outputs;           // Recompute: indices of the results to keep
     std::shared_ptr<const Encoding> encoding;  // Encode; apart, as there are few
 
     static Action compute(OpIndex op) { return {ActionKind::Compute, op, {}, {}}; }
-    static Action recompute(OpIndex op, std::vector<std::int32_t> outputs) {
+    static Action recompute(OpIndex op, ShortList<std::int32_t> outputs) {
         return {ActionKind::Recompute, op, std::move(outputs), {}};
     }
     static Action free(StorageIndex storage) { return {ActionKind::Free, storage, {}, {}}; }

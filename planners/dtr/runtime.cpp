@@ -247,7 +247,7 @@ void DtrRuntime::execute(const Frame& frame, std::int64_t outputBytes) {
     notePeak(memory_ + op.workspace.count());
     const TensorIndex wanted =
         frame.wanted == kNone && !op.outputs.empty() ? op.outputs.front().tensor : frame.wanted;
-    std::vector<std::int32_t> kept;
+    ShortList<std::int32_t> kept;
     made_.clear();  // siblings in result order, the wanted one last
     StorageIndex wantedMade = kNone;
     for (std::size_t j = 0; j < op.outputs.size(); ++j) {
@@ -302,7 +302,7 @@ bool DtrRuntime::unwantedSibling(StorageIndex s) const {
 
 bool DtrRuntime::waitedFor(StorageIndex s) const {
     if (depth_ < outer_ + 2) return false;
-    const std::vector<Use>& inputs = graph_.ops[frames_[depth_ - 2].op].inputs;
+    const ShortList<Use>& inputs = graph_.ops[frames_[depth_ - 2].op].inputs;
     return std::any_of(inputs.begin(), inputs.end(),
                        [&](const Use& use) { return graph_.storageOf(use.tensor) == s; });
 }

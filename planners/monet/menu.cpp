@@ -63,8 +63,12 @@ TrainingGraph bestGraph(TrainingGraph graph, const Menu& menu) {
         lower(one.op, one.time, one.workspace);
         if (one.backward == kNone) continue;
         lower(one.backward, one.backwardTime, one.backwardWorkspace);
-        std::erase_if(graph.ops[one.backward].inputs,
-                      [&](const Use& use) { return graph.storageOf(use.tensor) == one.insteadOf; });
+        auto& inputs = graph.ops[one.backward].inputs;
+        inputs.erase(std::remove_if(inputs.begin(), inputs.end(),
+                                    [&](const Use& use) {
+                                        return graph.storageOf(use.tensor) == one.insteadOf;
+                                    }),
+                     inputs.end());
     }
     graph.finish();  // fewer reads contradict nothing
     return graph;

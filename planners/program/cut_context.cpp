@@ -105,7 +105,7 @@ void CutContext::listViews() {
 
 OpIndex CutContext::rebuilder(StorageIndex s, std::int32_t version, std::size_t k) const {
     if (!subjects_[s].rebuildable) return kNone;
-    const std::vector<OpIndex>& writers = graph_.storages[s].writers;
+    const ShortList<OpIndex>& writers = graph_.storages[s].writers;
     const auto before =
         std::partition_point(writers.begin(), writers.begin() + version,
                              [&](OpIndex writer) { return model_.stageOf[writer] < cuts_[k]; });

@@ -2,6 +2,7 @@
 // What the programs of cut_relaxation.h know of a step and of the stages at which it is cut.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "core/memory/stage_model.h"
@@ -65,7 +66,8 @@ public:
     template <class Visit>
     void forEachRead(core::OpIndex op, Visit visit) const {
         const bool end = op == static_cast<core::OpIndex>(graph_.ops.size());
-        for (const core::Use& use : end ? finals_ : graph_.ops[op].inputs)
+        using Uses = std::span<const core::Use>;
+        for (const core::Use& use : end ? Uses(finals_) : Uses(graph_.ops[op].inputs))
             visit(graph_.storageOf(use.tensor), use.version);
         if (end) return;
         for (const core::Write& write : graph_.ops[op].writes)

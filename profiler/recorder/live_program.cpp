@@ -69,7 +69,7 @@ private:
 struct Placed {
     LiveAction kind;
     std::int32_t target;
-    std::vector<std::int32_t> outputs = {};
+    ShortList<std::int32_t> outputs = {};
     bool cancelled = false;
     wire::LiveCodec codec = wire::LiveCodec::Mask;  // of Encode
     Bytes bytes = {};                               // of Encode

@@ -37,7 +37,9 @@ void writeStep(core::SessionWriter& writer, std::int64_t rank, std::int64_t numb
         storage.creator = op.id, storage.allocSeq = op.seq, storage.freeSeq = base + kOps + i;
         ASSERT_TRUE(writer.insert(op));
         const std::int64_t of = i < 3 ? base + i : base + 2;
-        if (i < 3) ASSERT_TRUE(writer.insert(storage));
+        if (i < 3) {
+            ASSERT_TRUE(writer.insert(storage));
+        }
         ASSERT_TRUE(
             writer.insert(core::TensorRow{base + i, of, op.id, "float32", "[10]", "[1]", 0}));
     }

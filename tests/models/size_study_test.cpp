@@ -27,7 +27,7 @@ core::TrainingGraph chain(std::int64_t bytes) {
             {static_cast<StorageIndex>(graph.storages.size()) - 1, kNone, kNone});
         return static_cast<TensorIndex>(graph.tensors.size()) - 1;
     };
-    const auto op = [&](const char* name, std::vector<Use> inputs, TensorIndex output, Phase phase,
+    const auto op = [&](const char* name, ShortList<Use> inputs, TensorIndex output, Phase phase,
                         LayerIndex layer) {
         Op made;
         made.name = name;

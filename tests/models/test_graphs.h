@@ -24,7 +24,7 @@ inline core::TrainingGraph smallGraph() {
         graph.storages[s].category = categories[s];
         graph.tensors.push_back({s, kNone, kNone});
     }
-    const auto op = [](const char* name, std::vector<Use> inputs, TensorIndex output, int time,
+    const auto op = [](const char* name, ShortList<Use> inputs, TensorIndex output, int time,
                        int workspace, Phase phase) {
         Op made;
         made.name = name;

@@ -217,7 +217,9 @@ TEST(Workspace, WhatALargePlanDoesIsFoundInTheBackground) {
         EXPECT_EQ(large, steps == 240);
         EXPECT_EQ(workspace.activeChanges() == nullptr, large);
         EXPECT_EQ(workspace.inspectedPlan().plan == nullptr, large);
-        if (large) ASSERT_TRUE(QTest::qWaitFor([&] { return !found.isEmpty(); }, kPatience));
+        if (large) {
+            ASSERT_TRUE(QTest::qWaitFor([&] { return !found.isEmpty(); }, kPatience));
+        }
         ASSERT_TRUE(workspace.activeChanges());
         EXPECT_EQ(workspace.activeChanges()->size(), planChanges(**document, **plan)->size());
         EXPECT_EQ(workspace.inspectedPlan().plan, *plan);

@@ -239,7 +239,7 @@ private:
                 reach(*next, state, cost, core::Action::compute(op));
                 continue;
             }
-            std::vector<std::int32_t> all;
+            core::ShortList<std::int32_t> all;
             for (std::size_t j = 0; j < graph_.ops[op].outputs.size(); ++j)
                 all.push_back(static_cast<std::int32_t>(j));
             reach(*next, state, cost + graph_.ops[op].time.count(),

@@ -96,7 +96,7 @@ TEST(Implementations, AnEncodedFormIsAStorageBehindTheOthers) {
     ASSERT_EQ(under->storages.size(), relu.graph.storages.size() + 1);
     EXPECT_EQ(under->storages.back().bytes, Bytes(4));
     EXPECT_EQ(under->storages.back().creator, 1);
-    EXPECT_EQ(under->storages.back().readers, std::vector<OpIndex>{4});
+    EXPECT_EQ(under->storages.back().readers, ShortList<OpIndex>{4});
     const Evaluation after = judgedUnder(relu.graph, menu, {{1, "mask"}});
     ASSERT_TRUE(after.valid) << after.why;
     EXPECT_EQ(after.peak.count(), 10 + 3 * 100 + 4);  // c, y, z, dy and the mask
@@ -110,7 +110,7 @@ TEST(Implementations, InPlaceSharesOneStorage) {
     ASSERT_TRUE(under) << under.error().what;
     EXPECT_EQ(under->storageOf(relu.y), under->storageOf(relu.x));
     EXPECT_EQ(under->storages[relu.b.storage(relu.y)].bytes, Bytes(0));
-    EXPECT_EQ(under->storages[1].writers, std::vector<OpIndex>{1});
+    EXPECT_EQ(under->storages[1].writers, ShortList<OpIndex>{1});
     const Evaluation after = judgedUnder(relu.graph, menu, {{1, "in-place"}});
     ASSERT_TRUE(after.valid) << after.why;
     EXPECT_EQ(after.peak.count(), 10 + 3 * 100);  // c, x that is y, z, dy

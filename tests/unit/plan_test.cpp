@@ -34,7 +34,7 @@ TEST(PlanFile, ComesBackAsItWasWritten) {
     ASSERT_TRUE(read) << read.error().what;
     EXPECT_EQ(writePlan(*read), writePlan(plan));
     EXPECT_EQ(read->seed, plan.seed);
-    EXPECT_EQ(read->schedule[1].outputs, (std::vector<std::int32_t>{0, 2}));
+    EXPECT_EQ(read->schedule[1].outputs, (ShortList<std::int32_t>{0, 2}));
     EXPECT_EQ(read->layout->offsets[0][1], Bytes(128));
 }
 

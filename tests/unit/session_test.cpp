@@ -77,7 +77,7 @@ TEST(Session, AStepComesBackAsTheGraphThatWasWritten) {
     EXPECT_EQ(graph->ops[0].inputs[0].version, 0) << "versions count from the start of the step";
     EXPECT_TRUE(graph->storages[0].isConstant());
     EXPECT_EQ(graph->storages[1].creator, 0);
-    EXPECT_EQ(graph->storages[1].writers, std::vector<OpIndex>{2});
+    EXPECT_EQ(graph->storages[1].writers, ShortList<OpIndex>{2});
     EXPECT_EQ(graph->storages[1].layer, 1);
     EXPECT_EQ(graph->layers[1].parent, 0);
     EXPECT_TRUE(graph->storages[2].aliveAtEnd);

@@ -32,7 +32,7 @@ TEST(StepTraceTest, BecomesTheGraphOfTheStep) {
     EXPECT_EQ(graph.ops[0].workspace, Bytes(8));
     EXPECT_EQ(graph.totalTime(), Nanoseconds(60));
     EXPECT_TRUE(graph.storages[0].isConstant());
-    EXPECT_EQ(graph.storages[1].writers, std::vector<OpIndex>{1});
+    EXPECT_EQ(graph.storages[1].writers, ShortList<OpIndex>{1});
     EXPECT_FALSE(graph.storages[1].aliveAtEnd);
     EXPECT_TRUE(graph.storages[2].aliveAtEnd);
     EXPECT_EQ(step->tensors[1].sizes, "[4,4]");

@@ -271,7 +271,7 @@ QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
 
 TensorInfo Document::tensorInfo(core::StorageIndex storage) const {
     if (storage == core::kNone) return {};
-    const std::vector<core::TensorIndex>& own = graph.storages[storage].tensors;
+    const core::ShortList<core::TensorIndex>& own = graph.storages[storage].tensors;
     return own.empty() ? TensorInfo{} : viewInfo(own.front());
 }
 

@@ -3,6 +3,7 @@
 #include <QObject>
 #include <QStringList>
 #include <algorithm>
+#include <span>
 
 #include "viewer/models/fact_writer.h"
 #include "viewer/models/live_set.h"
@@ -25,7 +26,7 @@ bool isSaved(const core::TrainingGraph& graph, const core::Storage& storage) {
 }
 
 // "forward and backward": of these ops.
-QString phasesOf(const core::TrainingGraph& graph, const std::vector<core::OpIndex>& ops) {
+QString phasesOf(const core::TrainingGraph& graph, std::span<const core::OpIndex> ops) {
     QStringList names;
     for (const core::OpIndex op : ops) {
         const QString name = toQString(core::phaseName(graph.ops[op].phase));
@@ -39,7 +40,8 @@ QString whyCategory(const Document& document, const core::Storage& storage) {
     const core::TrainingGraph& graph = document.graph;
     if (!document.plannable) return {};
     QStringList parts;
-    const QString made = storage.isConstant() ? QString() : phasesOf(graph, {storage.creator});
+    const QString made =
+        storage.isConstant() ? QString() : phasesOf(graph, std::span(&storage.creator, 1));
     if (storage.isConstant())
         parts << QObject::tr("there before the step");
     else if (!made.isEmpty())
@@ -122,7 +124,7 @@ void tellLife(FactWriter& facts, core::StorageIndex index) {
     facts.add(QObject::tr("at the peak"), held(heldAtPeak(curve, index), facts, index));
 }
 
-void tellOps(FactWriter& facts, const QString& title, const std::vector<core::OpIndex>& ops) {
+void tellOps(FactWriter& facts, const QString& title, std::span<const core::OpIndex> ops) {
     facts.group(title);
     facts.list(ops.size(), [&](std::size_t i) {
         facts.op(toQString(core::phaseName(facts.graph().ops[ops[i]].phase)), ops[i]);

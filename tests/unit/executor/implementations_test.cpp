@@ -123,7 +123,7 @@ TEST(StepUnder, HasWhatTheChoiceMakesAndWhatIsNotReadAnyMore) {
     EXPECT_EQ(under->unread.at(3), (std::set<TensorIndex>{3}));
     EXPECT_EQ(under->chosen.size(), 2U);
     // Nobody reads the ReLU's result after the pooling.
-    EXPECT_EQ(under->graph.storages[3].readers, (std::vector<OpIndex>{2}));
+    EXPECT_EQ(under->graph.storages[3].readers, (ShortList<OpIndex>{2}));
 }
 
 TEST(StepUnder, RefusesWhatTheExecutorDoesNotHave) {
