@@ -45,22 +45,13 @@ double classBound(std::vector<Weighted> points) {
     return bound;
 }
 
-// Time of the ops of the forward pass that make a storage: its creator, then what writes it.
-Nanoseconds ownTime(const TrainingGraph& graph, const RebuildInfo& info, const ForwardPass& forward,
-                    StorageIndex s) {
-    Nanoseconds time;
-    for (const OpIndex op : info.chain[s])
-        if (op < forward.end && !graph.ops[op].viewOnly) time += graph.ops[op].time;
-    return time;
-}
-
 // Time per byte from which results are dear.
 double dearFrom(const TrainingGraph& graph, const RebuildInfo& info, const ForwardPass& forward) {
     std::vector<Weighted> points;
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
         const std::int64_t bytes = graph.storages[s].bytes.count();
         if (forward.lastUse[s] == kNone || bytes == 0) continue;
-        points.push_back({std::log(perByte(ownTime(graph, info, forward, s), bytes)),
+        points.push_back({std::log(perByte(makingTime(graph, info, forward, s), bytes)),
                           static_cast<double>(bytes)});
     }
     return std::exp(classBound(std::move(points)));
@@ -79,7 +70,7 @@ Rebuilds rebuildTimes(const TrainingGraph& graph, const RebuildInfo& info,
     // Storages come in the order of their creators: inputs first, except what writers read.
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
         if (forward.lastUse[s] == kNone || !info.rematerializable[s]) continue;
-        rebuilds.time[s] = ownTime(graph, info, forward, s);
+        rebuilds.time[s] = makingTime(graph, info, forward, s);
         std::vector<StorageIndex> inputs;
         for (const OpIndex op : info.chain[s]) {
             if (op >= forward.end) break;

@@ -306,6 +306,14 @@ Schedule dropSchedule(const TrainingGraph& graph, const RebuildInfo& info,
     return builder.finish();
 }
 
+Nanoseconds makingTime(const TrainingGraph& graph, const RebuildInfo& info,
+                       const ForwardPass& forward, StorageIndex s) {
+    Nanoseconds time;
+    for (const OpIndex op : info.chain[s])
+        if (op < forward.end && !graph.ops[op].viewOnly) time += graph.ops[op].time;
+    return time;
+}
+
 KeptSchedule keepEverything(const TrainingGraph& graph, const RebuildInfo& info,
                             const ForwardPass& forward) {
     Schedule kept =

@@ -78,6 +78,11 @@ core::Schedule segmentSchedule(const core::TrainingGraph& graph, const core::Reb
 core::Schedule dropSchedule(const core::TrainingGraph& graph, const core::RebuildInfo& info,
                             const ForwardPass& forward, const std::vector<bool>& keep);
 
+/// Time of the ops of the forward pass that make a storage: its creator, then what writes it; not
+/// of what they read.
+core::Nanoseconds makingTime(const core::TrainingGraph& graph, const core::RebuildInfo& info,
+                             const ForwardPass& forward, core::StorageIndex s);
+
 struct KeptSchedule {
     core::Schedule schedule;
     core::Bytes peak;

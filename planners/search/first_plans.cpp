@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <utility>
 
+#include "core/memory/evaluate.h"
 #include "planners/chen/chen.h"
 #include "planners/dtr/dtr.h"
 #include "planners/mimose/mimose.h"
 #include "planners/program/checkmate.h"
+#include "planners/search/segment_fill.h"
 
 namespace hw::planners {
 
@@ -33,6 +37,25 @@ void FirstPlans::offerAll(bool one) {
          {DtrHeuristic::EqClass, DtrHeuristic::Msps, DtrHeuristic::Full, DtrHeuristic::Local})
         if ((small || !fits) && !enough()) fits |= offer(Dtr(heuristic));
     if (!fits && model_.itemCount() < kTiny && !enough() && !request_.workLimit) offer(Checkmate());
+}
+
+std::optional<Candidate> FirstPlans::offerFilled() {
+    Schedule best;
+    Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+    const auto consider = [&](Schedule schedule) {
+        Evaluation made = evaluate(*model_.graph, schedule);
+        if (made.valid && made.peak <= request_.budget && made.time < time)
+            best = std::move(schedule), time = made.time;
+        return made;
+    };
+    fillSegments(*model_.graph, request_.budget, consider, stopped_);
+    if (best.empty()) return std::nullopt;
+    candidates_.keep(best);
+    StageJudge judge(model_, request_.budget);
+    judge.load(best);
+    judge.trim();
+    candidates_.offer(judge);
+    return Candidate(judge);
 }
 
 void FirstPlans::walk(StageJudge& judge, Distance distance) {

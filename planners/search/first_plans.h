@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "planners/planner.h"
 #include "planners/search/candidates.h"
@@ -32,6 +33,9 @@ public:
     /// literature those that take no time, or all while nothing fits.
     /// @param one true: no more than the first that fits
     void offerAll(bool one);
+    /// Offers the best plan of segments of the cheapest results (segment_fill.h). @return it; none
+    /// where none fits
+    std::optional<Candidate> offerFilled();
     /// Walks from what `judge` holds and offers where that ends. A walk that thrashes is left.
     void walk(core::StageJudge& judge, Distance distance);
 

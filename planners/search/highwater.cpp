@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "planners/search/highwater.h"
 
-#include "planners/search/whole_search.h"
+#include <algorithm>
+
+#include "planners/search/pass_search.h"
 #include "planners/search/windowed_search.h"
+#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 
@@ -27,10 +30,15 @@ PlannerInfo HighwaterPlanner::info() {
 
 Proposal HighwaterPlanner::plan(const TrainingGraph& graph, const PlanRequest& request,
                                 const Progress& progress) const {
-    if (graph.ops.size() > kSearchedWhole && request.budget >= graph.floorBytes())
-        if (const StepWindows windows(graph, request.budget); windows.several())
-            return searchWindows(graph, windows, request, progress);
-    return searchWhole(graph, request, progress);
+    if (graph.ops.size() <= kSearchedWhole || request.budget < graph.floorBytes())
+        return searchPass(graph, request, progress);
+    const WorkBudget time{.seconds = request.timeLimitSeconds.value_or(10.0)};
+    const StepWindows windows(graph, request.budget);
+    PlanRequest rest = request;
+    if (!request.workLimit || request.timeLimitSeconds)
+        rest.timeLimitSeconds = std::max(0.05, time.secondsLeft());
+    return windows.several() ? searchWindows(graph, windows, rest, progress)
+                             : searchPass(graph, rest, progress);
 }
 
 }  // namespace hw::planners

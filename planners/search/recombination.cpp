@@ -28,13 +28,17 @@ struct Layer {
 
 class Recombination {
 public:
-    Recombination(StageJudge& judge, const std::vector<RetentionMatrix>& plans)
+    explicit Recombination(StageJudge& judge)
         : judge_(judge), model_(judge.model()), words_((model_.itemCount() + 63) / 64) {
         layers_.resize(static_cast<std::size_t>(model_.end) + 2);
-        for (const auto& plan : plans) enter(plan);
     }
 
-    bool run(std::size_t width, const std::function<bool()>& stop) {
+    bool run(const std::vector<RetentionMatrix>& plans, std::size_t width,
+             const std::function<bool()>& stop) {
+        for (const auto& plan : plans) {
+            if (stop()) return false;
+            enter(plan);
+        }
         layers_[0].nodes[0].cost = 0;
         for (StageIndex k = 0; k <= model_.end; ++k) {
             if (stop()) return false;
@@ -58,8 +62,10 @@ private:
             layer.ofPlan.push_back(static_cast<std::int32_t>(found - layer.sets.begin()));
             if (found != layer.sets.end()) continue;
             Node node;
-            for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i)
-                if (contains(rows[k], i)) node.bytes += model_.bytes[i];
+            for (std::size_t w = 0; w < words_; ++w)
+                for (std::uint64_t bits = rows[k][w]; bits != 0; bits &= bits - 1)
+                    node.bytes +=
+                        model_.bytes[64 * w + static_cast<std::size_t>(std::countr_zero(bits))];
             layer.nodes.push_back(node);
             layer.sets.push_back(std::move(rows[k]));
         }
@@ -131,7 +137,7 @@ private:
 
 bool recombine(StageJudge& judge, const std::vector<RetentionMatrix>& plans, std::size_t width,
                const std::function<bool()>& stop) {
-    return !plans.empty() && Recombination(judge, plans).run(width, stop);
+    return !plans.empty() && Recombination(judge).run(plans, width, stop);
 }
 
 }  // namespace hw::planners

@@ -2,13 +2,11 @@
 #include "planners/search/segment_plans.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <utility>
 #include <vector>
 
-#include "planners/chen/segments.h"
 #include "planners/program/cut_relaxation.h"
+#include "planners/search/divisions.h"
 #include "planners/search/lookahead.h"
 
 namespace hw::planners {
@@ -17,26 +15,6 @@ using namespace hw::core;
 
 namespace {
 
-/// The last segment's share of the saved bytes, and how much larger each one before it is, for a
-/// budget as large as the peak: what is kept of a segment is free for the one before it.
-struct Division {
-    double last, growth;
-};
-// The likeliest first.
-constexpr std::array<Division, 14> kDivisions{{{0.02, 0.4},
-                                               {0.04, 0.8},
-                                               {0.08, 0.8},
-                                               {0.04, 0.4},
-                                               {0.08, 0.4},
-                                               {0.02, 0.8},
-                                               {0.08, 0},
-                                               {0.16, 0},
-                                               {0.04, 0},
-                                               {0.01, 0.4},
-                                               {0.16, 0.4},
-                                               {0.02, 0},
-                                               {0.01, 0.8},
-                                               {0.16, 0.8}}};
 constexpr int kMostSolves = 6;          // for each of them
 constexpr double kFillsBudget = 0.997;  // with a peak above this there is nothing to gain
 
@@ -55,33 +33,16 @@ public:
         const double share = ratio(budget_, StageJudge(model_, budget_).peak());
         for (const Division& each : kDivisions) {
             if (stop_()) break;
-            const std::vector<bool> kept = crossing(each.last, 1 + each.growth * share);
+            const std::vector<bool> crossing =
+                crossingStorages(*model_.graph, forward_, each, share);
+            std::vector<bool> kept(model_.itemCount());
+            for (std::size_t i = 0; i < kept.size(); ++i) kept[i] = crossing[model_.storages[i]];
             if (std::find(kept.begin(), kept.end(), true) != kept.end()) fill(kept);
         }
         return best_;
     }
 
 private:
-    /// Items that are made in one segment and read in a later one.
-    std::vector<bool> crossing(double last, double growth) const {
-        const auto all = static_cast<double>(forward_.savedBytes(0, forward_.end));
-        std::vector<std::int64_t> places;
-        double size = all * last;
-        for (double at = all - size; at > size / 2; at -= size *= growth)
-            places.push_back(std::llround(at));
-        std::reverse(places.begin(), places.end());
-        const std::vector<chen::Cut> cuts = chen::narrowCuts(forward_, places);
-        std::vector<bool> crossing(model_.itemCount(), false);
-        for (std::size_t i = 0; i < crossing.size(); ++i) {
-            const StorageIndex s = model_.storages[i];
-            if (forward_.lastUse[s] == kNone) continue;
-            const auto next = std::lower_bound(cuts.begin(), cuts.end(),
-                                               chen::Cut{model_.graph->storages[s].creator, 0});
-            crossing[i] = next != cuts.end() && next->after < forward_.lastUse[s];
-        }
-        return crossing;
-    }
-
     /// Looks for the most bytes that the program may have so that its plan fits.
     void fill(const std::vector<bool>& kept) {
         Bytes tooFew, tooMany = budget_, bytes = budget_;

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "planners/program/cut_relaxation.h"
+#include "planners/program/knapsack_bound.h"
 #include "planners/search/annealing.h"
 #include "planners/search/budget_continuation.h"
 #include "planners/search/candidates.h"
@@ -34,6 +35,7 @@ constexpr double kShownGap = 4e-5;             // of the baseline's time: shown 
 constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
 constexpr std::size_t kLeastWidth = 4;         // and how narrow it may become
+constexpr std::size_t kLeastPairs = 2;
 
 class WholeSearch {
 public:
@@ -50,20 +52,6 @@ public:
               candidates_) {}
 
     Proposal run() {
-        Proposal proposal;
-        if (const Bytes floor = graph_.floorBytes(); request_.budget < floor) {
-            proposal.reason =
-                "one op with its inputs, outputs, workspace and the constants still "
-                "needed takes " +
-                humanBytes(floor) + ", whatever is recomputed";
-            return proposal;
-        }
-        if (Schedule all = baselineSchedule(graph_); candidates_.keep(all)) {
-            proposal.status = PlanStatus::Ok;
-            proposal.schedule = std::move(all);
-            if (haveSolver() && !firstOnly_) proposal.lowerBound = graph_.totalTime();
-            return proposal;
-        }
         StageJudge judge(model_, request_.budget);
         judge.trim();
         relaxed_ = judge.retention();
@@ -130,16 +118,22 @@ private:
 
     // The solver simplifies a program before it looks at the clock.
     bool takesTooLong() const {
-        constexpr double kSecondsPerItem = 3e-4;
-        return !request_.workLimit &&
-               kSecondsPerItem * static_cast<double>(model_.itemCount()) > limit_ * kCutShare;
+        constexpr double kSecondsPerItem = 3e-4, kManyItems = 5000;
+        const auto items = static_cast<double>(model_.itemCount());
+        const double seconds = kSecondsPerItem * items * std::max(1.0, items / kManyItems);
+        return !request_.workLimit && seconds > limit_ * kCutShare;
     }
     /// The annealing beside the relaxations has found what cannot be improved.
     bool solvedBesides() const { return solved_ && !request_.workLimit; }
 
     // Step 2.
     void relax() {
-        if (!haveSolver() || takesTooLong()) return;
+        if (!haveSolver() || takesTooLong()) {
+            const PartsBound proven = boundByKnapsack(model_, request_.budget, highest_);
+            raiseBound(proven.bound);
+            impossible_ = proven.impossible;
+            return;
+        }
         std::vector<StageIndex> cuts{highest_};
         while (cuts.size() <= kMostCuts && !progress_.cancelled() && !solvedBesides()) {
             CutOptions options;
@@ -172,12 +166,15 @@ private:
     }
 
     void planSegments() {
+        segmented_ = firstPlans_.offerFilled();
         if (!haveSolver() || takesTooLong()) return;
         const auto stop = [this] {
             return stopped() || impossible_ ||
                    (!request_.workLimit && time_.passed() > limit_ * kCutShare);
         };
-        segmented_ = segmentPlans(model_, request_.budget, highest_, stop, candidates_);
+        std::optional<Candidate> solved =
+            segmentPlans(model_, request_.budget, highest_, stop, candidates_);
+        if (solved && (!segmented_ || *solved < *segmented_)) segmented_ = std::move(solved);
     }
 
     // Step 3: one long round in which budgets shrink to the wanted one again and again, then
@@ -261,6 +258,7 @@ private:
         const Candidate before(judge);
         const std::size_t stages = static_cast<std::size_t>(model_.end) + 1;
         const std::size_t pairs = kPairWords / (stages * (model_.itemCount() / 64 + 1));
+        if (pairs < kLeastPairs) return;  // it would take longer than it may
         const auto width =
             std::max(kLeastWidth, static_cast<std::size_t>(std::sqrt(static_cast<double>(pairs))));
         std::vector<RetentionMatrix> plans;

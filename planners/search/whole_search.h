@@ -6,6 +6,8 @@
 
 namespace hw::planners {
 
+/// For a budget between the floor and what keeping everything takes.
+///
 /// 1. First plans: segments that keep what the relaxation of one cut says (segment_plans.h), greedy
 ///    ones with the future known (lookahead.h), in three flavours, and Chen's segments (chen.h),
 ///    which keep small budgets at which a greedy walk would thrash.

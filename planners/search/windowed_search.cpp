@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planners/program/cut_relaxation.h"
-#include "planners/search/whole_search.h"
+#include "planners/search/pass_search.h"
 #include "planners/search/work_budget.h"
 #include "planners/windows/plan_windows.h"
 
@@ -40,7 +40,7 @@ public:
         if (found && !wholeToo_) return proposal;
         PlanRequest rest = share(1 - kWindowShare);
         if (found) rest.warmStart = std::move(proposal.schedule);
-        Proposal whole = searchWhole(graph_, rest, progress_);
+        Proposal whole = searchPass(graph_, rest, progress_);
         if (whole.lowerBound) whole.lowerBound = std::max(*whole.lowerBound, bound_.bound);
         return whole;
     }
@@ -65,7 +65,7 @@ private:
         Proposal proposal = planWindows(
             windows_, part, progress_,
             [](const WindowClass& of, const PlanRequest& request, const Progress& progress) {
-                return searchWhole(of.window.graph, request, progress);
+                return searchPass(of.window.graph, request, progress);
             });
         if (proving.joinable()) {
             proving.join();

@@ -17,6 +17,7 @@
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
+#include "planners/program/knapsack_bound.h"
 #include "tests/graphs/networks.h"
 #include "tests/unit/exhaustive_search.h"
 
@@ -87,7 +88,7 @@ TEST(ExhaustiveSearch, FindsTheOptimumOfAChain) {
 
 TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
     if (!haveSolver()) GTEST_SKIP() << "built without HiGHS; enable with: scripts/setup";
-    int compared = 0, tight = 0, otherForms = 0;
+    int compared = 0, tight = 0, otherForms = 0, knapsacks = 0;
     forEachSmallGraph([&](const TrainingGraph& graph, const StageModel& model, unsigned seed) {
         const test::BestTables tables(model);
         for (const Bytes budget : budgets(graph)) {
@@ -118,6 +119,11 @@ TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
                         << "seed " << seed << ", " << budget.count() << ", " << cuts.size();
                     highest = std::max(highest, solution->bound);
                     ++compared;
+                    const PartsBound knapsack = boundByKnapsack(model, budget, cuts.front());
+                    EXPECT_FALSE(knapsack.impossible) << "seed " << seed << ", " << budget.count();
+                    EXPECT_LE(knapsack.bound, *best.time())
+                        << "seed " << seed << ", " << budget.count();
+                    if (knapsack.bound > graph.totalTime()) ++knapsacks;
                     const PartsBound parts = boundByParts(model, budget, cuts, options);
                     EXPECT_FALSE(parts.impossible) << "seed " << seed << ", " << budget.count();
                     EXPECT_LE(parts.bound, *best.time())
@@ -127,6 +133,7 @@ TEST(CutRelaxation, NeverExceedsTheOptimumOverAllSchedules) {
         }
     });
     EXPECT_GT(compared, 2000);
+    EXPECT_GT(knapsacks, 100) << "nothing has to be made again";
     EXPECT_GT(tight, 60) << "a bound that is never tight proves little";
     EXPECT_GT(otherForms, 10) << "the search finds nothing but tables";
 }

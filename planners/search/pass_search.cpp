@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "planners/search/pass_search.h"
+
+#include <algorithm>
+
+#include "core/graph/captured_order.h"
+#include "core/memory/evaluate.h"
+#include "planners/program/linear_program.h"
+#include "planners/search/large_search.h"
+#include "planners/search/whole_search.h"
+
+namespace hw::planners {
+
+using namespace hw::core;
+
+namespace {
+
+// A search keeps up to a hundred matrices, and goes through one at each of its first plans.
+constexpr double kLargestMatrix = 48e6;  // bytes
+
+bool isLarge(const TrainingGraph& graph) {
+    const auto items = std::count_if(
+        graph.storages.begin(), graph.storages.end(),
+        [](const Storage& storage) { return !storage.isConstant() && !storage.readers.empty(); });
+    return static_cast<double>(items) * static_cast<double>(graph.ops.size()) / 8 > kLargestMatrix;
+}
+
+}  // namespace
+
+Proposal searchPass(const TrainingGraph& graph, const PlanRequest& request,
+                    const Progress& progress) {
+    Proposal proposal;
+    if (const Bytes floor = graph.floorBytes(); request.budget < floor) {
+        proposal.reason =
+            "one op with its inputs, outputs, workspace and the constants still "
+            "needed takes " +
+            humanBytes(floor) + ", whatever is recomputed";
+        return proposal;
+    }
+    Schedule all = baselineSchedule(graph);
+    if (const Evaluation kept = evaluate(graph, all); kept.valid && kept.peak <= request.budget) {
+        const auto search = request.options.find("search");
+        const bool firstOnly = search != request.options.end() && search->second == "first";
+        proposal.status = PlanStatus::Ok;
+        proposal.schedule = std::move(all);
+        if (haveSolver() && !firstOnly) proposal.lowerBound = graph.totalTime();
+        return proposal;
+    }
+    return isLarge(graph) ? searchLarge(graph, request, progress)
+                          : searchWhole(graph, request, progress);
+}
+
+}  // namespace hw::planners
