@@ -118,10 +118,9 @@ private:
 
     // The solver simplifies a program before it looks at the clock.
     bool takesTooLong() const {
-        constexpr double kSecondsPerItem = 3e-4, kManyItems = 5000;
-        const auto items = static_cast<double>(model_.itemCount());
-        const double seconds = kSecondsPerItem * items * std::max(1.0, items / kManyItems);
-        return !request_.workLimit && seconds > limit_ * kCutShare;
+        constexpr double kSecondsPerItem = 3e-4;
+        return !request_.workLimit &&
+               kSecondsPerItem * static_cast<double>(model_.itemCount()) > limit_ * kCutShare;
     }
     /// The annealing beside the relaxations has found what cannot be improved.
     bool solvedBesides() const { return solved_ && !request_.workLimit; }
