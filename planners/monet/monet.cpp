@@ -7,6 +7,7 @@
 #include "planners/monet/search.h"
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/highwater.h"
+#include "planners/search/pass_search.h"
 
 namespace hw::planners {
 namespace {
@@ -164,6 +165,11 @@ Proposal Monet::plan(const TrainingGraph& graph, const PlanRequest& request,
         return refused;
     }
     if (request.menu.empty()) return HighwaterPlanner().plan(graph, request, progress);
+    if (isLarge(graph)) {  // nothing is chosen then, and the bound is one without choices
+        Proposal plain = HighwaterPlanner().plan(graph, request, progress);
+        plain.lowerBound.reset();
+        return plain;
+    }
     return Planning(graph, request, progress, onlyKinds(request.menu, *kinds)).run();
 }
 

@@ -99,6 +99,7 @@ private:
         ask(Mimose());
         ask(ChenCheap());
         ask(Dtr(DtrHeuristic::Local));
+        if (!found()) ask(ChenRecursive());  // takes the most time, and the least memory
     }
 
     void ask(const Planner& planner) {

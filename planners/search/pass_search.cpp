@@ -13,19 +13,14 @@ namespace hw::planners {
 
 using namespace hw::core;
 
-namespace {
-
-// A search keeps up to a hundred matrices, and goes through one at each of its first plans.
-constexpr double kLargestMatrix = 48e6;  // bytes
-
 bool isLarge(const TrainingGraph& graph) {
+    // A search keeps up to a hundred matrices, and goes through one at each of its first plans.
+    constexpr double kLargestMatrix = 48e6;  // bytes
     const auto items = std::count_if(
         graph.storages.begin(), graph.storages.end(),
         [](const Storage& storage) { return !storage.isConstant() && !storage.readers.empty(); });
     return static_cast<double>(items) * static_cast<double>(graph.ops.size()) / 8 > kLargestMatrix;
 }
-
-}  // namespace
 
 Proposal searchPass(const TrainingGraph& graph, const PlanRequest& request,
                     const Progress& progress) {
