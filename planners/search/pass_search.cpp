@@ -15,7 +15,7 @@ using namespace hw::core;
 
 bool isLarge(const TrainingGraph& graph) {
     // A search keeps up to a hundred matrices, and goes through one at each of its first plans.
-    constexpr double kLargestMatrix = 48e6;  // bytes
+    constexpr double kLargestMatrix = 128e6;  // bytes
     const auto items = std::count_if(
         graph.storages.begin(), graph.storages.end(),
         [](const Storage& storage) { return !storage.isConstant() && !storage.readers.empty(); });

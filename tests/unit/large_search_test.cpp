@@ -63,8 +63,8 @@ TEST(LargeSearch, IsNearTheSearchOfMatrices) {
 }
 
 TEST(LargeSearch, PlansWhatNoMatrixHolds) {
-    const TrainingGraph graph = lstm(240);
-    ASSERT_GT(graph.ops.size(), 25'000U);
+    const TrainingGraph graph = lstm(400);
+    ASSERT_GT(graph.ops.size(), 45'000U);
     const PlanRequest request = within(graph, 0.6);
     const auto made = planWith("highwater", graph, request);
     ASSERT_TRUE(made);
