@@ -15,6 +15,7 @@
 #include "planners/mimose/mimose.h"
 #include "planners/program/knapsack_bound.h"
 #include "planners/search/segment_fill.h"
+#include "planners/search/shown_gap.h"
 #include "planners/search/work_budget.h"
 
 namespace hw::planners {
@@ -41,6 +42,7 @@ public:
                     Evaluation made = consider(std::move(schedule));
                     slowest_ = std::max(slowest_.load(), time_.passed() - last);
                     last = time_.passed();
+                    report();
                     return made;
                 },
                 [this] { return stopped(); });
@@ -63,7 +65,12 @@ private:
     bool stopped() const {
         const bool timed = !request_.workLimit || request_.timeLimitSeconds;
         return progress_.cancelled() || impossible_ || (timed && time_.secondsLeft() <= slowest_) ||
-               (firstOnly_ && found());
+               (firstOnly_ && found()) || proven();
+    }
+    /// As good as any plan can be, to the digits shown.
+    bool proven() const {
+        const std::lock_guard lock(mutex_);
+        return !best_.empty() && noGapShown(bestTime_, Nanoseconds(bound_), total_);
     }
     bool found() const {
         const std::lock_guard lock(mutex_);
@@ -80,6 +87,13 @@ private:
         return made;
     }
 
+    void report() {
+        const std::lock_guard lock(mutex_);
+        progress_.report(std::clamp(time_.spent(0), 0.0, 1.0),
+                         best_.empty() ? "looking for a first plan"
+                                       : progressLine(bestTime_, Nanoseconds(bound_), total_));
+    }
+
     void prove() {
         if (firstOnly_) return;
         const StageModel model(graph_);
@@ -89,7 +103,7 @@ private:
             static_cast<OpIndex>(std::max_element(memory.begin(), memory.end()) - memory.begin());
         while (model.lazy(op)) ++op;
         const PartsBound proven = boundByKnapsack(model, request_.budget, model.stageOf[op]);
-        bound_ = proven.bound;
+        bound_ = proven.bound.count();
         impossible_ = proven.impossible;
     }
 
@@ -118,7 +132,7 @@ private:
 
     Proposal conclude() {
         Proposal proposal;
-        if (!firstOnly_) proposal.lowerBound = bound_;
+        if (!firstOnly_) proposal.lowerBound = Nanoseconds(bound_);
         if (progress_.cancelled()) {
             proposal.status = PlanStatus::Cancelled;
             proposal.reason = "cancelled";
@@ -145,7 +159,8 @@ private:
     mutable std::mutex mutex_;
     Schedule best_;
     Nanoseconds bestTime_{std::numeric_limits<std::int64_t>::max()};
-    Nanoseconds bound_ = graph_.totalTime();
+    const Nanoseconds total_ = graph_.totalTime();
+    std::atomic<std::int64_t> bound_ = total_.count();
     std::atomic<bool> impossible_ = false;
     std::atomic<double> slowest_ = 0;  // of the segments' candidates, seconds
 };

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstdio>
 #include <thread>
 
 #include "planners/program/cut_relaxation.h"
@@ -17,6 +16,7 @@
 #include "planners/search/lookahead.h"
 #include "planners/search/recombination.h"
 #include "planners/search/segment_plans.h"
+#include "planners/search/shown_gap.h"
 
 namespace hw::planners {
 namespace {
@@ -31,7 +31,6 @@ constexpr double kExploringShare = 0.4;  // of the time after the relaxations
 constexpr std::array kCooling{Cooling{3e-4, 3e-6}, Cooling{1e-5, 1e-6}};  // first round, last one
 constexpr std::int64_t kMovesPerItem = 1500;                              // of one continuation
 constexpr std::size_t kPoolSize = 64;          // candidates that are kept
-constexpr double kShownGap = 4e-5;             // of the baseline's time: shown as 0.00 %
 constexpr int kSnapshots = 60;                 // of a round's annealing, for recombination
 constexpr std::size_t kPairWords = 5'000'000;  // work of one recombination
 constexpr std::size_t kLeastWidth = 4;         // and how narrow it may become
@@ -98,21 +97,14 @@ private:
     void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
     /// As good as any plan can be, to the digits shown.
     bool proven(Nanoseconds time) const {
-        return haveSolver() && ratio(time - Nanoseconds(bound_), graph_.totalTime()) <= kShownGap;
+        return haveSolver() && noGapShown(time, Nanoseconds(bound_), graph_.totalTime());
     }
 
     void report(double share) {
         const std::optional<Candidate> best = candidates_.best();
         std::string text = "looking for a first plan";
-        if (best && best->fits()) {
-            const auto percent = [&](Nanoseconds time) {
-                return 100 * (ratio(time, graph_.totalTime()) - 1);
-            };
-            char line[96];
-            std::snprintf(line, sizeof line, "best +%.2f %%, proven bound +%.2f %%",
-                          percent(best->time), percent(Nanoseconds(bound_)));
-            text = line;
-        }
+        if (best && best->fits())
+            text = progressLine(best->time, Nanoseconds(bound_), graph_.totalTime());
         progress_.report(std::min(share, 1.0), text);
     }
 
