@@ -169,8 +169,8 @@ int run(const PlanArguments& arguments, const Common& common) {
     if (arguments.ranks.empty() && (arguments.each || arguments.spare))
         return fail({ErrorCode::Usage, "--each and --spare are of plans for several ranks",
                      "add --ranks all"});
-    if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
     keepFreedMemory();
+    if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     if (arguments.save)  // before the work is done for nothing

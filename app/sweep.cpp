@@ -192,8 +192,8 @@ int run(const SweepArguments& arguments, const Common& common) {
         if (!parsed) return fail(parsed.error());
         costs = *parsed;
     }
-    if (!arguments.ranks.empty()) return runRanks(arguments, costs, common);
     keepFreedMemory();
+    if (!arguments.ranks.empty()) return runRanks(arguments, costs, common);
     auto step = loadStep(arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
     const auto rows = sweep(arguments, *step);

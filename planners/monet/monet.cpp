@@ -8,6 +8,7 @@
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/highwater.h"
 #include "planners/search/pass_search.h"
+#include "planners/search/search_request.h"
 
 namespace hw::planners {
 namespace {
@@ -120,10 +121,9 @@ private:
             return proposal;
         }
         if (!best.fits()) {
-            proposal.status = PlanStatus::TimeLimit;
-            proposal.reason =
-                "no plan found in the time given; it is not proven that there is none";
-            return proposal;
+            Proposal none = noneInTime();
+            none.lowerBound = bound_;
+            return none;
         }
         StageJudge judge(best.implemented->model, request_.budget);
         judge.load(best.retention);

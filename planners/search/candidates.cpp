@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/memory/evaluate.h"
-
 namespace hw::planners {
 
 using namespace hw::core;
@@ -21,10 +19,7 @@ void Candidates::offer(std::vector<Candidate> found) {
 }
 
 bool Candidates::keep(const Schedule& schedule) {
-    const Evaluation judged = evaluate(graph_, schedule);
-    if (!judged.valid || judged.peak > budget_) return false;
-    if (judged.time < keptTime_) kept_ = schedule, keptTime_ = judged.time;
-    return true;
+    return kept_.fits(kept_.consider(schedule));
 }
 
 std::optional<Candidate> Candidates::best() const {
@@ -46,7 +41,7 @@ void Candidates::prune(std::size_t most) {
 std::optional<Schedule> Candidates::schedule(StageJudge& judge) const {
     const std::optional<Candidate> searched = best();
     const bool found = searched && searched->fits();
-    if (!kept_.empty() && (!found || keptTime_ < searched->time)) return kept_;
+    if (kept_.found() && (!found || kept_.time() < searched->time)) return kept_.schedule();
     if (!found) return std::nullopt;
     judge.load(searched->retention);
     return judge.schedule();

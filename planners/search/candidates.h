@@ -3,12 +3,12 @@
 // fit.
 #pragma once
 
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "core/memory/stage_judge.h"
+#include "planners/schedule/best_schedule.h"
 
 namespace hw::planners {
 
@@ -30,8 +30,7 @@ struct Candidate {
 /// Any thread may offer; the rest is for one thread alone.
 class Candidates {
 public:
-    Candidates(const core::TrainingGraph& graph, core::Bytes budget)
-        : graph_(graph), budget_(budget) {}
+    Candidates(const core::TrainingGraph& graph, core::Bytes budget) : kept_(graph, budget) {}
 
     void offer(const core::StageJudge& judge);
     void offer(std::vector<Candidate> found);
@@ -51,12 +50,9 @@ public:
     std::optional<core::Schedule> schedule(core::StageJudge& judge) const;
 
 private:
-    const core::TrainingGraph& graph_;
-    core::Bytes budget_;
     mutable std::mutex mutex_;
     std::vector<Candidate> all_;
-    core::Schedule kept_;
-    core::Nanoseconds keptTime_{std::numeric_limits<std::int64_t>::max()};
+    BestSchedule kept_;
 };
 
 }  // namespace hw::planners

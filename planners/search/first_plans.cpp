@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "core/memory/evaluate.h"
 #include "planners/chen/chen.h"
 #include "planners/dtr/dtr.h"
 #include "planners/mimose/mimose.h"
@@ -40,19 +38,14 @@ void FirstPlans::offerAll(bool one) {
 }
 
 std::optional<Candidate> FirstPlans::offerFilled() {
-    Schedule best;
-    Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
-    const auto consider = [&](Schedule schedule) {
-        Evaluation made = evaluate(*model_.graph, schedule);
-        if (made.valid && made.peak <= request_.budget && made.time < time)
-            best = std::move(schedule), time = made.time;
-        return made;
-    };
-    fillSegments(*model_.graph, request_.budget, consider, stopped_);
-    if (best.empty()) return std::nullopt;
-    candidates_.keep(best);
+    BestSchedule best(*model_.graph, request_.budget);
+    fillSegments(
+        *model_.graph, request_.budget,
+        [&](Schedule schedule) { return best.consider(std::move(schedule)); }, stopped_);
+    if (!best.found()) return std::nullopt;
+    candidates_.keep(best.schedule());
     StageJudge judge(model_, request_.budget);
-    judge.load(best);
+    judge.load(best.schedule());
     judge.trim();
     candidates_.offer(judge);
     return Candidate(judge);

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "planners/search/pass_search.h"
+#include "planners/search/search_request.h"
 #include "planners/search/windowed_search.h"
-#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 
@@ -32,11 +32,10 @@ Proposal HighwaterPlanner::plan(const TrainingGraph& graph, const PlanRequest& r
                                 const Progress& progress) const {
     if (graph.ops.size() <= kSearchedWhole || request.budget < graph.floorBytes())
         return searchPass(graph, request, progress);
-    const WorkBudget time{.seconds = request.timeLimitSeconds.value_or(10.0)};
+    const WorkBudget time = timeOf(request);
     const StepWindows windows(graph, request.budget);
     PlanRequest rest = request;
-    if (!request.workLimit || request.timeLimitSeconds)
-        rest.timeLimitSeconds = std::max(0.05, time.secondsLeft());
+    if (isTimed(request)) rest.timeLimitSeconds = std::max(0.05, time.secondsLeft());
     return windows.several() ? searchWindows(graph, windows, rest, progress)
                              : searchPass(graph, rest, progress);
 }

@@ -3,20 +3,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
-#include <mutex>
 #include <thread>
 #include <utility>
 
-#include "core/memory/evaluate.h"
 #include "core/memory/lifetimes.h"
 #include "planners/chen/chen.h"
 #include "planners/dtr/dtr.h"
 #include "planners/mimose/mimose.h"
 #include "planners/program/knapsack_bound.h"
+#include "planners/schedule/best_schedule.h"
+#include "planners/search/search_request.h"
 #include "planners/search/segment_fill.h"
 #include "planners/search/shown_gap.h"
-#include "planners/search/work_budget.h"
 
 namespace hw::planners {
 namespace {
@@ -29,17 +27,17 @@ public:
         : graph_(graph),
           request_(request),
           progress_(progress),
-          time_{.seconds = request.timeLimitSeconds.value_or(10.0)},
-          firstOnly_(request.options.contains("search") &&
-                     request.options.at("search") == "first") {}
+          time_(timeOf(request)),
+          firstOnly_(firstPlanOnly(request)),
+          best_(graph, request.budget) {}
 
     Proposal run() {
-        if (request_.warmStart) consider(*request_.warmStart);
+        if (request_.warmStart) best_.consider(*request_.warmStart);
         const auto fill = [this] {
             fillSegments(
                 graph_, request_.budget,
                 [this, last = time_.passed()](Schedule schedule) mutable {
-                    Evaluation made = consider(std::move(schedule));
+                    Evaluation made = best_.consider(std::move(schedule));
                     slowest_ = std::max(slowest_.load(), time_.passed() - last);
                     last = time_.passed();
                     report();
@@ -63,35 +61,19 @@ public:
 
 private:
     bool stopped() const {
-        const bool timed = !request_.workLimit || request_.timeLimitSeconds;
-        return progress_.cancelled() || impossible_ || (timed && time_.secondsLeft() <= slowest_) ||
-               (firstOnly_ && found()) || proven();
+        return progress_.cancelled() || impossible_ ||
+               (isTimed(request_) && time_.secondsLeft() <= slowest_) ||
+               (firstOnly_ && best_.found()) || proven();
     }
     /// As good as any plan can be, to the digits shown.
     bool proven() const {
-        const std::lock_guard lock(mutex_);
-        return !best_.empty() && noGapShown(bestTime_, Nanoseconds(bound_), total_);
-    }
-    bool found() const {
-        const std::lock_guard lock(mutex_);
-        return !best_.empty();
-    }
-
-    Evaluation consider(Schedule schedule) {
-        Evaluation made = evaluate(graph_, schedule);
-        const std::lock_guard lock(mutex_);
-        if (made.valid && made.peak <= request_.budget && made.time < bestTime_) {
-            best_ = std::move(schedule);
-            bestTime_ = made.time;
-        }
-        return made;
+        return best_.found() && noGapShown(best_.time(), Nanoseconds(bound_), total_);
     }
 
     void report() {
-        const std::lock_guard lock(mutex_);
         progress_.report(std::clamp(time_.spent(0), 0.0, 1.0),
-                         best_.empty() ? "looking for a first plan"
-                                       : progressLine(bestTime_, Nanoseconds(bound_), total_));
+                         best_.found() ? progressLine(best_.time(), Nanoseconds(bound_), total_)
+                                       : "looking for a first plan");
     }
 
     void prove() {
@@ -113,7 +95,7 @@ private:
         ask(Mimose());
         ask(ChenCheap());
         ask(Dtr(DtrHeuristic::Local));
-        if (!found()) ask(ChenRecursive());  // takes the most time, and the least memory
+        if (!best_.found()) ask(ChenRecursive());  // takes the most time, and the least memory
     }
 
     void ask(const Planner& planner) {
@@ -127,27 +109,20 @@ private:
         Progress inner;
         inner.cancelled = [this] { return stopped(); };
         Proposal proposal = planner.plan(graph_, request, inner);
-        if (proposal.status == PlanStatus::Ok) consider(std::move(proposal.schedule));
+        if (proposal.status == PlanStatus::Ok) best_.consider(std::move(proposal.schedule));
     }
 
     Proposal conclude() {
         Proposal proposal;
+        if (progress_.cancelled())
+            proposal = refusal(PlanStatus::Cancelled, "cancelled");
+        else if (impossible_)
+            proposal = impossible();
+        else if (!best_.found())
+            proposal = noneInTime();
+        else
+            proposal.status = PlanStatus::Ok, proposal.schedule = best_.take();
         if (!firstOnly_) proposal.lowerBound = Nanoseconds(bound_);
-        if (progress_.cancelled()) {
-            proposal.status = PlanStatus::Cancelled;
-            proposal.reason = "cancelled";
-        } else if (impossible_) {
-            proposal.reason =
-                "proven: what must be resident at one stage exceeds the budget, "
-                "whatever is recomputed";
-        } else if (best_.empty()) {
-            proposal.status = PlanStatus::TimeLimit;
-            proposal.reason =
-                "no plan found in the time given; it is not proven that there is none";
-        } else {
-            proposal.status = PlanStatus::Ok;
-            proposal.schedule = std::move(best_);
-        }
         return proposal;
     }
 
@@ -156,9 +131,7 @@ private:
     const Progress& progress_;
     const WorkBudget time_;
     const bool firstOnly_;  // the first plan that fits, and no more
-    mutable std::mutex mutex_;
-    Schedule best_;
-    Nanoseconds bestTime_{std::numeric_limits<std::int64_t>::max()};
+    BestSchedule best_;
     const Nanoseconds total_ = graph_.totalTime();
     std::atomic<std::int64_t> bound_ = total_.count();
     std::atomic<bool> impossible_ = false;

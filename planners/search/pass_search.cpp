@@ -7,6 +7,7 @@
 #include "core/memory/evaluate.h"
 #include "planners/program/linear_program.h"
 #include "planners/search/large_search.h"
+#include "planners/search/search_request.h"
 #include "planners/search/whole_search.h"
 
 namespace hw::planners {
@@ -34,11 +35,9 @@ Proposal searchPass(const TrainingGraph& graph, const PlanRequest& request,
     }
     Schedule all = baselineSchedule(graph);
     if (const Evaluation kept = evaluate(graph, all); kept.valid && kept.peak <= request.budget) {
-        const auto search = request.options.find("search");
-        const bool firstOnly = search != request.options.end() && search->second == "first";
         proposal.status = PlanStatus::Ok;
         proposal.schedule = std::move(all);
-        if (haveSolver() && !firstOnly) proposal.lowerBound = graph.totalTime();
+        if (haveSolver() && !firstPlanOnly(request)) proposal.lowerBound = graph.totalTime();
         return proposal;
     }
     return isLarge(graph) ? searchLarge(graph, request, progress)

@@ -60,19 +60,26 @@ public:
         if (stop_()) return;
         peak_ = consider_(schedule(Bytes(0), false)).peak;
         std::vector<Fill> fills;
-        for (const Division& each : kDivisions)
+        for (const Division& each : kDivisions) {
+            if (stop_()) return;
+            const std::vector<bool> crosses = crossing(each);
             for (const Manner& manner : kManners) {
                 fills.push_back({each, manner});
-                fill(fills.back(), kRoughly);
+                fill(fills.back(), crosses, kRoughly);
             }
+        }
         std::erase_if(fills, [](const Fill& of) { return !of.time; });
         std::stable_sort(fills.begin(), fills.end(),
                          [](const Fill& a, const Fill& b) { return *a.time < *b.time; });
         fills.resize(std::min(fills.size(), kBest));
-        for (Fill& each : fills) fill(each, kNearly);
+        for (Fill& each : fills) fill(each, crossing(each.division), kNearly);
     }
 
 private:
+    std::vector<bool> crossing(const Division& division) const {
+        return crossingStorages(graph_, forward_, division, ratio(budget_, peak_));
+    }
+
     /// Puts what does not cross in the order in which to drop it: first what takes the least time a
     /// byte to have again. Each op runs once more at most, so what is dropped together shares the
     /// results that it is made from and nothing keeps.
@@ -155,9 +162,9 @@ private:
     };
 
     /// Drops more and more until the budget is kept, then less until that share of it is used.
-    void fill(Fill& of, double used) {
+    void fill(Fill& of, const std::vector<bool>& crosses, double used) {
         if (stop_()) return;
-        order(crossingStorages(graph_, forward_, of.division, ratio(budget_, peak_)), of.manner);
+        order(crosses, of.manner);
         Bytes all;
         for (const StorageIndex s : cheapest_) all += graph_.storages[s].bytes;
         Bytes next = of.time ? middle(of) : std::min(all, peak_ - budget_);

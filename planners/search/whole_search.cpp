@@ -15,6 +15,7 @@
 #include "planners/search/first_plans.h"
 #include "planners/search/lookahead.h"
 #include "planners/search/recombination.h"
+#include "planners/search/search_request.h"
 #include "planners/search/segment_plans.h"
 #include "planners/search/shown_gap.h"
 
@@ -42,8 +43,8 @@ public:
         : graph_(graph),
           request_(request),
           progress_(progress),
-          limit_(request.timeLimitSeconds.value_or(10.0)),
-          firstOnly_(request.options.contains("search") && request.options.at("search") == "first"),
+          limit_(timeOf(request).seconds),
+          firstOnly_(firstPlanOnly(request)),
           model_(graph),
           candidates_(graph, request.budget),
           firstPlans_(
@@ -88,10 +89,7 @@ public:
     }
 
 private:
-    bool stopped() const {
-        const bool timed = !request_.workLimit || request_.timeLimitSeconds;
-        return progress_.cancelled() || (timed && left() <= 0);
-    }
+    bool stopped() const { return progress_.cancelled() || (isTimed(request_) && left() <= 0); }
     double left() const { return time_.secondsLeft(); }
     // Only one thread raises it, the others read it.
     void raiseBound(Nanoseconds bound) { bound_ = std::max(bound_.load(), bound.count()); }
@@ -119,7 +117,8 @@ private:
 
     // Step 2.
     void relax() {
-        if (!haveSolver() || takesTooLong()) {
+        if (!haveSolver()) return;
+        if (takesTooLong()) {
             const PartsBound proven = boundByKnapsack(model_, request_.budget, highest_);
             raiseBound(proven.bound);
             impossible_ = proven.impossible;
@@ -354,26 +353,18 @@ private:
 
     Proposal conclude() {
         Proposal proposal;
-        if (haveSolver() && !firstOnly_) proposal.lowerBound = Nanoseconds(bound_);
-        if (progress_.cancelled()) {
-            proposal.status = PlanStatus::Cancelled;
-            proposal.reason = "cancelled";
-            return proposal;
-        }
-        if (impossible_) {
-            proposal.reason =
-                "proven: what must be resident at one stage exceeds the budget, "
-                "whatever is recomputed";
-            return proposal;
-        }
         StageJudge judge(model_, request_.budget);
-        if (std::optional<Schedule> schedule = candidates_.schedule(judge)) {
+        if (progress_.cancelled()) {
+            proposal = refusal(PlanStatus::Cancelled, "cancelled");
+        } else if (impossible_) {
+            proposal = impossible();
+        } else if (std::optional<Schedule> schedule = candidates_.schedule(judge)) {
             proposal.status = PlanStatus::Ok;
             proposal.schedule = std::move(*schedule);
-            return proposal;
+        } else {
+            proposal = noneInTime();
         }
-        proposal.status = PlanStatus::TimeLimit;
-        proposal.reason = "no plan found in the time given; it is not proven that there is none";
+        if (haveSolver() && !firstOnly_) proposal.lowerBound = Nanoseconds(bound_);
         return proposal;
     }
 

@@ -7,7 +7,7 @@
 
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/pass_search.h"
-#include "planners/search/work_budget.h"
+#include "planners/search/search_request.h"
 #include "planners/windows/plan_windows.h"
 
 namespace hw::planners {
@@ -28,15 +28,19 @@ public:
           windows_(windows),
           request_(request),
           progress_(progress),
-          time_{.seconds = request.timeLimitSeconds.value_or(10.0)},
-          firstOnly_(request.options.contains("search") && request.options.at("search") == "first"),
+          time_(timeOf(request)),
+          firstOnly_(firstPlanOnly(request)),
           wholeToo_(!firstOnly_ && graph.ops.size() <= kManyOps) {}
 
     Proposal run() {
         Proposal proposal = planWithBound();
         if (progress_.cancelled()) return proposal;
         const bool found = proposal.status == PlanStatus::Ok;
-        if (bound_.impossible) return impossible();
+        if (bound_.impossible) {
+            proposal = impossible();
+            proposal.lowerBound = bound_.bound;
+            return proposal;
+        }
         if (found && !wholeToo_) return proposal;
         PlanRequest rest = share(1 - kWindowShare);
         if (found) rest.warmStart = std::move(proposal.schedule);
@@ -52,8 +56,7 @@ private:
         if (request_.workLimit)
             part.workLimit = std::max<std::int64_t>(
                 1, static_cast<std::int64_t>(static_cast<double>(*request_.workLimit) * of));
-        if (!request_.workLimit || request_.timeLimitSeconds)
-            part.timeLimitSeconds = std::max(0.05, time_.secondsLeft());
+        if (isTimed(request_)) part.timeLimitSeconds = std::max(0.05, time_.secondsLeft());
         return part;
     }
 
@@ -87,14 +90,6 @@ private:
         options.limits = request_.workLimit ? SolveLimits::deterministic(200)
                                             : SolveLimits{.seconds = time_.secondsLeft() * 0.8};
         bound_ = boundByParts(model, request_.budget, cuts, options);
-    }
-
-    Proposal impossible() const {
-        Proposal proposal;
-        proposal.lowerBound = bound_.bound;
-        proposal.reason =
-            "proven: what must be resident at one stage exceeds the budget, whatever is recomputed";
-        return proposal;
     }
 
     const TrainingGraph& graph_;
