@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/live_limits.h"
+#include "app/live_mismatch.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
@@ -52,7 +53,9 @@ int runApply(const ApplyArguments& arguments, const Common& common) {
     if (!plans->empty()) storeLive(arguments.from.session, *summary, *plans);
     if (!arguments.limits.budget.empty() && !summary->shortage.empty())
         std::cerr << "note: live bytes went above the budget: " << summary->shortage << '\n';
-    progress.ended(reportLive(*summary, *plans, limits->cap, arguments.report, common));
+    const Json report = reportLive(*summary, *plans, limits->cap, arguments.report, common);
+    progress.ended(report);
+    if (const auto wrong = mismatchError(report["mismatches"])) return fail(*wrong);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "app/live_mismatch.h"
 #include "core/base/parse_bytes.h"
 #include "planners/dtr/dtr.h"
 #include "planners/mimose/mimose.h"
@@ -32,6 +33,10 @@ void addLimits(CLI::App& command, LimitWords& words) {
     command.add_flag("--on-oom", words.onOom,
                      "Drop nothing until an allocation fails; then evict as DTR does, and try it "
                      "again before the program hears of it");
+    command.add_option("--verify", words.verify,
+                       "How much of what is recomputed is compared with what was dropped: full, "
+                       "sampled or off (default: as much as takes 1 % of a step). A difference "
+                       "ends the program");
     command.add_option("--planner", words.planner,
                        "With --budget: whose plan takes over from DTR once it is there (default: "
                        "highwater), or which of DTR's heuristics is to stay (\"dtr:lru\")");
@@ -46,6 +51,9 @@ Result<profiler::LiveLimits> limitsOf(const LimitWords& words) {
         if (!parsed) return parsed.error();
         *bytes = *parsed;
     }
+    const auto verify = verifyFlags(words.verify);
+    if (!verify) return verify.error();
+    limits.verify = *verify;
     if (!words.any()) return limits;
     const std::string planner = words.planner.empty() ? planners::ownPlanner().name : words.planner;
     const auto heuristic = planners::Dtr::find(planner);

@@ -11,14 +11,14 @@
 namespace hw::app {
 
 struct LimitWords {
-    std::string budget, cap, planner;  // empty: not given
+    std::string budget, cap, planner, verify;  // empty: not given
     bool onOom = false;
 
     /// DTR is to act.
     bool any() const { return !budget.empty() || onOom; }
 };
 
-/// --budget, --on-oom and --planner.
+/// --budget, --on-oom, --planner and --verify.
 void addLimits(CLI::App& command, LimitWords& words);
 
 /// Errors: Usage (no number of bytes, no such planner, one that does not go with --on-oom).

@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "core/session/step_environment.h"
+
 namespace hw::app {
 namespace {
 
@@ -133,7 +135,12 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
                      "plan again; a plan file should not be edited by hand"};
     auto program = compile(bound.step, plan);
     if (!program) return program.error();
+    prepared.session = from.session;
     prepared.step = bound.step.graph.sessionStep;
+    if (const auto steps = bound.step.session.steps(); steps)
+        for (const StepRow& row : *steps)
+            if (row.id == prepared.step)
+                prepared.stableSources = stepEnvironment(row).stableSources;
     prepared.recomputedOps = judged.recomputedOps;
     prepared.kept = program->kept;
     if (prepared.kept > Bytes(0))

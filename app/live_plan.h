@@ -23,7 +23,9 @@ struct LivePlanFrom {
 struct LivePlan {
     profiler::LivePrograms programs;
     core::Plan plan;
-    std::int64_t step = 0;  // of the session, that the plan is for
+    std::string session;
+    std::int64_t step = 0;       // of the session, that the plan is for
+    bool stableSources = false;  // see profiler::LiveLimits
     std::int64_t recomputedOps = 0;
     core::Bytes kept;  // what the plan would drop and nothing could restore
 };

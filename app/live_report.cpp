@@ -9,6 +9,7 @@
 #include <iostream>
 #include <set>
 
+#include "app/live_mismatch.h"
 #include "core/session/session_writer.h"
 
 namespace hw::app {
@@ -74,7 +75,8 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
     const StepTimes times = timesOf(process);
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
-    std::size_t bySize = 0;             // of those within a budget
+    std::int64_t verified = 0, verifying = 0;
+    std::size_t bySize = 0;  // of those within a budget
     for (const auto& step : process.steps) {
         if (step.mode == wire::LiveMode::Mimose) ++bySize;
         anyPeak = std::max(anyPeak, step.peak);
@@ -83,6 +85,8 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
         recomputed += step.recomputed;
         restored += step.restored;
         evictions += step.evictions;
+        verified += step.verified;
+        verifying += step.verifyingNs;
         pinned = std::max(pinned, step.pinned);
     }
     const auto with = times.with(), without = times.without();
@@ -123,6 +127,9 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"recomputed_ops", recomputed},
             {"restored_bytes", restored},
             {"evictions", evictions},
+            {"verified_bytes", verified},
+            {"verification_ns", verifying},
+            {"mismatches", mismatchesOf(process, prepared)},
             {"rescues", rescuesOf(process)},
             {"pinned_bytes", pinned + kept.count()}};
 }
@@ -155,6 +162,10 @@ void tell(const Json& report, const std::string& whose) {
     };
     const Json& modes = report["modes"];
     const std::string rescued = rescuedText(report["rescues"]);
+    const auto verified = [&] {
+        if (report["verified_bytes"] > 0 && report["mismatches"].empty())
+            row("verified", bytes("verified_bytes") + " recomputed, all as they were dropped");
+    };
     std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
     if (modes["dtr"] > 0 || modes["mimose"] > 0) {
         std::cerr << modes["dtr"] << " under DTR, " << modes["plan"] << " under a plan";
@@ -167,6 +178,7 @@ void tell(const Json& report, const std::string& whose) {
         row("evicted", report["evictions"].dump() + " times, " + report["recomputed_ops"].dump() +
                            " ops run again");
         if (!rescued.empty()) row("rescued", rescued);
+        verified();
         return;
     }
     std::cerr << report["steps_planned"] << " under the plan, " << report["steps_diverged"]
@@ -176,6 +188,7 @@ void tell(const Json& report, const std::string& whose) {
     row("step time",
         overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
     if (!rescued.empty()) row("rescued", rescued);
+    verified();
     for (const Json& each : report["divergences"]) {
         std::cerr << "  step " << each["step"] << ", op " << each["op"] << ": expected "
                   << each["expected"].get<std::string>() << ", came "

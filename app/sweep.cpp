@@ -25,7 +25,7 @@ struct SweepArguments {
     MenuArguments menu;
 };
 
-struct Row {
+struct SweepRow {
     std::optional<int> rank;
     double ratio;
     planners::Outcome outcome;
@@ -44,7 +44,7 @@ planners::PlanRequest requestOf(const SweepArguments& arguments, const std::stri
     return request;
 }
 
-Result<std::vector<Row>> sweep(const SweepArguments& arguments, LoadedStep& step) {
+Result<std::vector<SweepRow>> sweep(const SweepArguments& arguments, LoadedStep& step) {
     planners::PlanRequest choosing;
     if (const Status set = requestMenu(arguments.menu, step, choosing); !set) return set.error();
     std::vector<planners::SweepPoint> points;
@@ -55,14 +55,14 @@ Result<std::vector<Row>> sweep(const SweepArguments& arguments, LoadedStep& step
     auto outcomes = planners::planSweep(points, {false, arguments.jobs}, terminalProgress());
     clearProgress();
     if (!outcomes) return outcomes.error();
-    std::vector<Row> rows;
+    std::vector<SweepRow> rows;
     for (std::size_t i = 0; i < outcomes->size(); ++i)
         rows.push_back(
             {{}, arguments.ratios[i % arguments.ratios.size()], std::move((*outcomes)[i])});
     return rows;
 }
 
-Status writeCsv(const std::string& path, const std::vector<Row>& rows) {
+Status writeCsv(const std::string& path, const std::vector<SweepRow>& rows) {
     std::ofstream file(path, std::ios::trunc);
     const bool ranks = !rows.empty() && rows.front().rank;
     file << (ranks ? "rank," : "")
@@ -156,7 +156,7 @@ int runRanks(const SweepArguments& arguments, std::optional<CostSet> costs, cons
     if (!outcomes) return fail(outcomes.error());
     const StepTime before = recordedTime(*ranks);
     std::vector<StepRow> steps;
-    std::vector<Row> rows;
+    std::vector<SweepRow> rows;
     Json list = Json::array();
     for (std::size_t i = 0; i < outcomes->size(); ++i) {
         const double ratio = arguments.ratios[i % arguments.ratios.size()];

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/live_limits.h"
+#include "app/live_mismatch.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
 #include "app/recording.h"
@@ -70,6 +71,7 @@ int run(const TrainArguments& arguments, const Common& common) {
     options.command = arguments.command;
     for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.limits = *limits;
+    for (const LivePlan& plan : plans) options.limits.stableSources = plan.stableSources;
     options.childStdoutToStderr = common.json;
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
@@ -78,7 +80,9 @@ int run(const TrainArguments& arguments, const Common& common) {
     auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
-    progress.ended(reportLive(*summary, plans, limits->cap, arguments.report, common));
+    const Json report = reportLive(*summary, plans, limits->cap, arguments.report, common);
+    progress.ended(report);
+    if (const auto wrong = mismatchError(report["mismatches"])) return fail(*wrong);
     if (!arguments.limits.budget.empty() && summary->exitStatus != 0 && !summary->shortage.empty())
         return fail({ErrorCode::NoPlan,
                      "the program did not get through within " + humanBytes(*limits->cap) + ": " +

@@ -218,7 +218,7 @@ std::string TrainingGraph::finish() {
 /// it takes their bytes away, whoever still refers to them, and a plan cannot put that off. Of a
 /// quantized tensor, scale and zero point are in no storage.
 void TrainingGraph::findUnseen() {
-    for (Storage& storage : storages) storage.unseen = storage.quantized;
+    for (Storage& storage : storages) storage.unseen = storage.quantized || storage.writtenUnseen;
     if (recorded) {
         for (const Event& event : events)
             if (event.kind == Event::Kind::Release && storages[event.index].isConstant())

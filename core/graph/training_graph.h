@@ -93,6 +93,7 @@ struct Storage {
     ShortList<OpIndex> writers;      // in-place ops in captured order; version k comes from [k-1]
     ShortList<OpIndex> readers;      // distinct ops with an input on it, in captured order
     bool aliveAtEnd = false;         // held when the step ends
+    bool writtenUnseen = false;      // the recording has seen that code which calls no op wrote it
     bool quantized = false;          // scale and zero point are not among its bytes
     bool unseen = false;             // ops do not show all of what is in it, or who reads it
     std::int64_t sessionId = kNone;

@@ -8,6 +8,7 @@
 
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
+#include "core/session/step_environment.h"
 #include "core/session/step_rows.h"
 
 namespace hw::core {
@@ -39,6 +40,7 @@ public:
         loadOps();
         if (graph_.costs == CostSet::Captured) takeMedianTimes();
         loadFinalTensors();
+        markWrittenUnseen();
         orderEvents();
         return std::move(graph_);
     }
@@ -191,6 +193,15 @@ private:
     LayerIndex layer(const std::optional<std::int64_t>& id) const {
         const auto at = id ? layerOf_.find(*id) : layerOf_.end();
         return at == layerOf_.end() ? kNone : at->second;
+    }
+
+    /// The recording has seen that they were filled by code that calls no op.
+    void markWrittenUnseen() {
+        const auto ids = stepEnvironment(step_).writtenUnseen;  // as the process counts
+        if (ids.empty()) return;
+        for (const auto& [id, s] : storageOf_)
+            if (std::find(ids.begin(), ids.end(), id % kIdsOfProcess) != ids.end())
+                graph_.storages[s].writtenUnseen = true;
     }
 
     StorageIndex storage(std::int64_t id) const {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/graph/unseen_ops.h"
+#include "guards.h"
 #include "rebuild.h"
 
 namespace hw::executor::live {
@@ -18,16 +19,6 @@ bool aliases(const c10::Argument& result) {
 bool onlyViews(const c10::FunctionSchema& schema) {
     return !schema.is_mutable() && !schema.returns().empty() &&
            std::all_of(schema.returns().begin(), schema.returns().end(), &aliases);
-}
-
-/// All that are defined have plain memory.
-bool allPlain(Values values) {
-    bool all = true;
-    profiler::native::eachTensor(values, [&](const at::Tensor& tensor) {
-        const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-        all = all && (plainStorage(impl) != nullptr || impl.is_wrapped_number());
-    });
-    return all;
 }
 
 /// What they write does not depend on what was there.
@@ -45,7 +36,10 @@ BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
       collective(core::isCollective(op.name)),
       leavesEmpty(core::leavesEmpty(op.name)),
       fills(kFilling.count(op.name) != 0),
-      hasStatistics(live::hasStatistics(*op.schema)) {}
+      hasStatistics(live::hasStatistics(*op.schema)),
+      onlyFills(op.onlyFills),
+      undefined(leavesBytesUndefined(op.name)),
+      setsAll(op.name == "aten::zero_" || op.name == "aten::fill_") {}
 
 void BudgetRuntime::Running::clear() {
     for (auto* const list : {&inputs, &missing, &locked, &written, &unread, &touched})
@@ -53,6 +47,7 @@ void BudgetRuntime::Running::clear() {
     outputs.clear();
     made.clear();
     kept.clear();
+    exposed.clear();
     onTape = elsewhere = false;
     onGpu = nullptr;
 }
@@ -63,6 +58,7 @@ void BudgetRuntime::begin() {
     const Guard guard(lock_);
     figures_ = {};
     opsNs_ = 0;
+    verifier_.beginStep();
     hopeless_ = hopeless_ && adopts_;
     divergence_.reset();
     if (!acting_) return;
@@ -96,6 +92,8 @@ void BudgetRuntime::forward() {
 Boundary BudgetRuntime::boundary() {
     const Guard guard(lock_);
     if (!acting_) return Boundary::Unplanned;
+    verifier_.endStep();
+    exposures_.endStep();
     keepsAll_ = false;
     const Guides::Ended ended = guides_.ended();
     if (ended.kind >= 0) kinds_.planned(ended.kind);
@@ -132,6 +130,12 @@ void BudgetRuntime::interrupt(const std::string&) {
     if (trace_) trace_->failed();
 }
 
+/// Of what it reads and writes, nothing is seen but that it has the tensors.
+void BudgetRuntime::region(bool begins) {
+    const Guard guard(lock_);
+    if (Guards::on(GuardKind::Compiled)) regions_ += begins ? 1 : -1;
+}
+
 void BudgetRuntime::release() {
     const Guard guard(lock_);
     if (!acting_) return;
@@ -163,11 +167,17 @@ void BudgetRuntime::noteThrashing() {
 void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     if (op.known.profiler) return letProfilerBy(op, stack);
     Guard guard(lock_);
-    ++figures_.ops;
     if (!acting_) {
+        ++figures_.ops;
         guard.unlock();
         return op.handle.redispatchBoxed(op.below, stack);
     }
+    if (inFlight_ != std::thread::id() && inFlight_ != std::this_thread::get_id()) {
+        guard.unlock();  // a thread of the framework's that runs ops of the program side by side
+        return opBeside(op, stack);
+    }
+    ++figures_.ops;
+    throwIfCondemned();
     running_ = &op.known;
     auto begun = spare_.empty() ? std::make_unique<Running>() : std::move(spare_.back());
     if (!spare_.empty()) spare_.pop_back();
@@ -192,6 +202,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     const std::int64_t live = trace_ ? window[0] : 0;
     const bool waits =
         running.onGpu != nullptr && !keepsAll_ && (tracing_ || running.onGpu->wanted());
+    inFlight_ = std::this_thread::get_id();
     guard.unlock();
     if (waits) streams_.wait();
     const std::int64_t began = agent_.now();
@@ -199,12 +210,14 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         op.handle.redispatchBoxed(op.below, stack);
     } catch (...) {
         guard.lock();
+        inFlight_ = std::thread::id();
         failed(running);
         throw;
     }
     if (waits) streams_.wait();
     const std::int64_t ended = agent_.now();
     guard.lock();
+    inFlight_ = std::thread::id();
     const std::int64_t measured = std::max<std::int64_t>(1, ended - began - evictingNs_);
     if (waits) running.onGpu->add(measured);
     const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->nsOr(measured) : measured;
@@ -269,7 +282,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     if (device.is_cuda()) followStream(device, op.known, tensors, running);
     running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
-        const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
+        const bool filled =
+            !unfilled_[s] || !leftEmpty_[s] || (facts.fills && contains(running.written, s));
         if (!filled || facts.collective) {
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op
@@ -279,6 +293,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         }
         unfilled_[s] = false;
     }
+    findUnseenWrites(tensors, running);
     if (!running.written.empty()) aboutToChange(running.written);
     running.onTape = (device.is_cpu() || (device.is_cuda() && !running.elsewhere)) &&
                      mayRunAgain(op, values, tensors, running);
@@ -298,7 +313,9 @@ void BudgetRuntime::followStream(c10::Device device, const profiler::native::Ope
 /// Whether it is worth while and possible to keep how to run the op again; then it is kept.
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
-    if (keepsAll_ || op.known.adopts || running.facts->collective) return false;
+    if (keepsAll_ || op.known.adopts || running.facts->collective || regions_ > 0) return false;
+    const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
+    if ((foreign && op.known.python) || keptOps_.has(op.known.name, figures_.ops - 1)) return false;
     const bool updates =
         running.facts->hasStatistics && updatesStatistics(*op.known.schema, values);
     if (updates) {
@@ -313,13 +330,16 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     TapeOp& kept = tape_.next();
     const profiler::native::Pause pause(agent_);
     const bool plain = kept.call.keep(op.handle, values, tensors,
-                                      {running.inputs.size(), op.known.random, updates});
+                                      {running.inputs.size(), op.known.random || foreign, updates});
+    kept.number = figures_.ops - 1;
     if (!plain) kept.call.clear();
     return plain;
 }
 
 void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) {
     planners::DtrState& state = evictor_.state();
+    if (regions_ > 0)
+        for (const Storage s : running.inputs) keepAsItIs(s);
     if (!allPlain(results))  // they may look at the bytes in a way of their own
         for (const Storage s : running.inputs) keepAsItIs(s);
     std::vector<Output>& outputs = running.outputs;
@@ -335,12 +355,15 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         outputs.push_back({s, there < 0, 0, static_cast<std::int64_t>(impl->nbytes())});
         if (there < 0) {
             made.push_back(static_cast<core::StorageIndex>(s));
-            unfilled_[s] = running.facts->leavesEmpty;
+            leftEmpty_[s] = running.facts->leavesEmpty;
+            unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills;
+            slots_[s].undefined = running.facts->undefined || !coversStorage(*tensor);
         }
         if (isNew(s)) touched.push_back(s);
     }
     if (!made.empty() && outputs.front().makes)  // the pool gets it after the others
         std::rotate(made.begin(), made.begin() + 1, made.end());
+    if (running.onTape && !running.exposed.empty()) running.onTape = keepSources(running);
     if (log_) logEnd(outputs, cost, running);
     const std::size_t ofOutputs = touched.size();
     for (const Storage s : running.written)
@@ -373,15 +396,19 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     if (running.onTape && changes) {
         running.kept.clear();
         const bool writes = !running.written.empty() && !updates;
-        for (const Storage s : running.inputs) {
+        const Call& call = tape_.next().call;
+        for (std::size_t k = 0; k < running.inputs.size(); ++k) {
+            const Storage s = running.inputs[k];
             const bool own = writes && s == running.written.front();
-            running.kept.push_back(
-                {s, 0, contains(running.unread, s) ? kUnread : slots_[s].written - (own ? 1 : 0)});
+            const bool unread = contains(running.unread, s) || call.owns(k);
+            running.kept.push_back({s, 0, unread ? kUnread : slots_[s].written - (own ? 1 : 0)});
         }
         tape_.next().cost = cost;
         tape_.add(running.kept, outputs, writes ? running.written : kNone);
-        for (const Storage s : running.inputs)
-            if (!tape_.canMake(s) && !watched_[s] && !contains(running.unread, s)) hold(s);
+        for (const Input& input : running.kept)
+            if (input.version != kUnread && !tape_.canMake(input.storage) &&
+                !watched_[input.storage])
+                hold(input.storage);
     }
     for (const core::StorageIndex s : made) {
         const auto storage = static_cast<Storage>(s);
@@ -396,7 +423,12 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     }
     if (lists)
         for (const c10::TensorImpl* const tensor : plainTensors(results))
-            if (listsIntegers(*tensor)) keepAsItIs(known(plainStorage(*tensor)));
+            if (listsIntegers(*tensor)) {
+                const Storage s = known(plainStorage(*tensor));
+                if (!present(s)) materialize(s);  // a view of what was away has brought nothing
+                keepAsItIs(s);
+            }
+    noteBorn(running);
     unlock(running);
     if (log_) log_->line("done");
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
@@ -408,6 +440,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
 void BudgetRuntime::follow(Items<Action> actions) {
     try {
         for (const Action& action : actions) follow(action);
+    } catch (const OtherBytes&) {
+        throw;
     } catch (const std::exception&) {  // there is no room for it: DTR does without
         guides_.leaveActing();
     }
@@ -437,7 +471,7 @@ void BudgetRuntime::follow(const Action& action) {
             if (action.kind == wire::LiveAction::Drop) return evict(s);
             if (wanted(s)) return;
             if (needed_[s]) return drop(s);
-            slots_[s].held.reset();  // nobody asks for it any more, nor for what it was made from
+            slots_.release(s);  // nobody asks for it any more, nor for what it was made from
             return released(s);
         default:  // what a later op would take away is made again before it anyway
             return;
@@ -474,7 +508,7 @@ void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::St
                 for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
                     if (const auto s = slots_.find(plainStorage(*tensor)); s >= 0)
                         written.push_back(static_cast<Storage>(s));
-            for (const c10::TensorImpl* const tensor : plainTensors(values)) touch(*tensor, true);
+            for (const c10::TensorImpl* const tensor : plainTensors(values)) bring(*tensor, true);
             aboutToChange(written);
             if (log_) log_->line("beside", written);
             for (const Storage s : written) {
@@ -507,14 +541,27 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     const Guard guard(lock_);
     c10::StorageImpl* const impl = plainStorage(tensor);
     if (!acting_ || impl == nullptr) return;
+    bring(tensor, stays);
+    if (!stays || !Guards::on(GuardKind::Exposures)) return;
+    exposures_.expose(impl);
     const std::int64_t there = slots_.find(impl);
+    if (there < 0) return;
+    const auto s = static_cast<Storage>(there);
+    if (!exposures_.trusted()) aboutToChange({s});
+    keepAsItIs(s);  // its bytes need not be those that ops have made
+    slots_[s].exposed = true;
+}
+
+/// Its bytes are there, for code past the dispatcher. `pins`: and stay.
+void BudgetRuntime::bring(const c10::TensorImpl& tensor, bool pins) {
+    const std::int64_t there = slots_.find(plainStorage(tensor));
     if (there < 0) return;
     const auto s = static_cast<Storage>(there);
     const bool away = !present(s);
     logReferences();
     if (log_ && away) log_->line("bring", s);
     if (away) materialize(s);
-    if (!stays && !away) return;
+    if (!pins && !away) return;
     if (log_) log_->line("pin", s);
     evictor_.pin(s);
 }

@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -43,6 +44,7 @@ public:
     void begin() override;
     void forward() override;
     void interrupt(const std::string& why) override;
+    void region(bool begins) override;
     void release() override;
     void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
@@ -78,6 +80,9 @@ private:
         bool leavesEmpty;  // see core::leavesEmpty
         bool fills;        // what it writes does not depend on what was there
         bool hasStatistics;
+        bool onlyFills;  // see unseen_writes.h
+        bool undefined;  // see leavesBytesUndefined
+        bool setsAll;    // the same in place: zero_, fill_
     };
     /// An op between its arguments and its results. The room of its lists is used again.
     struct Running {
@@ -90,7 +95,8 @@ private:
         std::vector<Output> outputs;
         std::vector<Storage> touched;  // outputs and written, each once
         std::vector<core::StorageIndex> made;
-        std::vector<Input> kept;  // inputs, for the tape
+        std::vector<Input> kept;            // inputs, for the tape
+        std::vector<Call::Source> exposed;  // inputs whose bytes may change unseen
         bool onTape = false;
         bool elsewhere = false;           // on a GPU, on another stream than what is run again
         OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
@@ -119,6 +125,12 @@ private:
     bool mayRunAgain(const profiler::native::Passing& op, Values values, const Tensors& tensors,
                      Running& running);
     void aboutToChange(const std::vector<Storage>& changed);
+    void unseenWrite(Storage storage);
+    void findUnseenWrites(const Tensors& tensors, Running& running);
+    bool keepSources(Running& running);
+    void noteBorn(const Running& running);
+    void bring(const c10::TensorImpl& tensor, bool pins);
+    void verifyRecomputed(const TapeOp& op);
 
     Storage known(c10::StorageImpl* impl);
     Storage add(c10::StorageImpl* impl);
@@ -165,6 +177,7 @@ private:
     bool adopts_ = false;
     OpLock lock_;
     bool acting_ = true;
+    std::thread::id inFlight_;  // where an op runs, without the lock; none runs
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
     std::unordered_map<const profiler::native::Operator*, OpFacts> facts_;
     std::vector<std::unique_ptr<Running>> spare_;
@@ -176,11 +189,12 @@ private:
     Tape tape_;
     Streams streams_;
     OpCosts costs_;
-    std::vector<bool> unfilled_;  // storages that were made empty, and no op has written or read
-    std::vector<bool> made_;      // by ops since the last step
-    std::vector<bool> gradient_;  // maybe: made while autograd records nothing
-    std::vector<bool> watched_;   // the agent tells when its bytes go
-    std::vector<bool> needed_;    // something that is not there is made from it; so it can be
+    std::vector<bool> unfilled_;   // storages that ops which only fill made, and no op has read
+    std::vector<bool> leftEmpty_;  // of these, those that were made empty
+    std::vector<bool> made_;       // by ops since the last step
+    std::vector<bool> gradient_;   // maybe: made while autograd records nothing
+    std::vector<bool> watched_;    // the agent tells when its bytes go
+    std::vector<bool> needed_;     // something that is not there is made from it; so it can be
     std::vector<std::uint64_t> found_;  // by which search
     std::uint64_t search_ = 0;
     std::size_t room_ = 0;  // storages that the evictor and the slots have room for
@@ -192,6 +206,7 @@ private:
     std::int64_t opPeak_ = 0, opEvicted_ = 0;
     std::int64_t evictingNs_ = 0;  // within the op that runs
     std::int64_t opsNs_ = 0;       // of the step, recomputations apart
+    int regions_ = 0;              // of compilers, that the program is in
     bool saidThrashing_ = false;
     bool hopeless_ = false;  // until the step ends; where the program is not ended by it, for good
     bool atAnyPrice_ = false;  // until the step ends

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "budget_runtime.h"
+#include "guards.h"
 #include "rebuild.h"
 
 namespace hw::executor::live {
@@ -47,9 +48,10 @@ BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
       planned_(planned),
       keepsLimit_(keepsLimit),
       evictor_(0, heuristic, options()),
-      slots_(&noteGone),
+      slots_(lock_, &noteGone),
       tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
       log_(DecisionLog::wanted(static_cast<int>(heuristic))) {
+    slots_.verifyWith(&verifier_);
     if (log_) logStretch({});
 }
 
@@ -82,6 +84,8 @@ BudgetRuntime::Storage BudgetRuntime::known(c10::StorageImpl* impl) {
     evictor_.materialized({static_cast<core::StorageIndex>(s)});
     evictor_.pin(s);
     made_[s] = false;
+    slots_[s].exposed =
+        Guards::on(GuardKind::Exposures) && (isForeign(*impl) || exposures_.isExposed(impl));
     watch(s);
     return s;
 }
@@ -92,7 +96,7 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
         room_ = std::max<std::size_t>(1024, 2 * room_);
         evictor_.resize(room_);
         slots_.grow(room_);
-        for (auto* flags : {&unfilled_, &made_, &watched_, &needed_, &gradient_})
+        for (auto* flags : {&unfilled_, &leftEmpty_, &made_, &watched_, &needed_, &gradient_})
             flags->resize(room_);
         found_.resize(room_);
     }
@@ -402,6 +406,7 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     evictor_.state().clock += op.cost;
     evictor_.materialized(madeAgain_);
     for (const core::StorageIndex s : madeAgain_) watch(static_cast<Storage>(s));
+    verifyRecomputed(op);
     if (log_) log_->line("done");
 }
 
@@ -442,7 +447,7 @@ void BudgetRuntime::settle() {
     slots_.rename(to, tape_.storages());
     const std::int64_t clock = evictor_.state().clock;
     room_ = tape_.storages();
-    for (auto* flags : {&unfilled_, &made_, &watched_, &needed_, &gradient_})
+    for (auto* flags : {&unfilled_, &leftEmpty_, &made_, &watched_, &needed_, &gradient_})
         flags->assign(room_, false);
     found_.resize(room_);
     needed_.assign(room_, true);  // all are held, or made from what is

@@ -11,6 +11,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include "guards.h"
+
 namespace hw::executor::live {
 namespace {
 
@@ -125,12 +127,23 @@ Tensors plainTensors(const Tensors& tensors) {
     return plain;
 }
 
+bool allPlain(Values values) {
+    bool all = true;
+    eachTensor(values, [&](const at::Tensor& tensor) {
+        const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
+        all = all && (plainStorage(impl) != nullptr || impl.is_wrapped_number());
+    });
+    return all;
+}
+
 void Call::clear() {
     op_.reset();
     if (std::exchange(holdsTensors_, false))
         for (Argument& argument : arguments_) argument.value = {};
     generator_ = at::Generator();
     generatorState_.reset();
+    settings_ = nullptr;
+    sources_.clear();
     inputs_ = 0;
 }
 
@@ -193,6 +206,7 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
         const std::lock_guard<std::mutex> guard(generator_.mutex());
         generatorState_ = generator_.get_state();
     }
+    if (Guards::on(GuardKind::Settings)) settings_ = Settings::now();
     if (!facts.updates) return plain;
     const auto& names = op.schema().arguments();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
@@ -201,12 +215,42 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
     return plain;
 }
 
+const Call::Source* Call::ownOf(std::int64_t input) const {
+    for (const Source& source : sources_)
+        if (source.input == input && source.copy) return &source;
+    return nullptr;
+}
+
+bool Call::owns(std::size_t k) const {
+    return ownOf(static_cast<std::int64_t>(k)) != nullptr;
+}
+
+std::optional<std::size_t> Call::changedSource(const Verifier& verifier, Items<Input> inputs,
+                                               const FindStorage& find) const {
+    for (const Source& source : sources_) {
+        if (source.copy || !source.sum.taken()) continue;
+        const auto k = static_cast<std::size_t>(source.input);
+        const StoragePointer storage = find(inputs[k]);
+        const auto* const bytes =
+            storage ? static_cast<const char*>(
+                          static_cast<const c10::StorageImpl&>(*storage).data_ptr().get())
+                    : nullptr;
+        if (bytes != nullptr && !verifier.isSame(source.sum, bytes + source.from, source.bytes))
+            return k;
+    }
+    return std::nullopt;
+}
+
 at::Tensor Call::look(const View& view, Items<Input> inputs, const FindStorage& find) const {
     if (view.input < 0) return {};
+    const Source* const own = sources_.empty() ? nullptr : ownOf(view.input);
     at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
-        c10::Storage(find(inputs[static_cast<std::size_t>(view.input)])), view.keys, view.type);
+        c10::Storage(own != nullptr ? own->copy
+                                    : find(inputs[static_cast<std::size_t>(view.input)])),
+        view.keys, view.type);
     c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-    impl->set_storage_offset(view.offset);
+    const auto width = static_cast<std::int64_t>(view.type.itemsize());
+    impl->set_storage_offset(view.offset - (own != nullptr ? own->from / width : 0));
     const Items<std::int64_t> both = view.sizesAndStrides;
     const std::size_t dimensions = both.size() / 2;
     impl->set_sizes_and_strides(both.slice(0, dimensions), both.slice(dimensions));
@@ -240,11 +284,27 @@ torch::jit::Stack Call::stack(Items<Input> inputs, const FindStorage& find) cons
     return stack;
 }
 
+bool Call::repeats(const profiler::native::AgentApi& agent, Items<Input> inputs,
+                   const FindStorage& find) const {
+    const auto sums = [&] {
+        std::vector<std::uint64_t> all;
+        for (const at::Tensor& tensor : run(agent, inputs, find)) {
+            const c10::StorageImpl& made = *plainStorage(tensor);
+            if (made.device_type() == c10::DeviceType::CPU && made.data_ptr().get() != nullptr)
+                all.push_back(agent.checksum(made.data_ptr().get(),
+                                             static_cast<std::int64_t>(made.nbytes()), 1, 0));
+        }
+        return all;
+    };
+    return sums() == sums();
+}
+
 std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, Items<Input> inputs,
                                   const FindStorage& find) const {
     torch::jit::Stack values = stack(inputs, find);
     {
         const Replay replay(agent, generator_, generatorState_);
+        const UnderSettings settings(settings_);
         const at::AutoDispatchBelowADInplaceOrView belowAutograd;
         const c10::impl::ExcludeDispatchKeyGuard unseen(
             c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::Python,

@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "agent_api.h"
+#include "operators.h"
 #include "program.h"
 #include "registry.h"
+#include "settings.h"
 #include "values.h"
+#include "verifier.h"
 
 namespace hw::executor::live {
 
@@ -43,6 +46,9 @@ bool listsIntegers(const c10::TensorImpl& tensor);
 [[gnu::hot]] Tensors plainTensors(Values values);
 [[gnu::hot]] Tensors plainTensors(const Tensors& tensors);
 
+/// All that are defined have plain memory.
+bool allPlain(Values values);
+
 /// The device that an op works on: a GPU if a tensor is there, else the one that it is told.
 [[gnu::hot]] at::Device deviceOf(const Tensors& tensors, at::Device told);
 bool anyOnCuda(const Tensors& tensors);
@@ -65,9 +71,32 @@ public:
     /// False: an argument has no plain memory, so the op cannot be run again.
     bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,
               const Facts& facts);
-    /// Runs the op again, below autograd and unseen; its results as tensors, in order. Generators
-    /// are left as they were, and copies of their states are not counted; running statistics are
-    /// not updated twice.
+    /// What the op has read of a storage whose bytes may change unseen: a copy of our own, or what
+    /// they looked like.
+    struct Source {
+        std::int64_t input = 0;  // which one of the op
+        StoragePointer copy;     // null: the storage itself is read again
+        std::int64_t from = 0;   // the first byte of the storage that is copied or summed
+        std::int64_t bytes = 0;
+        Checksum sum;  // a sample
+    };
+    std::vector<Source>& sources() { return sources_; }
+    /// Of input k, it reads a copy of its own: the storage need not be there.
+    bool owns(std::size_t k) const;
+    /// A source whose bytes are not what they were, none: all are.
+    std::optional<std::size_t> changedSource(const Verifier& verifier, Items<Input> inputs,
+                                             const FindStorage& find) const;
+    /// What its op is called; it is kept.
+    const std::string& name() const { return op_->schema().name(); }
+    /// The op is not the framework's own.
+    bool foreign() const { return profiler::native::operatorOf(*op_).foreign; }
+    /// Whether two runs make the same bytes.
+    bool repeats(const profiler::native::AgentApi& agent, Items<Input> inputs,
+                 const FindStorage& find) const;
+
+    /// Runs the op again, below autograd and unseen, under the settings of its first run; its
+    /// results as tensors, in order. Generators and settings are left as they were, and copies of
+    /// generators' states are not counted; running statistics are not updated twice.
     std::vector<at::Tensor> run(const profiler::native::AgentApi& agent, Items<Input> inputs,
                                 const FindStorage& find) const;
     /// No tensor is held any more; the room for the arguments stays, and what they were.
@@ -88,6 +117,7 @@ private:
         c10::SmallVector<View, 1> views;
     };
 
+    const Source* ownOf(std::int64_t input) const;
     bool add(Argument& argument, const at::Tensor& tensor, std::size_t most);
     at::Tensor look(const View& view, Items<Input> inputs, const FindStorage& find) const;
     torch::jit::Stack stack(Items<Input> inputs, const FindStorage& find) const;
@@ -98,6 +128,8 @@ private:
     bool holdsTensors_ = false;  // among the values
     at::Generator generator_;
     at::Tensor generatorState_;
+    const Settings* settings_ = nullptr;
+    std::vector<Source> sources_;  // of few ops
 };
 
 }  // namespace hw::executor::live

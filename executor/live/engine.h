@@ -7,10 +7,14 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent_api.h"
+#include "exposures.h"
+#include "mismatch.h"
 #include "observer.h"
+#include "verifier.h"
 
 namespace hw::executor::live {
 
@@ -49,7 +53,8 @@ enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2, Budget = 3, 
 class Engine {
 public:
     /// `agent` outlives the engine.
-    explicit Engine(const profiler::native::AgentApi& agent) : agent_(agent) {}
+    explicit Engine(const profiler::native::AgentApi& agent)
+        : agent_(agent), verifier_(agent), exposures_(verifier_) {}
     virtual ~Engine() = default;
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -69,12 +74,26 @@ public:
     virtual void op(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
     /// One op of a thread beside the one that trains.
     virtual void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
-    /// Somebody is about to look at a tensor's bytes past the dispatcher. `stays`: and may go on
-    /// looking; it is not dropped any more.
+    /// A region that a compiler has made begins or ends: its kernels read and write past the
+    /// dispatcher.
+    virtual void region(bool begins) = 0;
+    /// Code past the dispatcher is about to look at a tensor's bytes. `stays`: it keeps the
+    /// address, and may write; the tensor is not dropped any more.
     virtual void touch(const c10::TensorImpl& tensor, bool stays) = 0;
     /// A storage's bytes are about to change, to go or to come without any op: FSDP takes those of
     /// gathered parameters away and gives them others. What was made from them is there before.
     virtual void change(c10::StorageImpl* storage) = 0;
+
+    void verify(Verify level) { verifier_.setLevel(level); }
+    /// A recording has seen that bytes which code past the dispatcher may write do not change.
+    void trustSources() { exposures_.trust(); }
+    /// What these made came back with other bytes in an earlier run.
+    void keepResultsOf(const std::string& lines) {
+        keptOps_.read(lines);
+        if (keptOps_.sourcesChange()) exposures_.distrust();
+    }
+    const Verifier& verifier() const { return verifier_; }
+    const std::optional<Mismatch>& mismatch() const { return mismatch_; }
 
     const profiler::native::AgentApi& agent() const { return agent_; }
     const StepFigures& figures() const { return figures_; }
@@ -91,7 +110,23 @@ protected:
         op.handle.redispatchBoxed(op.below, stack);
     }
 
+    /// Recomputed bytes are others: the program ends here, and with every op that it tries.
+    [[noreturn]] void condemn(Mismatch mismatch) {
+        if (!mismatch_) {
+            mismatch_ = std::move(mismatch);
+            send(agent_, *mismatch_);
+        }
+        throw OtherBytes("highwater: " + describe(*mismatch_));
+    }
+    void throwIfCondemned() {
+        if (mismatch_) condemn(*mismatch_);
+    }
+
     const profiler::native::AgentApi& agent_;
+    Verifier verifier_;
+    Exposures exposures_;
+    KeptOps keptOps_;
+    std::optional<Mismatch> mismatch_;
     StepFigures figures_;
     std::optional<Divergence> divergence_;
     std::string fault_, shortage_;

@@ -47,6 +47,33 @@ bool castAndTouch(void* caster, void* object, bool convert) {
     return true;
 }
 
+/// What an extension gives to Python it may have written by no op. The caster's cast(), or
+/// THPVariable_Wrap(), which gets its tensor by the address of a copy: a tensor comes first in
+/// both.
+using Wrap = void* (*)(const at::TensorBase* tensor, std::uint64_t, std::uint64_t);
+Wrap gWraps[2] = {};
+
+template <int kWhich>
+void* touchAndWrap(const at::TensorBase* tensor, std::uint64_t second, std::uint64_t third) {
+    if (tensor->defined()) gEngine->touch(*tensor->unsafeGetTensorImpl(), true);
+    return gWraps[kWhich](tensor, second, third);
+}
+
+/// Nothing is thrown through ctypes: what is wrong, or null.
+template <typename Work>
+const char* guarded(const Work& work) {
+    thread_local std::string why;
+    try {
+        work();
+        return nullptr;
+    } catch (const std::exception& error) {
+        why = error.what();
+    } catch (...) {
+        why = "an unknown exception";
+    }
+    return why.c_str();
+}
+
 const char* keep(std::string text) {
     static std::string kept;
     kept = std::move(text);
@@ -164,29 +191,49 @@ HW_EXPORT void hwl_enter_beside() {
     hw::profiler::native::observeBeside();
 }
 HW_EXPORT void hwl_leave() {
-    gEngine->release();
+    static_cast<void>(guarded([] { gEngine->release(); }));
     hw::profiler::native::leave();
 }
 /// A step begins. 1: it is traced, and the shim is to say where its ops come from; else 0.
 HW_EXPORT int hwl_begin() {
-    gEngine->begin();
+    static_cast<void>(guarded([] { gEngine->begin(); }));
     return tracing();
 }
 /// A forward pass with gradients begins.
 HW_EXPORT void hwl_forward() {
-    gEngine->forward();
+    static_cast<void>(guarded([] { gEngine->forward(); }));
 }
 /// What comes next, no op shows; why.
-HW_EXPORT void hwl_interrupt(const char* why) {
-    gEngine->interrupt(why);
+HW_EXPORT const char* hwl_interrupt(const char* why) {
+    return guarded([&] { gEngine->interrupt(why); });
 }
-/// Somebody looks at a tensor past the dispatcher; stays: and may go on looking.
-HW_EXPORT void hwl_touch(std::int64_t impl, int stays) {
-    gEngine->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0);
+/// Code past the dispatcher looks at a tensor; stays: and may go on looking, and write. Null, or
+/// why its bytes cannot be had.
+HW_EXPORT const char* hwl_touch(std::int64_t impl, int stays) {
+    return guarded(
+        [&] { gEngine->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0); });
 }
-/// As Engine::change(), of a storage's impl.
-HW_EXPORT void hwl_change(std::int64_t storage) {
-    gEngine->change(reinterpret_cast<c10::StorageImpl*>(storage));
+/// As Engine::change(), of a storage's impl. Null, or what is wrong.
+HW_EXPORT const char* hwl_change(std::int64_t storage) {
+    return guarded([&] { gEngine->change(reinterpret_cast<c10::StorageImpl*>(storage)); });
+}
+/// The same of a tensor's storage.
+HW_EXPORT const char* hwl_change_tensor(std::int64_t impl) {
+    return guarded([&] {
+        if (auto* const storage = plainStorage(*reinterpret_cast<const c10::TensorImpl*>(impl)))
+            gEngine->change(storage);
+    });
+}
+/// A region that a compiler has made begins, or ends.
+HW_EXPORT void hwl_region(int begins) {
+    gEngine->region(begins != 0);
+}
+/// How much is compared, see Verify; what came back with other bytes in an earlier run of the
+/// program, see KeptOps; whether a recording has seen that sources do not change.
+HW_EXPORT void hwl_verify(int level, const char* kept, int trusted) {
+    gEngine->verify(static_cast<Verify>(level));
+    gEngine->keepResultsOf(kept);
+    if (trusted != 0) gEngine->trustSources();
 }
 /// What extensions are to call instead of the framework's caster of tensors, which is at
 /// `original`.
@@ -194,15 +241,22 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
     gCaster = reinterpret_cast<Caster>(original);
     return reinterpret_cast<std::uint64_t>(&castAndTouch);
 }
+/// The same of what makes an object of a tensor: 0: the caster's cast(), 1: THPVariable_Wrap().
+HW_EXPORT std::uint64_t hwl_wrap_result(int which, std::uint64_t original) {
+    gWraps[which] = reinterpret_cast<Wrap>(original);
+    return reinterpret_cast<std::uint64_t>(which == 0 ? &touchAndWrap<0> : &touchAndWrap<1>);
+}
 /// An optimizer has made its step. 0: within a step, and that is all; 1: at the end of one under
 /// the plan, 2: of one without, 3: of one under DTR, 4: of one under the plan of its input size.
-/// out[13], of a step that has ended: recomputed ops, restored bytes, pinned bytes, ops seen, op of
+/// out[15], of a step that has ended: recomputed ops, restored bytes, pinned bytes, ops seen, op of
 /// the divergence (-1: none), bytes of constants that the agent does not count, when the planned
 /// ops began where other ones came before them (else 0), nanoseconds of the runtime's own work;
 /// under a budget, nanoseconds of recomputations and how many storages were evicted; the highest
-/// live bytes, whether an allocation has failed, and what time it is.
+/// live bytes, whether an allocation has failed, and what time it is; bytes that were compared, and
+/// nanoseconds of checksums.
 HW_EXPORT int hwl_step(std::int64_t* out) {
-    const Boundary boundary = gEngine->boundary();
+    Boundary boundary = Boundary::Unplanned;
+    static_cast<void>(guarded([&] { boundary = gEngine->boundary(); }));  // its next op says why
     if (boundary == Boundary::Middle) return static_cast<int>(boundary);
     const StepFigures& figures = gEngine->figures();
     out[0] = figures.recomputedOps;
@@ -220,6 +274,8 @@ HW_EXPORT int hwl_step(std::int64_t* out) {
     out[10] = window[1];
     out[11] = figures.rescue.op.empty() ? 0 : 1;
     out[12] = gEngine->agent().now();
+    out[13] = gEngine->verifier().bytes();
+    out[14] = gEngine->verifier().nanoseconds();
     return static_cast<int>(boundary);
 }
 /// out[5]: of the step's allocations that had failed, those that were made after all and those that

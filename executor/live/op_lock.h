@@ -5,8 +5,12 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <c10/core/StorageImpl.h>
+
 #include <atomic>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace hw::executor::live {
 
@@ -24,9 +28,13 @@ public:
     }
     void unlock() {
         if (--depth_ > 0) return;
+        const auto dead = std::exchange(dead_, {});
         holder_.store(0, std::memory_order_relaxed);
         taken_.clear(std::memory_order_release);
     }
+    /// The reference ends once the lock is free: the end of memory that is not the framework's may
+    /// wait for Python's lock, whose holder may wait for this one.
+    void bury(c10::intrusive_ptr<c10::StorageImpl> storage) { dead_.push_back(std::move(storage)); }
 
 private:
     static constexpr int kYields = 64;
@@ -35,6 +43,7 @@ private:
     std::atomic_flag taken_ = ATOMIC_FLAG_INIT;
     std::atomic<pthread_t> holder_{0};
     int depth_ = 0;  // of the holder
+    std::vector<c10::intrusive_ptr<c10::StorageImpl>> dead_;
 };
 
 }  // namespace hw::executor::live

@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "operators.h"
+#include "unseen_writes.h"
+#include "verifier.h"
 
 namespace hw::executor::live {
 namespace {
@@ -88,6 +90,8 @@ public:
         op.keep = (flags & wire::kLiveKeep) != 0;
         op.random = (flags & wire::kLiveRandom) != 0;
         const OpName& name = program_.names[op.name];
+        op.onlyFills = profiler::native::onlyFills(name.name);
+        op.undefined = leavesBytesUndefined(name.name);
         op.comparesWithZero = name.name == "aten::threshold_backward";
         const std::vector<Input> inputs = readInputs();
         // Its only argument that is a tensor, and what that is set upon.

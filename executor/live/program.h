@@ -65,6 +65,9 @@ struct ProgramOp {
     bool keep = false, random = false;
     bool onlyViews = false;         // looks at no bytes
     bool comparesWithZero = false;  // may read signs for elements
+    bool onlyFills = false;         // see unseen_writes.h
+    bool undefined = false;         // see leavesBytesUndefined
+    bool agrees = false;            // with the framework's schema on what it writes
     bool adopts = false;            // its last input is known by its result only
     bool followed = false;          // the plan has something to do here or with its storages
     Items<Input> inputs;

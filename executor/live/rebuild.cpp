@@ -39,6 +39,10 @@ StoragePointer Rebuild::at(std::size_t storage, std::int32_t version) {
         }
         const auto& needed = program_.ops[*goal.op].inputs;
         if (goal.inputs.size() < needed.size()) {
+            if (calls_[*goal.op].owns(goal.inputs.size())) {
+                goal.inputs.emplace_back();
+                continue;
+            }
             const Input& next = needed[goal.inputs.size()];
             goals.push_back({next.storage, next.version});
             continue;

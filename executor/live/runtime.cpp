@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/graph/unseen_ops.h"
+#include "guards.h"
 
 namespace hw::executor::live {
 namespace {
@@ -34,7 +35,8 @@ void Runtime::perform(const Action& action) {
             return streams_.run([&] { recompute(action); });
         case wire::LiveAction::Drop: {
             ProgramStorage& storage = program().storages[action.target];
-            if (storage.pinned || storage.constant) return;
+            const Slot& slot = slots_[action.target];
+            if (storage.pinned || storage.constant || slot.stays || slot.unread) return;
             if (!slots_.drop(action.target)) storage.pinned = true;
             return;
         }
@@ -42,19 +44,21 @@ void Runtime::perform(const Action& action) {
             slots_[action.target].held = slots_[action.target].weak.lock();
             return;
         case wire::LiveAction::Release:
-            slots_[action.target].held.reset();
+            if (!slots_[action.target].stays) slots_.release(action.target);
             return;
         case wire::LiveAction::Secure:
             if (slots_[action.target].away()) restore(action.target);
             return;
         case wire::LiveAction::Encode: {
             ProgramStorage& storage = program().storages[action.target];
-            if (!storage.pinned && slots_[action.target].present())
+            if (!storage.pinned && !slots_[action.target].stays && !slots_[action.target].unread &&
+                slots_[action.target].present())
                 storage.pinned = !slots_.encode(action.target, action.encoding);
             return;
         }
         case wire::LiveAction::Decode:
-            return slots_.decode(action.target);
+            slots_.decode(action.target);
+            return verifyRecomputed(program().storages[action.target].chain.back());
     }
 }
 
@@ -75,7 +79,10 @@ void Runtime::recompute(const Action& action) {
     if (!needed) return;
     Rebuild rebuild(agent_, program(), calls_, slots_);
     std::vector<StoragePointer> inputs;
-    for (const Input& input : op.inputs) inputs.push_back(rebuild.at(input.storage, input.version));
+    for (std::size_t k = 0; k < op.inputs.size(); ++k)
+        inputs.push_back(calls_[action.target].owns(k)
+                             ? StoragePointer()
+                             : rebuild.at(op.inputs[k].storage, op.inputs[k].version));
     std::vector<at::Tensor> results;
     again([&] {
         results = calls_[action.target].run(agent_, op.inputs, [&](const Input& input) {
@@ -91,12 +98,14 @@ void Runtime::recompute(const Action& action) {
                     StoragePointer::reclaim_copy(plainStorage(results[output])), 0);
     }
     for (const std::uint32_t storage : op.writes) slots_.advance(storage);
+    verifyRecomputed(action.target);
 }
 
 void Runtime::restore(std::size_t storage) {
     Rebuild rebuild(agent_, program(), calls_, slots_);
     again([&] { streams_.run([&] { rebuild.restore(storage); }); });
     figures_.restoredBytes += program().storages[storage].bytes;
+    verifyRecomputed(program().storages[storage].chain.back());
 }
 
 void Runtime::restoreAll() {
@@ -108,6 +117,7 @@ void Runtime::restoreAll() {
             if (!slots_[storage].away()) continue;
             rebuild.restore(storage);
             figures_.restoredBytes += program().storages[storage].bytes;
+            verifyRecomputed(program().storages[storage].chain.back());
         }
     });
 }
@@ -130,7 +140,8 @@ void Runtime::pin(const ProgramOp& op) {
 void Runtime::ensureInputs(const ProgramOp& op) {
     if (op.onlyViews) return;
     for (const Input& input : op.inputs) {
-        const Slot& slot = slots_[input.storage];
+        Slot& slot = slots_[input.storage];
+        slot.unread = false;
         if (op.comparesWithZero && slot.version == kSigns && !slot.dropped) continue;
         if (slot.away()) restore(input.storage);
     }
@@ -251,6 +262,17 @@ void Runtime::interrupt(const std::string& why) {
     if (planned()) diverge(why);
 }
 
+/// Its kernels write what no op shows: the rest of the step keeps everything.
+void Runtime::region(bool begins) {
+    const std::lock_guard<OpLock> guard(lock_);
+    if (!begins || !Guards::on(GuardKind::Compiled)) return;
+    if (fault_.empty())
+        fault_ =
+            "torch.compile: steps with compiled regions are not carried out under the plan, "
+            "which is for ops that run one by one";
+    if (planned()) diverge("a region compiled by torch.compile");
+}
+
 void Runtime::release() {
     const std::lock_guard<OpLock> guard(lock_);
     if (planned()) {
@@ -266,17 +288,30 @@ void Runtime::release() {
 
 void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
     Guard guard(lock_);
-    if (!planned() || plainStorage(tensor) == nullptr) return;
-    if (slots_.awayAt(plainStorage(tensor)) >= 0) awaitOp(guard);
+    c10::StorageImpl* const impl = plainStorage(tensor);
+    if (impl == nullptr) return;
+    if (stays) exposures_.expose(impl);
     if (!planned()) return;
-    if (const std::int64_t away = slots_.awayAt(plainStorage(tensor)); away >= 0) {
+    bringAndPin(guard, tensor, stays);
+    if (!stays || !planned()) return;
+    if (const std::int64_t storage = slots_.find(impl); storage >= 0)
+        expose(static_cast<std::size_t>(storage));
+}
+
+/// Its bytes are there. `pins`: and stay.
+void Runtime::bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins) {
+    c10::StorageImpl* const impl = plainStorage(tensor);
+    if (!planned() || impl == nullptr) return;
+    if (slots_.awayAt(impl) >= 0) awaitOp(guard);
+    if (!planned()) return;
+    if (const std::int64_t away = slots_.awayAt(impl); away >= 0) {
         const bool timed = std::exchange(timed_, false);
         restore(static_cast<std::size_t>(away));
         timed_ = timed;
-        stays = true;
+        pins = true;
     }
-    if (!stays) return;
-    if (const std::int64_t storage = slots_.find(plainStorage(tensor)); storage >= 0)
+    if (!pins) return;
+    if (const std::int64_t storage = slots_.find(impl); storage >= 0)
         program().storages[static_cast<std::size_t>(storage)].pinned = true;
 }
 
@@ -305,7 +340,7 @@ void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* s
             });
         if (writes || gone) awaitOp(guard);
         if (writes && planned()) diverge("another thread's " + describe(*op.known.schema, tensors));
-        for (const c10::TensorImpl* const tensor : tensors) touch(*tensor, true);
+        for (const c10::TensorImpl* const tensor : tensors) bringAndPin(guard, *tensor, true);
         static_cast<void>(streams_.elsewhere());  // waits for what has been made again
     }
     guard.unlock();
@@ -333,31 +368,23 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     for (const std::uint32_t storage : planned.gone) slots_.forgetDead(storage);
     perform(planned.before);
     ensureInputs(planned);
-    if (planned.keep) {
-        agent_.pause(1);
-        kept_.push_back(position_);
+    if (planned.keep || !(planned.agrees || op.known.writes.empty())) {
         const Values arguments = values();
-        const bool kept = calls_[position_].keep(op.handle, arguments, tensors,
-                                                 {planned.inputs.size(), planned.random,
-                                                  updatesStatistics(*op.known.schema, arguments)});
-        agent_.pause(0);
-        if (!kept) {
-            const std::string name = program().fullName(planned);
-            diverge(describe(*op.known.schema, tensors));
-            restoreForGood(name +
-                           " works on tensors that are more than their memory (quantized, sparse)");
-            return false;
-        }
+        if (!agreesWithSchema(op.known, arguments)) return false;
+        if (planned.keep && !keepCall(op, tensors, arguments)) return false;
     }
     stopClock();
     return true;
 }
 
-/// The planned op has run.
-void Runtime::after(const Tensors& results) {
+/// The planned op has run. `plain`: all of its results have plain memory.
+void Runtime::after(const Tensors& results, bool plain) {
     startClock();
     const ProgramOp& planned = program().ops[position_];
     if (!bindOutputs(planned, results)) return otherResults(planned);
+    if (std::exchange(unkept_, false)) keepResults();
+    if (!plain) keepInputs();
+    if (planned.onlyFills) noteBorn(planned);
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
         slots_[storage].version = slots_[storage].written;
@@ -371,18 +398,26 @@ void Runtime::after(const Tensors& results) {
 }
 
 void Runtime::failed() {
+    unkept_ = false;
     if (planned()) diverge("an exception in " + program().fullName(program().ops[position_]));
 }
 
 void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     if (op.known.profiler) return letProfilerBy(op, stack);
     Guard guard(lock_);
+    throwIfCondemned();
+    if (running_ != std::thread::id() && running_ != std::this_thread::get_id()) {
+        guard.unlock();  // a thread of the framework's that runs ops of the program side by side
+        return opBeside(op, stack);
+    }
     ++figures_.ops;
     const auto letBy = [&] {
         guard.unlock();
         op.handle.redispatchBoxed(op.below, stack);
     };
     if (aside_) profiler::native::standAside(true);
+    if (!planned() && !exposures_.trusted())
+        watchSources(plainTensors(torch::jit::last(*stack, op.known.schema->arguments().size())));
     if (aside_ || !planned()) return letBy();
     timeSome();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
@@ -415,7 +450,9 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         throw;
     }
     ended(guard);
-    if (planned()) after(plainTensors(torch::jit::last(*stack, op.known.schema->returns().size())));
+    if (!planned()) return;
+    const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
+    after(plainTensors(results), allPlain(results));
 }
 
 profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
@@ -423,9 +460,12 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
                                            c10::function_ref<torch::jit::Stack()> box) {
     using profiler::native::Turn;
     Guard guard(lock_);
+    if (mismatch_ || (running_ != std::thread::id() && running_ != std::this_thread::get_id()))
+        return Turn::Boxed;
     if (aside_) profiler::native::standAside(true);
     if (aside_ || !planned()) {
         ++figures_.ops;
+        if (!planned() && !exposures_.trusted()) watchSources(plainTensors(arguments.tensors));
         return Turn::Unseen;
     }
     timeSome();
@@ -449,7 +489,9 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
 void Runtime::endTyped(const Tensors& results) {
     Guard guard(lock_, std::defer_lock);
     ended(guard);
-    if (planned()) after(plainTensors(results));
+    if (!planned()) return;
+    const Tensors plain = plainTensors(results);
+    after(plain, plain.size() == results.size());
 }
 
 void Runtime::failTyped() {

@@ -18,7 +18,9 @@ namespace hw::executor::live {
 class Runtime final : public Engine {
 public:
     /// `agent` outlives the runtime.
-    explicit Runtime(const profiler::native::AgentApi& agent) : Engine(agent) {}
+    explicit Runtime(const profiler::native::AgentApi& agent) : Engine(agent) {
+        slots_.verifyWith(&verifier_);
+    }
 
     /// Ready for other plans, after release() too.
     void forgetPrograms();
@@ -31,6 +33,7 @@ public:
     void begin() override;
     void forward() override;
     void interrupt(const std::string& why) override;
+    void region(bool begins) override;
     void release() override;
 
     [[gnu::hot]] void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
@@ -56,6 +59,8 @@ private:
         std::vector<std::int64_t> storages;  // of the one in the other
     };
 
+    using Guard = std::unique_lock<OpLock>;
+
     bool planned() const { return current_ >= 0; }
     Program& program() { return programs_[static_cast<std::size_t>(current_)]; }
     const Program& program() const { return programs_[static_cast<std::size_t>(current_)]; }
@@ -72,7 +77,20 @@ private:
     [[gnu::hot]] bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
     [[gnu::hot]] bool before(const profiler::native::Passing& op, const Tensors& tensors,
                              c10::Device told, c10::function_ref<Values()> values);
-    [[gnu::hot]] void after(const Tensors& results);
+    [[gnu::hot]] void after(const Tensors& results, bool plain);
+    // runtime_exposures.cpp
+    [[gnu::cold]] bool agreesWithSchema(const profiler::native::Operator& known, Values values);
+    [[gnu::cold]] bool keepCall(const profiler::native::Passing& op, const Tensors& tensors,
+                                Values arguments);
+    bool keepSources(const Tensors& tensors);
+    bool isLastToMake(const ProgramOp& op) const;
+    void keepResults();
+    void keepInputs();
+    void noteBorn(const ProgramOp& op);
+    void expose(std::size_t storage);
+    void watchSources(const Tensors& tensors);
+    void bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins);
+    void verifyRecomputed(std::uint32_t op);
     void settle();
     bool isLookedAt() const;
     bool mayBeLean() const;
@@ -116,7 +134,6 @@ private:
     [[gnu::cold]] void bring(const Tensors& tensors);
     [[gnu::cold]] void restartFigures();
     [[gnu::cold]] void noteLiveBytes();
-    using Guard = std::unique_lock<OpLock>;
     [[gnu::cold]] void tryOther(const profiler::native::Passing& op, torch::jit::Stack* stack,
                                 Guard& guard, const Tensors& tensors, const std::string& why);
     [[gnu::cold]] void awaitOp(Guard& guard);
@@ -135,7 +152,7 @@ private:
     std::vector<Program> programs_;
     std::vector<Call> calls_;        // of the current program's ops
     std::vector<std::size_t> kept_;  // of these: what is to be forgotten after the step
-    Slots slots_;
+    Slots slots_{lock_};
     Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
@@ -169,6 +186,7 @@ private:
     static constexpr int kStepsAlike = 2;
     /// Reading the clock takes as long as the rest of an op's handling: one in so many is timed.
     static constexpr std::int64_t kOpsPerTimed = 16;
+    bool unkept_ = false;     // the op that goes on cannot run again: what it makes stays
     bool timed_ = false;      // the op that goes on
     std::int64_t seen_ = 0;   // ops, of all steps
     std::int64_t began_ = 0;  // the runtime's own work that goes on

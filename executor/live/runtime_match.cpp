@@ -80,6 +80,8 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
         } else if (!isPlanned(output, *tensors[j]) || !slots_.bindNew(output.storage, impl)) {
             return false;
         }
+        if (output.makes && output.followed)
+            slots_[output.storage].undefined = op.undefined || !coversStorage(*tensors[j]);
         if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
     }
     return true;

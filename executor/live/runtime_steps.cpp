@@ -13,6 +13,7 @@ void Runtime::enter(std::int64_t program) {
     current_ = program;
     position_ = 0;
     figures_ = {};
+    verifier_.beginStep();
     divergence_.reset();
     streams_.reset();
     if (!planned()) return;
@@ -121,6 +122,8 @@ Boundary Runtime::boundary() {
         restoreAll();  // what a plan has left out by mistake, or nothing
         if (whole && endsAsUsual()) result = Boundary::Planned;
     }
+    verifier_.endStep();
+    exposures_.endStep();
     forgetStep();
     return result;
 }

@@ -9,11 +9,19 @@
 namespace hw::executor::live {
 
 void Slots::reset(std::size_t storages) {
+    for (Slot& slot : slots_) letGo(slot);
     slots_.clear();
     slots_.resize(storages);
     bound_.clear();
     indexed_ = false;
     away_.clear();
+}
+
+void Slots::letGo(Slot& slot) {
+    if (!slot.held) return;
+    if (slot.held->device_type() == c10::DeviceType::CPU && !evictable(*slot.held))
+        lock_.bury(std::move(slot.held));
+    slot.held.reset();
 }
 
 void Slots::bind(std::size_t storage, c10::StorageImpl* impl) {
@@ -41,6 +49,7 @@ void Slots::unbind(std::size_t storage) {
         if (indexed_) bound_.erase(impl);
         away_.erase(impl);
     }
+    letGo(slots_[storage]);
     slots_[storage] = Slot();
 }
 
@@ -67,12 +76,14 @@ bool Slots::drop(std::size_t storage) {
     slot.encoded.reset();
     if (slot.dropped) return true;
     StoragePointer impl = slot.weak.lock();
-    slot.held.reset();
+    letGo(slot);
     if (!impl || impl.use_count() == 1) return true;  // ours was the last reference
     const c10::DataPtr& data = static_cast<const c10::StorageImpl&>(*impl).data_ptr();
     if (data.get() == nullptr) return impl->nbytes() == 0;
     if (impl->allocator() == nullptr || data.get_deleter() != impl->allocator()->raw_deleter())
         return false;
+    if (verifier_ != nullptr && !slot.undefined && slot.version == slot.written)
+        slot.sum = verifier_->of(*impl, slot.written);
     // The number of bytes stays: views that are made meanwhile are within their bounds.
     impl->set_data_ptr_noswap(back_ == nullptr
                                   ? c10::DataPtr(nullptr, impl->device())
@@ -97,6 +108,7 @@ void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version)
     slot.version = version;
     slot.encoded.reset();
     note(storage);
+    compare(storage);
 }
 
 bool Slots::encode(std::size_t storage, const Encoding& how) {
@@ -150,6 +162,19 @@ void Slots::decode(std::size_t storage) {
 void Slots::advance(std::size_t storage) {
     ++slots_[storage].version;
     note(storage);
+    compare(storage);
+}
+
+/// Of what came back in steps, the last version is compared with what was dropped.
+void Slots::compare(std::size_t storage) {
+    Slot& slot = slots_[storage];
+    if (!slot.sum.taken() || slot.dropped || slot.version != slot.written ||
+        slot.sum.version != slot.written)
+        return;
+    const StoragePointer impl = slot.lock();
+    if (impl && verifier_ != nullptr && !verifier_->matches(slot.sum, *impl) && !mismatch_)
+        mismatch_ = storage;
+    slot.sum = Checksum();
 }
 
 void Slots::note(std::size_t storage) {
@@ -182,6 +207,8 @@ std::vector<std::size_t> Slots::away() const {
 
 void Slots::rename(const std::vector<std::int64_t>& to, std::size_t storages) {
     std::vector<Slot> renamed(storages);
+    for (std::size_t i = 0; i < to.size(); ++i)
+        if (to[i] < 0) letGo(slots_[i]);
     for (std::size_t i = 0; i < to.size(); ++i)
         if (to[i] >= 0) renamed[static_cast<std::size_t>(to[i])] = std::move(slots_[i]);
     slots_ = std::move(renamed);

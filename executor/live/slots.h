@@ -3,10 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "call.h"
 #include "flat_map.h"
+#include "op_lock.h"
+#include "verifier.h"
 
 namespace hw::executor::live {
 
@@ -30,6 +34,12 @@ struct Slot {
     std::int32_t version = 0;  // of its bytes, where it has any
     std::int32_t written = 0;  // the version that the program has brought it to
     bool dropped = false;
+    bool stays = false;    // until the step ends, whatever a plan says: nothing could make it again
+    bool unread = false;   // made by an op that only fills: other code may be filling it
+    bool exposed = false;  // code past the dispatcher may write its bytes
+    bool undefined = false;  // some of its bytes are what its memory had: nothing is compared
+    Checksum sum;            // of the bytes that were dropped
+    Checksum born;           // of what an op has made that only fills; a sample
     std::unique_ptr<Encoded> encoded;
 
     /// The program may read it, and its bytes are not there, or they are an earlier version of it.
@@ -49,7 +59,14 @@ class Slots {
 public:
     /// Called, on any thread, with a storage that was dropped when it has bytes again or is gone.
     using Back = void (*)(void* impl);
-    explicit Slots(Back back = nullptr) : back_(back) {}
+    /// `lock`: that under which all is called.
+    explicit Slots(OpLock& lock, Back back = nullptr) : lock_(lock), back_(back) {}
+
+    /// What is dropped leaves a checksum, and what comes back is compared.
+    void verifyWith(Verifier* verifier) { verifier_ = verifier; }
+    void release(std::size_t storage) { letGo(slots_[storage]); }
+    /// A storage that came back with other bytes since the last time; none: there is none.
+    std::optional<std::size_t> takeMismatch() { return std::exchange(mismatch_, std::nullopt); }
 
     void reset(std::size_t storages);
     /// There are more of them.
@@ -90,12 +107,18 @@ public:
     void rename(const std::vector<std::int64_t>& to, std::size_t storages);
 
 private:
+    /// The plan does not hold it any more.
+    void letGo(Slot& slot);
     bool replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded);
     static StoragePointer decode(const Encoded& encoded);
     void note(std::size_t storage);  // whether it is away
+    void compare(std::size_t storage);
     void index();
 
+    OpLock& lock_;
     Back back_;
+    Verifier* verifier_ = nullptr;  // null: nothing is compared
+    std::optional<std::size_t> mismatch_;
     std::vector<Slot> slots_;
     // Where storages are bound, from the first time on that somebody asks: most steps pass without.
     profiler::native::FlatMap<c10::StorageImpl, std::size_t> bound_;

@@ -33,7 +33,8 @@ struct TapeOp {
     Items<Output> outputs;
     Items<std::uint32_t> writes;
     Call call;
-    std::int64_t cost = 0;  // ns, of its first run
+    std::int64_t cost = 0;    // ns, of its first run
+    std::int64_t number = 0;  // in its step
 };
 
 class Tape {

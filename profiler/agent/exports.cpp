@@ -5,6 +5,7 @@
 
 #include "profiler/agent/allocations.h"
 #include "profiler/agent/channel.h"
+#include "profiler/agent/checksum.h"
 #include "profiler/agent/clock.h"
 #include "profiler/agent/embedded.h"
 #include "profiler/agent/got.h"
@@ -230,6 +231,7 @@ HW_EXPORT const void* hw_api() {
                                       &onShortage,
                                       &admit,
                                       &rescue,
-                                      &countStep};
+                                      &countStep,
+                                      &checksum};
     return &api;
 }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <fstream>
 
+#include "profiler/attach/kept_ops.h"
+
 namespace hw::profiler {
 
 using core::Error;
@@ -42,10 +44,10 @@ core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>&
     wire::ConfigRecord record;
     record.flags = wire::kConfigLive | (limits.onOom ? wire::kConfigOnOom : 0);
     record.cap = limits.cap ? limits.cap->count() : 0;
+    record.flags |= limits.verify | (limits.stableSources ? wire::kConfigStableSources : 0) |
+                    (limits.planners.any() ? wire::kConfigPlanners : 0);
     record.heuristic = limits.heuristic;
-    // DTR alone needs no files: its steps are not traced where nobody plans.
-    if (limits.heuristic < 0 || limits.planners.any())
-        std::strncpy(record.livePrograms, files.c_str(), sizeof(record.livePrograms) - 1);
+    std::strncpy(record.livePrograms, files.c_str(), sizeof(record.livePrograms) - 1);
     if (!framework) {
         record.flags |= wire::kConfigNative;
         return record;
@@ -57,6 +59,17 @@ core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>&
                      "a plan needs one: install a C++ compiler (g++)"};
     std::strncpy(record.nativeCapture, library->c_str(), sizeof(record.nativeCapture) - 1);
     return record;
+}
+
+void handOverKept(const std::vector<std::string>& command, const std::string& folder,
+                  const std::string& path) {
+    std::ofstream(path + wire::kLiveKept, std::ios::binary) << keptOps(command, folder);
+}
+
+void rememberMismatches(const std::vector<std::string>& command, const std::string& folder,
+                        const LiveSummary& summary) {
+    for (const LiveProcess& process : summary.processes)
+        rememberMismatches(command, folder, process.mismatches);
 }
 
 void StepTeller::tellRescue(const Assembler& process) {
@@ -92,9 +105,11 @@ void StepTeller::tellNew() {
 LiveSummary liveSummary(const Server& server) {
     LiveSummary summary;
     for (const Assembler* process : server.admittedProcesses())
-        if (!process->liveSteps().empty() || !process->rescues().empty())
+        if (!process->liveSteps().empty() || !process->rescues().empty() ||
+            !process->mismatches().empty())
             summary.processes.push_back({process->rank(), process->liveSteps(),
-                                         process->divergences(), process->rescues()});
+                                         process->divergences(), process->rescues(),
+                                         process->mismatches()});
     std::sort(summary.processes.begin(), summary.processes.end(),
               [](const LiveProcess& a, const LiveProcess& b) { return a.rank < b.rank; });
     if (summary.processes.empty()) summary.processes.emplace_back();

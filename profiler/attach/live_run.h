@@ -33,6 +33,8 @@ struct LiveLimits {
     std::int64_t heuristic = -1;     // of DTR (planners/dtr), which evicts; -1: nobody does
     bool onOom = false;              // it waits for an allocation that fails, else it keeps the cap
     PlannerCommands planners;        // of steps within a budget
+    std::uint32_t verify = 0;        // flags of Config that say how much is compared
+    bool stableSources = false;      // see wire::kConfigStableSources
 };
 
 struct LiveProcess {
@@ -40,6 +42,7 @@ struct LiveProcess {
     std::vector<wire::LiveStepRecord> steps;
     std::vector<wire::LiveDivergenceRecord> divergences;
     std::vector<wire::LiveRescueRecord> rescues;
+    std::vector<wire::LiveMismatchRecord> mismatches;
 };
 
 /// A step that has ended, as it is told of.
@@ -85,6 +88,11 @@ core::Status handOver(const std::vector<LivePrograms>& programs, const std::stri
 core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>& framework,
                                             const LiveLimits& limits, const std::string& files,
                                             const Progress& progress);
+/// What a program's earlier runs have taught goes to the agent, and what this one has to its next.
+void handOverKept(const std::vector<std::string>& command, const std::string& folder,
+                  const std::string& path);
+void rememberMismatches(const std::vector<std::string>& command, const std::string& folder,
+                        const LiveSummary& summary);
 /// What was reported so far.
 LiveSummary liveSummary(const Server& server);
 

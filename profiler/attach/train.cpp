@@ -2,6 +2,7 @@
 #include "profiler/attach/train.h"
 
 #include <csignal>
+#include <filesystem>
 
 #include "core/base/file.h"
 #include "profiler/attach/claim.h"
@@ -40,6 +41,8 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     const core::ScratchFolder scratch;
     const std::string programs = (scratch.path() / "program").string();
     if (core::Status done = handOver(options.programs, programs); !done) return done.error();
+    const std::string folder = std::filesystem::current_path().string();
+    handOverKept(options.command, folder, programs);
     auto agent = findAgent(options.agentPath);
     if (!agent) return agent.error();
     const auto framework = frameworkOfPython(options.command.front());
@@ -66,6 +69,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     teller.tellNew();
 
     LiveSummary summary = liveSummary(**server);
+    rememberMismatches(options.command, folder, summary);
     summary.found = plans.found();
     if (status)
         summary.exitStatus = exitStatusOf(*status);

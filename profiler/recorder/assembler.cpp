@@ -145,6 +145,8 @@ core::Status Assembler::handle(const wire::Frame& frame) {
             return as(wire::LiveCurveRecord{});
         case Type::LiveRescue:
             return as(wire::LiveRescueRecord{});
+        case Type::LiveMismatch:
+            return as(wire::LiveMismatchRecord{});
         case Type::LiveNote:
             return as(wire::LiveNoteRecord{});
         case Type::Refusal:
@@ -190,6 +192,11 @@ core::Status Assembler::take(wire::LiveDivergenceRecord record) {
 
 core::Status Assembler::take(wire::LiveRescueRecord record) {
     rescues_.push_back(std::move(record));
+    return {};
+}
+
+core::Status Assembler::take(wire::LiveMismatchRecord record) {
+    mismatches_.push_back(std::move(record));
     return {};
 }
 

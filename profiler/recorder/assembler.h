@@ -62,6 +62,7 @@ public:
     const std::vector<wire::LiveRescueRecord>& rescues() const { return rescues_; }
     /// The newest; of no bytes where there is none.
     const wire::LiveCurveRecord& liveCurve() const { return liveCurve_; }
+    const std::vector<wire::LiveMismatchRecord>& mismatches() const { return mismatches_; }
     const std::vector<wire::LiveNoteRecord>& liveNotes() const { return liveNotes_; }
 
 private:
@@ -122,6 +123,7 @@ private:
     core::Status take(wire::LiveDivergenceRecord record);
     core::Status take(wire::LiveCurveRecord record);
     core::Status take(wire::LiveRescueRecord record);
+    core::Status take(wire::LiveMismatchRecord record);
     core::Status take(wire::LiveNoteRecord record);
     core::Status take(wire::StepEndRecord record);
     core::Status take(wire::GapRecord record);
@@ -185,6 +187,7 @@ private:
     std::vector<wire::LiveDivergenceRecord> divergences_;
     wire::LiveCurveRecord liveCurve_;
     std::vector<wire::LiveRescueRecord> rescues_;
+    std::vector<wire::LiveMismatchRecord> mismatches_;
     std::vector<wire::LiveNoteRecord> liveNotes_;
     std::vector<std::string> faults_, notes_;
 };

@@ -37,12 +37,15 @@
 //   Refusal        u32 code; str what, hint: CUPTI cannot be used
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
 //   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
-//                  runtime_ns, recomputed_ns, evictions; u8 LiveMode: a step of a live run, whole
+//                  runtime_ns, recomputed_ns, evictions, verified bytes, verification_ns; u8 LiveMode:
+//                  a step of a live run, whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
 //   LiveRescue     i64 step, allocations, refused, bytes, freed, evictions; str op: before its LiveStep, or
 //                  instead of it where the program has ended within the step
+//   LiveMismatch   i64 op, bytes; u8 MismatchKind; str name, layer, line: what was recomputed has other
+//                  bytes, and the program ends
 //   LiveNote       u8 LiveNoteKind; str text: what a live run has to say
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap, heuristic; char nativeCapture[kPathBytes],
 //                  livePrograms[kPathBytes]
@@ -62,7 +65,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
-inline constexpr std::uint16_t kVersion = 4;
+inline constexpr std::uint16_t kVersion = 5;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;
@@ -103,12 +106,21 @@ enum class Type : std::uint16_t {
     SourceFrame = 29,
     StackNode = 30,
     LiveRescue = 31,
+    LiveMismatch = 32,
     Config = 64,
     Native = 65,
 };
 
 /// Shortage: an allocation was refused because of the budget.
 enum class LiveNoteKind : std::uint8_t { Remark, Shortage };
+
+/// Why recomputed bytes are likely to be others than those that were dropped.
+enum class MismatchKind : std::uint8_t {
+    Unknown,           // a setting of the process, or an unseen writer
+    UnseenWriter,      // code that calls no op has written a source
+    HiddenState,       // the op is an extension's
+    NotDeterministic,  // two recomputations differ
+};
 
 /// What is kept of the Python call stack that led to an op: its line in the program, or all of it.
 enum class Stacks : std::uint8_t { Off, Line, Full };
@@ -155,6 +167,14 @@ inline constexpr std::uint32_t kConfigCurves = 64;  // Config flag: with LiveCur
 
 inline constexpr std::uint32_t kConfigLineStacks = 128;  // Config flag: Stacks::Line
 inline constexpr std::uint32_t kConfigFullStacks = 256;  // Config flag: Stacks::Full
+
+inline constexpr std::uint32_t kConfigVerifyOff = 512;       // Config flags: how much of what is
+inline constexpr std::uint32_t kConfigVerifySampled = 1024;  // recomputed is compared; without them
+inline constexpr std::uint32_t kConfigVerifyFull = 2048;     // as much as costs 1 % of a step
+inline constexpr std::uint32_t kConfigStableSources = 4096;  // Config flag: see Exposures::trust()
+inline constexpr std::uint32_t kConfigPlanners = 8192;       // Config flag: planners look at steps
+/// Behind the path of the first plan: the file with the ops whose results stay.
+inline constexpr char kLiveKept[] = ".kept";
 
 /// Of the path of the native capture library, with its final 0.
 inline constexpr std::uint32_t kPathBytes = 1024;

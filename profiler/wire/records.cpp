@@ -237,7 +237,8 @@ bool decode(Payload payload, LiveStepRecord& record) {
     Fields fields(payload);
     return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
                        record.restored, record.pinned, record.ops, record.runtimeNs,
-                       record.recomputedNs, record.evictions, record.mode) &&
+                       record.recomputedNs, record.evictions, record.verified, record.verifyingNs,
+                       record.mode) &&
            record.mode <= LiveMode::Mimose && fields.done();
 }
 
@@ -258,6 +259,13 @@ bool decode(Payload payload, LiveRescueRecord& record) {
     return fields.read(record.step, record.allocations, record.refused, record.bytes, record.freed,
                        record.evictions, record.op) &&
            fields.done();
+}
+
+bool decode(Payload payload, LiveMismatchRecord& record) {
+    Fields fields(payload);
+    return fields.read(record.op, record.bytes, record.kind, record.name, record.layer,
+                       record.line) &&
+           record.kind <= MismatchKind::NotDeterministic && fields.done();
 }
 
 bool decode(Payload payload, LiveNoteRecord& record) {

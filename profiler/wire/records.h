@@ -132,7 +132,8 @@ struct LiveStepRecord {
     std::int64_t step = 0, beginNs = 0, endNs = 0, peak = 0, recomputed = 0, restored = 0,
                  pinned = 0, ops = 0, runtimeNs = 0,  // of the runtime's own work
         recomputedNs = 0,                             // of recomputations on the CPU
-        evictions = 0;                                // under a budget
+        evictions = 0,                                // under a budget
+        verified = 0, verifyingNs = 0;                // bytes compared, and what checksums took
     LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {
@@ -148,6 +149,13 @@ struct LiveCurveRecord {
 struct LiveRescueRecord {
     std::int64_t step = 0, allocations = 0, refused = 0, bytes = 0, freed = 0, evictions = 0;
     std::string op;
+};
+/// What was recomputed has other bytes than what was dropped.
+struct LiveMismatchRecord {
+    std::int64_t op = 0;     // its number in the step
+    std::int64_t bytes = 0;  // of the storage
+    MismatchKind kind = MismatchKind::Unknown;
+    std::string name, layer, line;  // the last two: empty where they are not known
 };
 struct LiveNoteRecord {
     LiveNoteKind kind = LiveNoteKind::Remark;
@@ -191,6 +199,7 @@ bool decode(Payload payload, LiveStepRecord& record);
 bool decode(Payload payload, LiveDivergenceRecord& record);
 bool decode(Payload payload, LiveCurveRecord& record);
 bool decode(Payload payload, LiveRescueRecord& record);
+bool decode(Payload payload, LiveMismatchRecord& record);
 bool decode(Payload payload, LiveNoteRecord& record);
 std::vector<std::byte> encode(const ConfigRecord& record);
 

@@ -11,6 +11,7 @@
 #include "core/memory/schedule_builder.h"
 #include "planners/echo/codecs.h"
 #include "planners/schedule/free_early.h"
+#include "profiler/agent/checksum.h"
 #include "profiler/recorder/live_program.h"
 #include "tests/live/op_trace.h"
 
@@ -154,6 +155,7 @@ const native::AgentApi& silentAgent() {
         api.block = [](std::uint64_t) -> std::int64_t { return 0; };
         api.window = [](std::int64_t*) {};
         api.now = []() -> std::int64_t { return 1; };
+        api.checksum = &profiler::agent::checksum;
         return api;
     }();
     return agent;

@@ -2,8 +2,11 @@
 #include "tests/live/random_program.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/library.h>
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <thread>
 
@@ -19,12 +22,28 @@ bool isSquare(const at::Tensor& tensor) {
     return tensor.dim() == 2 && tensor.size(0) == kSide && tensor.size(1) == kSide;
 }
 
-Instruction randomInstruction(std::mt19937& random) {
+/// Draws from the default generator, which neither a tag nor an argument says.
+at::Tensor noisy(const at::Tensor& tensor) {
+    return tensor + at::rand(tensor.sizes());
+}
+
+TORCH_LIBRARY(hwtest, library) {
+    library.def("noisy(Tensor x) -> Tensor");
+}
+TORCH_LIBRARY_IMPL(hwtest, CPU, library) {
+    library.impl("noisy", noisy);
+}
+
+Instruction randomInstruction(std::mt19937& random, bool unseen = false) {
     Instruction made;
     made.kind = static_cast<Kind>(random() % static_cast<unsigned>(Kind::Look));
     if (random() % 24 == 0) made.kind = Kind::Look;
     if (random() % 48 == 0) made.kind = Kind::Read;
     if (random() % 96 == 0) made.kind = Kind::Write;
+    if (unseen && random() % 4 == 0)
+        made.kind = static_cast<Kind>(
+            static_cast<unsigned>(Kind::Fill) +
+            random() % (static_cast<unsigned>(Kind::Count) - static_cast<unsigned>(Kind::Fill)));
     made.result = kParameters + random() % (kRegisters - kParameters);
     made.a = random() % kRegisters;
     made.b = random() % kRegisters;
@@ -42,6 +61,7 @@ Machine::Machine(std::uint64_t seed, Doors doors)
     at::manual_seed(seed);
     for (std::size_t i = 0; i < kParameters; ++i) registers_[i] = at::rand({kSide, kSide});
     registers_.back() = at::rand({kSide, kSide});
+    buffer_.assign(kSide * kSide, 0.5F);
 }
 
 at::Tensor Machine::operand(std::size_t index) const {
@@ -59,14 +79,72 @@ void Machine::look(const at::Tensor& tensor, bool stays) {
 }
 
 void Machine::elsewhere(const std::function<void()>& work) {
+    std::exception_ptr raised;
     std::thread([&] {
         doors_.thread();
         try {
             work();
         } catch (const c10::Error&) {
             seen_ += "given up elsewhere";
+        } catch (...) {
+            raised = std::current_exception();
         }
     }).join();
+    if (raised) std::rethrow_exception(raised);
+}
+
+/// By no op.
+void Machine::write(const at::Tensor& tensor) {
+    const at::Tensor whole = tensor.is_contiguous() ? tensor : at::Tensor();
+    if (!whole.defined() || whole.scalar_type() != at::kFloat) return;
+    auto* const to = static_cast<float*>(whole.data_ptr());
+    for (std::int64_t k = 0; k < whole.numel(); ++k) to[k] = written_ += 0.125F;
+    if (written_ > 64) written_ = -64;
+}
+
+void Machine::runUnseen(const Instruction& i) {
+    const at::Tensor a = operand(i.a);
+    at::Tensor& result = registers_[i.result];
+    switch (i.kind) {
+        case Kind::Fill:
+            result = at::zeros({kSide, kSide});
+            doors_.look(result, true);
+            return write(result);
+        case Kind::FillBlind:
+            result = at::zeros({kSide, kSide});
+            return write(result);
+        case Kind::Poke:
+            if (i.a < kParameters) return;
+            doors_.look(a, true);
+            return write(a);
+        case Kind::FromBuffer:
+            result = at::mul(at::from_blob(buffer_.data(), {kSide, kSide}),
+                             isSquare(a) ? a : registers_.front());
+            return;
+        case Kind::Refill:
+            for (float& each : buffer_) each = written_ += 0.25F;
+            return;
+        case Kind::Flush:
+            at::globalContext().setFlushDenormal(i.b % 2 == 0);
+            return;
+        case Kind::Tiny:
+            result = at::mul(at::mul(a, 1e-41), 1e38);
+            return;
+        case Kind::Foreign: {
+            static const auto op = c10::Dispatcher::singleton()
+                                       .findSchemaOrThrow("hwtest::noisy", "")
+                                       .typed<at::Tensor(const at::Tensor&)>();
+            result = op.call(a);
+            return;
+        }
+        case Kind::Sparse:
+            if (!isSquare(a) || a.scalar_type() != at::kFloat) return;
+            sparse_ = at::sparse_coo_tensor(at::arange(kSide).mul(1).unsqueeze(0), at::mul(a, 0.5),
+                                            {kSide, kSide});
+            return;
+        default:
+            if (sparse_.defined()) result = sparse_.to_dense();
+    }
 }
 
 void Machine::run(const Instruction& i) {
@@ -163,14 +241,15 @@ void Machine::run(const Instruction& i) {
         case Kind::Grow:
             result = a.storage().use_count() == 1 ? a.add_(b) : at::add(a, b);
             return;
-        case Kind::Count:
-            return;
+        default:
+            return runUnseen(i);
     }
 }
 
 void Machine::step(const Program& program) {
     for (std::size_t i = kParameters; i + 1 < kRegisters; ++i) registers_[i] = at::Tensor();
-    relu_ = mask_ = pooled_ = indices_ = at::Tensor();
+    relu_ = mask_ = pooled_ = indices_ = sparse_ = at::Tensor();
+    at::globalContext().setFlushDenormal(false);
     try {
         for (const Instruction& each : program) run(each);
     } catch (const c10::Error&) {
@@ -185,9 +264,9 @@ std::string Machine::state() {
     return seen_ + std::string(static_cast<const char*>(generator.data_ptr()), generator.nbytes());
 }
 
-Program randomProgram(std::mt19937& random, std::size_t length) {
+Program randomProgram(std::mt19937& random, std::size_t length, bool unseen) {
     Program program;
-    for (std::size_t i = 0; i < length; ++i) program.push_back(randomInstruction(random));
+    for (std::size_t i = 0; i < length; ++i) program.push_back(randomInstruction(random, unseen));
     for (std::size_t parameter = 0; parameter < kParameters; ++parameter)
         program.push_back({Kind::AddInPlace, 0, parameter, random() % kRegisters});
     const auto at = static_cast<std::ptrdiff_t>(random() % (length / 2));

@@ -40,6 +40,17 @@ struct Instruction {
         Forward,  // the forward pass begins
         Node,     // of autograd, by an op
         Grow,     // adds in place where nobody else refers to the storage, as autograd does
+        // What no op shows, in programs that have it.
+        Fill,        // makes zeros, gives their address out and fills them, as through numpy
+        FillBlind,   // the same without telling, as extensions do
+        Poke,        // gives a tensor's address out and writes there
+        FromBuffer,  // reads memory that is not the framework's
+        Refill,      // which gets other bytes
+        Flush,       // denormals become zero from here on, or no longer
+        Tiny,        // numbers that are denormal for a while
+        Foreign,     // an op that is not the framework's draws random numbers without saying so
+        Sparse,      // a tensor that keeps the storages of others
+        Dense,       // and gives their elements back
         Count
     };
     Kind kind = Kind::Relu;
@@ -66,14 +77,20 @@ private:
     at::Tensor operand(std::size_t index) const;
     void look(const at::Tensor& tensor, bool stays);
     void elsewhere(const std::function<void()>& work);
+    void runUnseen(const Instruction& instruction);
+    void write(const at::Tensor& tensor);
 
     Doors doors_;
     std::vector<at::Tensor> registers_;
     at::Tensor relu_, mask_, pooled_, indices_;  // what a backward pass would need
+    at::Tensor sparse_;
+    std::vector<float> buffer_;
+    float written_ = 0;  // by no op, last
     std::string seen_;
 };
 
-Program randomProgram(std::mt19937& random, std::size_t length);
+/// `unseen`: with what no op shows.
+Program randomProgram(std::mt19937& random, std::size_t length, bool unseen = false);
 /// With one instruction more, less or another one, or with an early end.
 Program changed(const Program& program, std::mt19937& random);
 

@@ -55,6 +55,9 @@ struct AgentApi {
     /// It has no memory for the block: 1: as many bytes have gone, or all that could; 0: none.
     int (*rescue)(Shortage* shortage);
     std::int64_t (*stepBegins)();  // how many have begun, with this one
+    /// See agent/checksum.h.
+    std::uint64_t (*checksum)(const void* data, std::int64_t bytes, std::int64_t every,
+                              std::int64_t phase);
 };
 
 /// What this thread allocates meanwhile is not counted.

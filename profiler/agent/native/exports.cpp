@@ -159,7 +159,17 @@ HW_EXPORT void hwn_step_began(std::int64_t seq) {
     guarded(*gSession, [&] { gSession->registry.stepBegan(seq); });
 }
 HW_EXPORT void hwn_next_epoch() {
-    guarded(*gSession, [] { gSession->registry.nextEpoch(); });
+    guarded(*gSession, [] {
+        gSession->registry.nextEpoch();
+        gSession->unseen.begin();
+    });
+}
+/// Of the step that ends, as UnseenWrites::end().
+HW_EXPORT const char* hwn_unseen_writes() {
+    static std::string told;
+    told = "{}";
+    guarded(*gSession, [] { told = gSession->unseen.end(); });
+    return told.c_str();
 }
 /// out[4]: next sequence number, uncounted bytes, highest bytes during an op of this step, ops.
 HW_EXPORT void hwn_figures(std::int64_t* out) {

@@ -123,6 +123,7 @@ std::int64_t touch(Session& session, Running& running, const at::Tensor& tensor)
         return -1;
     }
     session.registry.storeContents(*storage, tensor);
+    session.unseen.read(storage->id, tensor, storage->version == 0);
     running.inputs.emplace_back(id, storage->version);
     return id;
 }
@@ -225,6 +226,7 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
     }
     if (fresh) {
         running.freshBytes += storage->bytes;
+        if (running.op->onlyFills) session.unseen.made(storage->id, *storage->key());
         storage->phase = running.place.phase;
     }
     storage->layer = running.place.layer;

@@ -8,8 +8,11 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
+
+#include "unseen_writes.h"
 
 namespace hw::profiler::native {
 namespace {
@@ -29,6 +32,25 @@ bool writesUnsaid(const std::string& op, const std::string& argument) {
     const bool backward = op.size() > 8 && op.compare(op.size() - 8, 8, "backward") == 0;
     return (argument == "noise" && op.rfind("rrelu_with_noise", 0) == 0 && !backward) ||
            (argument == "dropout_state" && op == "_cudnn_rnn");
+}
+
+/// Not of the framework: it may draw random numbers and keep a state without saying so.
+bool isForeignOp(const std::string& name) {
+    static const std::unordered_set<std::string> kOwn{
+        "aten", "prims", "prim", "profiler", "quantized", "c10d", "_c10d_functional"};
+    return kOwn.count(name.substr(0, name.find(':'))) == 0;
+}
+
+/// Whether a device's kernel was registered from Python: the dispatcher tells the file of each, and
+/// of Python's none (torch 1) or the script.
+bool hasPythonKernel(const c10::OperatorHandle& op) {
+    std::istringstream table(op.dumpComputedTable());
+    for (std::string line; std::getline(table, line);) {
+        if (line.rfind("CPU: ", 0) != 0 && line.rfind("CUDA: ", 0) != 0) continue;
+        if (line.find(".py:") != std::string::npos || line.find("/dev/null:") != std::string::npos)
+            return true;
+    }
+    return false;
 }
 
 c10::TypeKind kindOf(const c10::Type& type) {
@@ -82,6 +104,9 @@ Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };
     profiler = name.rfind("profiler::", 0) == 0;
+    foreign = isForeignOp(name);
+    onlyFills = native::onlyFills(name);
+    python = hasPythonKernel(op);
     adopts = adoptsStorage(name, overload);
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);

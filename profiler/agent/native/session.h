@@ -14,6 +14,7 @@
 
 #include "registry.h"
 #include "stacks.h"
+#include "unseen_writes.h"
 
 namespace hw::profiler::native {
 
@@ -68,12 +69,17 @@ inline Context gContext;
 
 struct Session {
     Session(const AgentApi& api, bool contents)
-        : agent(api), stream(agent), registry(agent, stream, contents), stacks(stream) {}
+        : agent(api),
+          stream(agent),
+          registry(agent, stream, contents),
+          stacks(stream),
+          unseen(agent) {}
 
     AgentApi agent;
     Stream stream;
     Registry registry;
     Stacks stacks;
+    UnseenWrites unseen;
     SpinLock lock;
     std::string fault;
     std::int64_t ops = 0;

@@ -5,6 +5,7 @@ import ctypes
 import importlib.machinery
 import os
 import re
+import sys
 
 import torch
 from _highwater import library
@@ -14,6 +15,8 @@ ADDRESSES = ("numpy", "data_ptr", "storage", "untyped_storage", "_typed_storage"
              "__array__")
 # ... or the bytes.
 COPIES = ("tolist", "__reduce_ex__")
+# They write the bytes, by no op.
+WRITES = ("apply_", "map_", "map2_")
 # Of storages: they give bytes others' values, or take them away.
 CHANGES = ("resize_", "copy_", "fill_", "__setitem__")
 
@@ -38,13 +41,24 @@ class Patches:
         self.made = []
 
 
+def raising(function):
+    """The runtime's function: what it says is wrong is raised in the program."""
+    def told(*arguments):
+        why = function(*arguments)
+        if why:
+            raise RuntimeError(why.decode("utf-8", "replace"))
+
+    return told
+
+
 class Doors:
-    def __init__(self, touch, change, wrap_caster):
-        self.touch = touch  # address of a tensor's impl, and whether its bytes' address stays known
-        self.change = change  # address of a storage's impl
-        self.wrap_caster = wrap_caster  # address of the framework's caster; that of one that touches
+    def __init__(self, native):
+        self.touch = raising(native.hwl_touch)    # address of a tensor's impl, and whether its bytes' address stays known
+        self.change = raising(native.hwl_change)  # address of a storage's impl
+        self.write = raising(native.hwl_change_tensor)  # address of a tensor's impl
+        self.native = native
         self.patches = Patches()
-        self.extensions = None
+        self.extensions = self.regions = None
 
     def open(self):
         for names, stays in ((ADDRESSES, True), (COPIES, False)):
@@ -52,6 +66,10 @@ class Doors:
                 if hasattr(torch.Tensor, name):
                     self.patches.set(torch.Tensor, name,
                                      guard(getattr(torch.Tensor, name), torch.Tensor, self.touching(stays)))
+        for name in WRITES:
+            if hasattr(torch.Tensor, name):
+                self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
+                                                           lambda tensor: self.write(tensor._cdata)))
         for name in CHANGES:
             if hasattr(torch.UntypedStorage, name):
                 self.patches.set(torch.UntypedStorage, name, guard(
@@ -59,7 +77,8 @@ class Doors:
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
                 self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
-        self.extensions = Extensions(self.touch, self.wrap_caster)
+        self.extensions = Extensions(self.touch, self.native)
+        self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
         load = importlib.machinery.ExtensionFileLoader.exec_module
 
         def exec_module(loader, module):
@@ -92,8 +111,9 @@ def guard(method, kind, tell):
     return guarded
 
 
-def watch_graphs(patches, interrupt):
-    """A CUDA graph's kernels read and write memory without any op: before it is captured or runs, `interrupt` is told."""
+def watch_graphs(patches, native):
+    """A CUDA graph's kernels read and write memory without any op: before it is captured or runs, the runtime is told."""
+    interrupt = raising(native.hwl_interrupt)
     graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
     for name, what in (("capture_begin", b"a CUDA graph is captured"), ("replay", b"a CUDA graph runs")):
         method = getattr(graph, name, None)
@@ -101,16 +121,63 @@ def watch_graphs(patches, interrupt):
             patches.set(graph, name, guard(method, object, lambda _, what=what: interrupt(what)))
 
 
+class Regions:
+    """What torch.compile has made with inductor: kernels that read and write memory by no op."""
+
+    # Modules, in older versions or newer ones, with the class of what it makes of a graph.
+    MODULES = ("torch._inductor.output_code", "torch._inductor.codecache", "torch._inductor.compile_fx")
+    CLASSES = ("CompiledFxGraph", "CompiledAOTI")
+
+    def __init__(self, patches, touch, region):
+        self.patches, self.touch, self.region = patches, touch, region
+        for name in self.MODULES:
+            if name in sys.modules:
+                self.patch(sys.modules[name])
+        loader = importlib.machinery.SourceFileLoader
+        load = loader.exec_module
+
+        def exec_module(self_, module):
+            load(self_, module)
+            if module.__name__ in self.MODULES:
+                self.patch(module)
+
+        patches.set(loader, "exec_module", exec_module)
+
+    def patch(self, module):
+        for name in self.CLASSES:
+            graph = getattr(module, name, None)
+            call = getattr(graph, "__call__", None)
+            if graph is not None and call is not None and not hasattr(call, "region"):
+                self.patches.set(graph, "__call__", self.around(call))
+
+    def around(self, call):
+        def region(graph, inputs, *arguments, **named):
+            for each in inputs:
+                if isinstance(each, torch.Tensor):
+                    self.touch(each._cdata, True)
+            self.region(1)
+            try:
+                return call(graph, inputs, *arguments, **named)
+            finally:
+                self.region(0)
+
+        region.region = True
+        return region
+
+
 class Extensions:
     """Libraries that take tensors as arguments: their bindings have the framework's pybind caster turn an object into
     a tensor (type_caster<at::Tensor>::load of torch/csrc/utils/pybind.h), or ask the framework's class whether it is
     one (THPVariable_Check of torch/csrc/autograd/python_variable.h). They get a caster and a class of ours, which
-    bring the bytes first."""
+    bring the bytes first. What they give to Python goes through the same caster or THPVariable_Wrap: they may have
+    written it by no op."""
 
+    RESULTS = ("_ZN8pybind116detail11type_casterIN2at6TensorEvE4castERKS3_NS_19return_value_policyENS_6handleE",
+               "_Z16THPVariable_WrapN2at10TensorBaseE")
     CASTER = "_ZN8pybind116detail11type_casterIN2at6TensorEvE4loadENS_6handleEb"
     CLASS = "THPVariableClass"
 
-    def __init__(self, touch, wrap_caster):
+    def __init__(self, touch, native):
         class Asked(type):
             def __instancecheck__(cls, thing):
                 if not isinstance(thing, torch.Tensor):
@@ -122,7 +189,10 @@ class Extensions:
         self.pointer = ctypes.c_void_p(id(self.substitute))
         self.ways = []  # symbol, where it leads, where it leads now
         framework = self.framework()
-        for symbol, ours in ((self.CASTER, wrap_caster), (self.CLASS, lambda _: ctypes.addressof(self.pointer))):
+        ways = [(self.CASTER, native.hwl_wrap_caster), (self.CLASS, lambda _: ctypes.addressof(self.pointer))]
+        ways += [(symbol, lambda original, which=which: native.hwl_wrap_result(which, original))
+                 for which, symbol in enumerate(self.RESULTS)]
+        for symbol, ours in ways:
             try:
                 original = ctypes.addressof(ctypes.c_char.in_dll(framework, symbol))
             except ValueError:

@@ -45,12 +45,16 @@ def load():
             ("begin", ctypes.c_int),
             ("forward", None),
             ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
-            ("touch", None, ctypes.c_int64, ctypes.c_int),
-            ("change", None, ctypes.c_int64),
+            ("touch", ctypes.c_char_p, ctypes.c_int64, ctypes.c_int),
+            ("change", ctypes.c_char_p, ctypes.c_int64),
+            ("change_tensor", ctypes.c_char_p, ctypes.c_int64),
+            ("region", None, ctypes.c_int),
+            ("verify", None, ctypes.c_int, ctypes.c_char_p, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
+            ("wrap_result", ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64),
             ("count_cuda", ctypes.c_char_p),
             ("limit_cuda", ctypes.c_int),
-            ("interrupt", None, ctypes.c_char_p),
+            ("interrupt", ctypes.c_char_p, ctypes.c_char_p),
             ("divergence", ctypes.c_char_p),
             ("fault", ctypes.c_char_p),
             ("shortage", ctypes.c_char_p)):
@@ -68,7 +72,7 @@ class Step:
         self.begin, self.end, self.peak = begin, begin, 0
         self.mode = None
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
-        self.recomputing = self.evictions = 0
+        self.recomputing = self.evictions = self.verified = self.verifying = 0
         self.rescues = Rescues()
         self.divergence = self.curve = None
 
@@ -101,14 +105,14 @@ class Live:
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 13)()
+        self.figures = (ctypes.c_int64 * 15)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
         self.active = False       # a forward with gradients has begun since the last step's end
         self.handle = None
         self.patches = doors.Patches()
-        self.doors = doors.Doors(native.hwl_touch, native.hwl_change, native.hwl_wrap_caster)
+        self.doors = doors.Doors(native)
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
@@ -147,7 +151,7 @@ class Live:
 
         self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
-        doors.watch_graphs(self.patches, self.native.hwl_interrupt)
+        doors.watch_graphs(self.patches, self.native)
         if self.budget:
             self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, Backwards(self)))
             if not self.running:
@@ -255,7 +259,7 @@ class Live:
             return
         self.places.unwatch()
         (recomputed, restored, pinned, ops, diverged, uncounted, begun, runtime, recomputing, evictions, peak, rescued,
-         now) = self.figures
+         now, verified, verifying) = self.figures
         step = self.pending or Step(begun or self.begun)
         step.end = self.begun = now
         if self.running and boundary == PLANNED:
@@ -271,6 +275,8 @@ class Live:
         step.runtime += runtime
         step.recomputing += recomputing
         step.evictions += evictions
+        step.verified += verified
+        step.verifying += verifying
         if rescued:
             step.rescues.add(self.native)
         self.told = True
@@ -313,8 +319,9 @@ class Live:
         if step.curve is not None:
             encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
-            "<11qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
-            step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.mode))
+            "<13qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.verified,
+            step.verifying, step.mode))
         self.number += 1
 
     def finish(self):
@@ -347,6 +354,21 @@ def programs(rank):
         index += 1
 
 
+def verification(flags):
+    """How much is compared, as the runtime counts it (executor/live/verifier.h)."""
+    levels = (wire.CONFIG_VERIFY_OFF, wire.CONFIG_VERIFY_SAMPLED, wire.CONFIG_VERIFY_FULL)
+    return next((level for level, flag in enumerate(levels) if flags & flag), len(levels))
+
+
+def kept_ops():
+    """What came back with other bytes in an earlier run of this program."""
+    try:
+        with open(os.fsencode(library.hw_programs()) + b".kept", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def start(flags, rank):
     """Why no plan is carried out; "" where one is. `flags`: those of the configuration."""
     global _current, _watching_exit
@@ -363,9 +385,10 @@ def start(flags, rank):
         library.hw_limit()
     gpu.count_blocks(native.hwl_count_cuda, native.hwl_limit_cuda)
     heuristic = library.hw_heuristic()
-    plans = library.hw_programs() if heuristic >= 0 else b""
+    plans = library.hw_programs() if flags & wire.CONFIG_PLANNERS else b""
     if heuristic >= 0:
         native.hwl_keep_within(heuristic, bool(plans), not flags & wire.CONFIG_ON_OOM)
+    native.hwl_verify(verification(flags), kept_ops(), bool(flags & wire.CONFIG_STABLE_SOURCES))
     if plans and rank >= 0:
         plans += b".rank%d" % rank
     _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans)

@@ -2,6 +2,7 @@
 """The capture in C++ (agent/native): sees ops without Python, where its library fits this torch."""
 import ctypes
 import gc
+import json
 import os
 import sys
 
@@ -65,6 +66,7 @@ def load_native(contents, stacks):
             ("tell_unknown", None, ctypes.c_int64, ctypes.c_int64),
             ("recount", None),
             ("next_epoch", None),
+            ("unseen_writes", ctypes.c_char_p),
             ("step_began", None, ctypes.c_int64),
             ("figures", None, longs),
             ("finals", ctypes.c_void_p, longs)):
@@ -149,6 +151,10 @@ class NativeRegistry:
 
     def own(self, tensor, category, layer):
         self.library.hwn_own(local(tensor)._cdata, category, -1 if layer is None else layer)
+
+    def unseen_writes(self):
+        """What code that calls no op has written in the step that ends, for the environment."""
+        return json.loads(self.library.hwn_unseen_writes())
 
     def fault(self):
         """What went wrong in there: None, "" where the recorder is gone."""

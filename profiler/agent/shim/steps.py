@@ -164,7 +164,7 @@ class Steps:
         self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
         encode.send(wire.TYPE_STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.uncounted, self.carried_peak) +
-            encode.text(self.environment.now(registry.native)) + struct.pack("<I", len(finals) // 8) + finals)
+            encode.text(self.environment.now(registry)) + struct.pack("<I", len(finals) // 8) + finals)
         if not self.compiled and compiles():
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
@@ -290,10 +290,11 @@ class Environment:
     """What ops depend on besides their arguments, and how they were seen, as JSON."""
 
     def __init__(self):
-        self.seen, self.text = None, ""
+        self.seen, self.known = None, {}
         self.interop_threads = None  # set for good before the first use; takes long to ask
 
-    def now(self, native):
+    def now(self, registry):
+        native = registry.native
         if self.interop_threads is None:
             self.interop_threads = torch.get_num_interop_threads()
         mkldnn = getattr(torch._C, "_get_mkldnn_enabled", torch.backends.mkldnn.is_available)
@@ -301,7 +302,7 @@ class Environment:
                 torch.are_deterministic_algorithms_enabled(), native)
         if seen != self.seen:
             self.seen = seen
-            self.text = json.dumps({
+            self.known = {
                 "num_threads": seen[0],
                 "num_interop_threads": self.interop_threads,
                 "default_dtype": str(seen[1])[6:],
@@ -310,5 +311,5 @@ class Environment:
                 "torch_version": str(torch.__version__),
                 "torch_package": os.path.dirname(torch.__file__),
                 "capture": "native" if native else "python",
-            })
-        return self.text
+            }
+        return json.dumps({**self.known, **(registry.unseen_writes() if native else {})})

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// Bytes that change by no op, under a budget: what was made from them, and what was recomputed and
+// has other bytes all the same.
+#include <utility>
+
+#include "budget_runtime.h"
+#include "guards.h"
+
+namespace hw::executor::live {
+/// Its bytes are no longer those of which it is known how they were made.
+void BudgetRuntime::unseenWrite(Storage storage) {
+    aboutToChange({storage});
+    if (log_) log_->line("beside", std::vector<Storage>{storage});
+    slots_[storage].version = ++slots_[storage].written;
+    keepAsItIs(storage);
+    slots_[storage].exposed = true;
+    if (const StoragePointer impl = slots_[storage].lock()) exposures_.expose(impl.get());
+}
+
+/// Of what the op reads: storages that other code has filled since an op made them, and those whose
+/// bytes may change after it.
+void BudgetRuntime::findUnseenWrites(const Tensors& tensors, Running& running) {
+    if (!Guards::on(GuardKind::Exposures)) return;
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+        const Storage s = running.inputs[k];
+        Slot& slot = slots_[s];
+        if (slot.born.taken() && slot.born.version == slot.written && present(s)) {
+            const StoragePointer impl = slot.lock();
+            if (bytesOf(*impl) != nullptr &&
+                !verifier_.isSame(slot.born, bytesOf(*impl),
+                                  static_cast<std::int64_t>(impl->nbytes())))
+                unseenWrite(s);
+        }
+        if (slots_[s].exposed && exposures_.mayChange(*tensors[k]))
+            running.exposed.push_back(exposures_.sourceOf(*tensors[k], k));
+    }
+}
+
+/// An op on bytes that may change unseen is about to be kept on the tape. Where they are trusted it
+/// reads them again; else it gets a copy, if that is worth while. False: it does not run again.
+bool BudgetRuntime::keepSources(Running& running) {
+    Call& call = tape_.next().call;
+    std::int64_t made = 0, copied = 0;
+    for (const Output& output : running.outputs) made += output.makes ? output.bytes : 0;
+    const auto storageOf = [&](const Call::Source& source) {
+        return slots_[running.inputs[static_cast<std::size_t>(source.input)]].lock();
+    };
+    for (const Call::Source& source : running.exposed) {
+        exposures_.read(storageOf(source).get(), source);
+        copied += source.bytes;
+    }
+    call.sources() = std::exchange(running.exposed, {});
+    if (exposures_.trusted()) return true;
+    if (2 * copied <= made) try {
+            for (Call::Source& source : call.sources())
+                source.copy = Exposures::copyOf(*storageOf(source), source);
+            return true;
+        } catch (const c10::Error&) {
+        }  // there is no room for it
+    call.clear();
+    return false;
+}
+
+/// What an op that only fills has made, other code often fills after it.
+void BudgetRuntime::noteBorn(const Running& running) {
+    if (!running.facts->onlyFills && !running.facts->setsAll) return;
+    const auto note = [&](Storage s) {
+        const StoragePointer impl = slots_[s].lock();
+        if (!impl || impl->device_type() != c10::DeviceType::CPU || bytesOf(*impl) == nullptr)
+            return;
+        slots_[s].born =
+            verifier_.sample(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
+        slots_[s].born.version = slots_[s].written;
+    };
+    if (running.facts->onlyFills && !running.facts->leavesEmpty)
+        for (const Output& output : running.outputs)
+            if (output.makes) note(output.storage);
+    if (running.facts->setsAll)
+        for (const Storage s : running.written)
+            if (made_[s]) note(s);
+}
+
+/// What the op has just made again is what was dropped; else the program ends.
+void BudgetRuntime::verifyRecomputed(const TapeOp& op) {
+    const auto wrong = slots_.takeMismatch();
+    if (!wrong) return;
+    Mismatch mismatch;
+    mismatch.op = op.number;
+    mismatch.name = op.call.name();
+    mismatch.bytes = evictor_[static_cast<core::StorageIndex>(*wrong)].size;
+    const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
+    if (op.call.changedSource(verifier_, op.inputs, find))
+        mismatch.kind = MismatchKind::UnseenWriter;
+    else if (op.call.foreign())
+        mismatch.kind = MismatchKind::HiddenState;
+    else if (op.writes.empty() && !op.call.repeats(agent_, op.inputs, find))
+        mismatch.kind = MismatchKind::NotDeterministic;
+    condemn(std::move(mismatch));
+}
+
+}  // namespace hw::executor::live

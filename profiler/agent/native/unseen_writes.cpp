@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "unseen_writes.h"
+
+#include <algorithm>
+
+namespace hw::profiler::native {
+namespace {
+
+constexpr std::int64_t kMostSampled = 16 << 10;
+
+const char* dataOf(const c10::StorageImpl& storage) {
+    return static_cast<const char*>(storage.data_ptr().get());
+}
+
+}  // namespace
+
+bool isForeign(const c10::StorageImpl& storage) {
+    const c10::DataPtr& data = storage.data_ptr();
+    return storage.device_type() == c10::DeviceType::CPU && storage.nbytes() > 0 &&
+           data.get() != nullptr &&
+           (storage.allocator() == nullptr ||
+            data.get_deleter() != storage.allocator()->raw_deleter());
+}
+
+bool isParameter(const c10::TensorImpl& tensor) {
+    if (!tensor.requires_grad()) return false;
+    auto* const impl = const_cast<c10::TensorImpl*>(&tensor);
+    return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(impl)).is_leaf();
+}
+
+bool onlyFills(const std::string& op) {
+    constexpr const char* kBegins[] = {"aten::zeros", "aten::ones", "aten::full",   "aten::empty",
+                                       "aten::new_",  "aten::rand", "aten::arange", "aten::eye"};
+    return std::any_of(std::begin(kBegins), std::end(kBegins),
+                       [&](const char* begin) { return op.rfind(begin, 0) == 0; });
+}
+
+std::uint64_t sampleOf(const AgentApi& agent, const void* data, std::int64_t bytes) {
+    return agent.checksum(data, bytes, (bytes + kMostSampled - 1) / kMostSampled, 0);
+}
+
+/// Strides are never negative.
+Part partOf(const c10::TensorImpl& tensor) {
+    const auto width = static_cast<std::int64_t>(tensor.itemsize());
+    std::int64_t last = 0;
+    for (std::int64_t d = 0; d < tensor.dim(); ++d)
+        last += (tensor.size(d) - 1) * tensor.strides()[static_cast<std::size_t>(d)];
+    return {tensor.storage_offset() * width, tensor.numel() == 0 ? 0 : (last + 1) * width};
+}
+
+void UnseenWrites::begin() {
+    made_.clear();
+    written_.clear();
+    seen_.clear();
+    stable_ = true;
+}
+
+void UnseenWrites::made(std::int64_t id, const c10::StorageImpl& storage) {
+    if (storage.device_type() != c10::DeviceType::CPU || dataOf(storage) == nullptr) return;
+    made_[id] = sampleOf(agent_, dataOf(storage), static_cast<std::int64_t>(storage.nbytes()));
+}
+
+void UnseenWrites::read(std::int64_t id, const at::Tensor& tensor, bool asMade) {
+    const c10::StorageImpl& storage =
+        *tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    const char* const data = dataOf(storage);
+    if (data == nullptr) return;
+    if (const auto made = made_.find(id); made != made_.end()) {
+        const bool same =
+            !asMade ||
+            made->second == sampleOf(agent_, data, static_cast<std::int64_t>(storage.nbytes()));
+        if (!same) written_.push_back(id);
+        if (!same || !asMade) made_.erase(made);
+    }
+    if (!isForeign(storage) || isParameter(*tensor.unsafeGetTensorImpl())) return;
+    stable_ = stable_ && seen_.size() < kMostSeen;
+    if (!stable_) return;
+    const Part part = partOf(*tensor.unsafeGetTensorImpl());
+    auto* const impl = const_cast<c10::StorageImpl*>(&storage);
+    c10::raw::weak_intrusive_ptr::incref(impl);
+    seen_.push_back({c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl), part,
+                     sampleOf(agent_, data + part.from, part.bytes)});
+}
+
+std::string UnseenWrites::end() {
+    for (const Seen& seen : seen_) {
+        const auto storage =
+            seen.storage.lock();  // gone: what has become of its bytes is not known
+        stable_ =
+            stable_ && storage && dataOf(*storage) != nullptr &&
+            sampleOf(agent_, dataOf(*storage) + seen.part.from, seen.part.bytes) == seen.sample;
+    }
+    std::string ids;
+    for (const std::int64_t id : written_) ids += (ids.empty() ? "" : ",") + std::to_string(id);
+    return std::string("{\"stable_sources\":") + (stable_ ? "true" : "false") +
+           ",\"written_unseen\":[" + ids + "]}";
+}
+
+}  // namespace hw::profiler::native
