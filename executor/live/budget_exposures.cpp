@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "budget_runtime.h"
+#include "extension_calls.h"
 #include "guards.h"
 
 namespace hw::executor::live {
@@ -61,9 +62,10 @@ bool BudgetRuntime::keepSources(Running& running) {
     return false;
 }
 
-/// What an op that only fills has made, other code often fills after it.
+/// What an op that only fills has made, other code often fills after it; and an extension, any.
 void BudgetRuntime::noteBorn(const Running& running) {
-    if (!running.facts->onlyFills && !running.facts->setsAll) return;
+    const bool fills = running.facts->onlyFills || inExtension();
+    if (!fills && !running.facts->setsAll) return;
     const auto note = [&](Storage s) {
         const StoragePointer impl = slots_[s].lock();
         if (!impl || impl->device_type() != c10::DeviceType::CPU || bytesOf(*impl) == nullptr)
@@ -72,7 +74,7 @@ void BudgetRuntime::noteBorn(const Running& running) {
             verifier_.sample(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
         slots_[s].born.version = slots_[s].written;
     };
-    if (running.facts->onlyFills && !running.facts->leavesEmpty)
+    if (fills && !running.facts->leavesEmpty)
         for (const Output& output : running.outputs)
             if (output.makes) note(output.storage);
     if (running.facts->setsAll)

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "core/graph/unseen_ops.h"
+#include "extension_calls.h"
 #include "guards.h"
 #include "rebuild.h"
 
@@ -356,7 +357,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         if (there < 0) {
             made.push_back(static_cast<core::StorageIndex>(s));
             leftEmpty_[s] = running.facts->leavesEmpty;
-            unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills;
+            unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills || inExtension();
             slots_[s].undefined = running.facts->undefined || !coversStorage(*tensor);
         }
         if (isNew(s)) touched.push_back(s);

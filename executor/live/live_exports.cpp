@@ -5,10 +5,12 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <unordered_map>
 
 #include "budget_runtime.h"
 #include "cuda_allocations.h"
 #include "cuda_room.h"
+#include "extension_calls.h"
 #include "observer.h"
 #include "runtime.h"
 
@@ -57,6 +59,27 @@ template <int kWhich>
 void* touchAndWrap(const at::TensorBase* tensor, std::uint64_t second, std::uint64_t third) {
     if (tensor->defined()) gEngine->touch(*tensor->unsafeGetTensorImpl(), true);
     return gWraps[kWhich](tensor, second, third);
+}
+
+/// Functions of extensions, by the object that Python calls them with, and where they were. Changed
+/// and read under Python's lock.
+std::unordered_map<void*, void*> gFunctions;
+
+struct ExtensionCall {
+    ExtensionCall() { ++tExtensionCalls; }
+    ~ExtensionCall() { --tExtensionCalls; }
+};
+
+/// With METH_VARARGS | METH_KEYWORDS, and with METH_FASTCALL | METH_KEYWORDS.
+void* callAround(void* self, void* arguments, void* keywords) {
+    const ExtensionCall call;
+    return reinterpret_cast<void* (*)(void*, void*, void*)>(gFunctions.at(self))(self, arguments,
+                                                                                 keywords);
+}
+void* callFastAround(void* self, void* arguments, std::int64_t count, void* keywords) {
+    const ExtensionCall call;
+    return reinterpret_cast<void* (*)(void*, void*, std::int64_t, void*)>(gFunctions.at(self))(
+        self, arguments, count, keywords);
 }
 
 /// Nothing is thrown through ctypes: what is wrong, or null.
@@ -245,6 +268,13 @@ HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {
 HW_EXPORT std::uint64_t hwl_wrap_result(int which, std::uint64_t original) {
     gWraps[which] = reinterpret_cast<Wrap>(original);
     return reinterpret_cast<std::uint64_t>(which == 0 ? &touchAndWrap<0> : &touchAndWrap<1>);
+}
+/// What is to be called instead of a function of an extension, which is at `original` and gets
+/// `self`; `fast`: as METH_FASTCALL.
+HW_EXPORT std::uint64_t hwl_wrap_function(std::uint64_t self, std::uint64_t original, int fast) {
+    gFunctions[reinterpret_cast<void*>(self)] = reinterpret_cast<void*>(original);
+    return fast != 0 ? reinterpret_cast<std::uint64_t>(&callFastAround)
+                     : reinterpret_cast<std::uint64_t>(&callAround);
 }
 /// An optimizer has made its step. 0: within a step, and that is all; 1: at the end of one under
 /// the plan, 2: of one without, 3: of one under DTR, 4: of one under the plan of its input size.

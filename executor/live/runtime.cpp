@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "core/graph/unseen_ops.h"
+#include "extension_calls.h"
 #include "guards.h"
 
 namespace hw::executor::live {
@@ -384,7 +385,7 @@ void Runtime::after(const Tensors& results, bool plain) {
     if (!bindOutputs(planned, results)) return otherResults(planned);
     if (std::exchange(unkept_, false)) keepResults();
     if (!plain) keepInputs();
-    if (planned.onlyFills) noteBorn(planned);
+    if (planned.onlyFills || inExtension()) noteBorn(planned);
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
         slots_[storage].version = slots_[storage].written;

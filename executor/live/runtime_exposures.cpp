@@ -135,7 +135,7 @@ void Runtime::keepInputs() {
     }
 }
 
-/// What an op that only fills has made, other code often fills after it.
+/// What an op that only fills has made, other code often fills after it; and an extension, any.
 void Runtime::noteBorn(const ProgramOp& op) {
     for (const Output& output : op.outputs) {
         if (!output.makes || !output.followed) continue;

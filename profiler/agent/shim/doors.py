@@ -84,7 +84,7 @@ class Doors:
         def exec_module(loader, module):
             load(loader, module)
             if self.extensions is not None:
-                self.extensions.redirect(os.path.basename(loader.path), False)
+                self.extensions.take(module, loader.path)
 
         self.patches.set(importlib.machinery.ExtensionFileLoader, "exec_module", exec_module)
 
@@ -165,6 +165,44 @@ class Regions:
         return region
 
 
+class Functions:
+    """Functions of extensions: while one runs, what ops make it may fill. An object of a C function has the address of
+    its method's description (PyCFunctionObject.m_ml), which has that of the code (PyMethodDef.ml_meth) and how it is
+    called (ml_flags); it is looked up at each call."""
+
+    KEYWORDS, FAST = 0x3, 0x82  # METH_VARARGS | METH_KEYWORDS, METH_FASTCALL | METH_KEYWORDS
+    BUILTIN = type(len)
+
+    def __init__(self, wrap_function):
+        self.wrap_function = wrap_function
+        self.wrapped = []  # address of ml_meth, what was there, the function
+
+    def wrap(self, module):
+        if sys.implementation.name != "cpython" or object.__basicsize__ != 16:
+            return
+        for each in list(vars(module).values()):
+            if isinstance(each, type):
+                for inner in list(vars(each).values()):
+                    self.wrap_one(getattr(inner, "__func__", inner))
+            else:
+                self.wrap_one(each)
+
+    def wrap_one(self, function):
+        if type(function) is not self.BUILTIN:
+            return
+        description, own = (ctypes.c_uint64 * 2).from_address(id(function) + 16)
+        code, flags = ctypes.c_uint64.from_address(description + 8), ctypes.c_int.from_address(description + 16).value
+        if flags not in (self.KEYWORDS, self.FAST) or own == 0 or code.value == 0:
+            return
+        self.wrapped.append((code, code.value, function))
+        code.value = self.wrap_function(own, code.value, flags == self.FAST)
+
+    def restore(self):
+        for code, before, _ in reversed(self.wrapped):
+            code.value = before
+        self.wrapped = []
+
+
 class Extensions:
     """Libraries that take tensors as arguments: their bindings have the framework's pybind caster turn an object into
     a tensor (type_caster<at::Tensor>::load of torch/csrc/utils/pybind.h), or ask the framework's class whether it is
@@ -198,6 +236,12 @@ class Extensions:
             except ValueError:
                 continue  # a framework without it has no extensions that use it
             self.ways.append((symbol, original, ours(original)))
+        self.functions = Functions(native.hwl_wrap_function)
+        loaders = importlib.machinery.ExtensionFileLoader
+        for module in list(sys.modules.values()):
+            loader = getattr(getattr(module, "__spec__", None), "loader", None)
+            if isinstance(loader, loaders) and not loader.path.startswith(os.path.dirname(torch.__file__) + os.sep):
+                self.take(module, loader.path)
         self.redirect("libtorch", True)
 
     @staticmethod
@@ -206,10 +250,17 @@ class Extensions:
             paths = re.findall(r"(/\S*libtorch_python\.so\S*)$", maps.read(), re.MULTILINE)
         return ctypes.PyDLL(paths[0] if paths else None)
 
+    def take(self, module, path):
+        """A library that was loaded as this module."""
+        if self.redirect(os.path.basename(path), False):
+            self.functions.wrap(module)
+
     def redirect(self, libraries, others):
-        for symbol, original, ours in self.ways:
-            library.hw_redirect(os.fsencode(libraries), others, symbol.encode(), original, ours)
+        """In how many places."""
+        return sum(library.hw_redirect(os.fsencode(libraries), others, symbol.encode(), original, ours)
+                   for symbol, original, ours in self.ways)
 
     def restore(self):
+        self.functions.restore()
         for symbol, original, ours in self.ways:
             library.hw_redirect(b"libtorch", True, symbol.encode(), ours, original)

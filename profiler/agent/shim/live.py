@@ -52,6 +52,7 @@ def load():
             ("verify", None, ctypes.c_int, ctypes.c_char_p, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("wrap_result", ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64),
+            ("wrap_function", ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int),
             ("count_cuda", ctypes.c_char_p),
             ("limit_cuda", ctypes.c_int),
             ("interrupt", ctypes.c_char_p, ctypes.c_char_p),

@@ -1,0 +1,186 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What no op shows, in programs that train under a plan and within a budget: the lines of the program alone. With a guard
+switched off, verification ends the program at the op, and it trains when it starts again."""
+import json
+import os
+import subprocess
+import unittest
+
+from sessions import InFolder
+from train_test import BEGIN, HIGHWATER
+
+LAYERS = BEGIN + """
+    import numpy
+    def layers(count=6): return nn.ModuleList(nn.Linear(128, 128) for _ in range(count))
+    """
+
+STEPS = """
+    model = layers()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        loss = forward(step)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+    digest([model], [optimizer])
+    """
+
+# A batch is made by torch.zeros and filled through numpy; the batch itself is gone when it is used.
+FILLED = LAYERS + """
+    random = numpy.random.default_rng(0)
+    def batch():
+        made = torch.zeros(512, 128)
+        made.numpy()[:] = random.standard_normal((512, 128), dtype="float32")
+        return made * 0.5 + 0.1
+    def forward(step):
+        x = batch()
+        h = x.sin() * x.cos()
+        for layer in model: h = layer(h)
+        return h.pow(2).mean()
+    """ + STEPS
+
+# One buffer, filled again for each part of a step.
+REFILLED = LAYERS + """
+    random, buffer = numpy.random.default_rng(0), numpy.zeros((512, 128), "float32")
+    def forward(step):
+        loss = 0
+        for layer in model:
+            buffer[:] = random.standard_normal(buffer.shape, dtype="float32")
+            loss = loss + layer(torch.from_numpy(buffer) / 2).pow(2).mean()
+        return loss
+    """ + STEPS
+
+# A setting of the thread holds for a part of the forward pass.
+SETTINGS = LAYERS + """
+    def part(h):
+        torch.set_flush_denormal(True)
+        t = torch.exp(h * 20 - 95) * 0.5
+        torch.set_flush_denormal(False)
+        return t * 1e35 * 1e3
+    def forward(step):
+        h = torch.randn(512, 128)
+        for layer in model[:3]: h = layer(h)
+        r = part(h) + part(h * 0.5)
+        for layer in model[3:]: h = layer(h)
+        return (h * r).pow(2).mean()
+    """ + STEPS
+
+# An op of Python's counts its calls and draws random numbers.
+OPS = LAYERS + """
+    library, calls = torch.library.Library("unseen", "DEF"), [0]
+    library.define("noisy(Tensor x) -> Tensor")
+    def noisy(x):
+        calls[0] += 1
+        return x + torch.rand_like(x) * 0.1
+    library.impl("noisy", noisy, "CPU")
+    def forward(step):
+        h = torch.randn(512, 128)
+        for layer in model: h = torch.tanh(layer(h)) + torch.ops.unseen.noisy(h.detach()).sin() * 0.1
+        print("calls", calls[0])
+        return h.pow(2).mean()
+    """ + STEPS
+
+# Integers in two dimensions, away when they are flattened; a sparse tensor keeps what ops have made; each element by
+# Python.
+OTHERS = LAYERS + """
+    def forward(step):
+        h = torch.randn(256, 128)
+        indices = (h.detach() * 3).argsort(1)
+        at = torch.stack([torch.arange(5000) % 256, torch.arange(5000) % 256])
+        sparse = torch.sparse_coo_tensor(at, torch.ones(5000) * 0.5, (256, 256))
+        mapped = torch.randint(0, 10, (64, 64)) + 0
+        del at
+        for layer in model: h = torch.tanh(layer(h))
+        mapped.apply_(lambda k: (k * 7) % 5)
+        weights = mapped.float().sin()
+        return h.view(-1)[indices.view(-1)].pow(2).mean() + torch.sparse.mm(sparse, h).pow(2).mean() * weights.mean()
+    """ + STEPS
+
+PROGRAMS = {"filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS}
+
+
+class Unseen(InFolder):
+    def setUp(self):
+        super().setUp()
+        self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
+        captures = os.path.expanduser(os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "highwater", "capture"))
+        os.makedirs(os.path.join(self.folder, "cache", "highwater"))
+        if os.path.isdir(captures):
+            os.symlink(captures, os.path.join(self.folder, "cache", "highwater", "capture"))
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def run_program(self, *command, **variables):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env={**self.environment, **variables},
+                              check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def train(self, script, *arguments, **variables):
+        report = os.path.join(self.folder, "report.json")
+        status, lines, errors = self.run_program(HIGHWATER, "train", *arguments, "--report", report, "--", "/usr/bin/python3",
+                                                 script, **variables)
+        with open(report, encoding="utf-8") as file:
+            return status, lines, errors, json.load(file)
+
+    def test_every_line_is_the_one_of_the_program_alone(self):
+        for name, text in PROGRAMS.items():
+            script = self.script(text, name + ".py")
+            status, alone, errors = self.run_program("/usr/bin/python3", script)
+            self.assertEqual(status, 0, errors)
+            peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
+            for share in 0.8, 0.7:
+                with self.subTest(program=name, budget=share):
+                    status, lines, errors, report = self.train(script, "--budget", str(int(peak * share)))
+                    if status == 3:
+                        continue  # said, and nothing computed
+                    self.assertEqual((status, lines), (0, alone), errors)
+                    self.assertEqual(report["mismatches"], [])
+                    self.assertGreater(report["verified_bytes"], 0)
+            session, plan = self.path(name + ".hws"), self.path(name + ".json")
+            self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
+            for planner in "dtr:eqclass", "highwater":
+                with self.subTest(program=name, planner=planner):
+                    status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", planner, "--ratio", "0.8",
+                                                         "--time-limit", "3", "-o", plan)
+                    if status == 3:
+                        continue
+                    self.assertEqual(status, 0, errors)
+                    status, lines, errors, report = self.train(script, session, plan)
+                    self.assertEqual((status, lines), (0, alone), errors)
+                    self.assertEqual(report["mismatches"], [])
+
+    def test_without_a_guard_verification_ends_the_program_and_its_next_start_trains(self):
+        script = self.script(SETTINGS, "settings.py")
+        alone = self.run_program("/usr/bin/python3", script)[1]
+        session, plan = self.path("s.hws"), self.path("p.json")
+        self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
+        status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", "dtr:lru", "--ratio", "0.7", "-o", plan)
+        self.assertEqual(status, 0, errors)
+        ended = 0
+        for _ in range(8):  # one op after the other is found to differ, and kept
+            status, lines, errors, report = self.train(script, session, plan, "--verify", "full",
+                                                       HIGHWATER_LIVE_WITHOUT="settings")
+            if status == 0:
+                break
+            ended += 1
+            self.assertEqual(status, 6, errors)
+            self.assertTrue(alone.startswith(lines), lines)
+            self.assertIn("highwater: error: op ", errors)
+            (mismatch,) = report["mismatches"]
+            self.assertEqual(set(mismatch), {"op", "name", "layer", "line", "bytes", "kind"})
+            self.assertIn(mismatch["name"].split(".")[0], ("aten::exp", "aten::mul"))
+            self.assertIn("settings.py", mismatch["line"])
+        self.assertEqual((status, lines), (0, alone), errors)
+        self.assertGreater(ended, 0)
+
+    def test_a_word_that_verify_does_not_know_is_refused(self):
+        status, _, errors = self.run_program(HIGHWATER, "train", "--budget", "1GB", "--verify", "some", "--", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("full, sampled or off", errors)
+
+
+if __name__ == "__main__":
+    unittest.main()
