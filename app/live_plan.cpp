@@ -72,6 +72,7 @@ Status addOtherSteps(const std::string& session, const LoadedStep& planned, cons
         }
         auto program = compile(*step, *other);
         if (!program) return program.error();
+        prepared.kept = std::max(prepared.kept, program->kept);
         prepared.programs.programs.push_back(std::move(*program));
     }
     return {};
@@ -136,13 +137,13 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
     prepared.step = bound.step.graph.sessionStep;
     prepared.recomputedOps = judged.recomputedOps;
     prepared.kept = program->kept;
-    if (prepared.kept > Bytes(0))
-        std::cerr << "note: " << humanBytes(prepared.kept)
-                  << " that the plan drops could not be restored at any time, and stay\n";
     prepared.programs.programs.push_back(std::move(*program));
     Status firstStep;
     if (Status done = addOtherSteps(from.session, bound.step, plan, prepared, firstStep); !done)
         return done.error();
+    if (prepared.kept > Bytes(0))
+        std::cerr << "note: " << humanBytes(prepared.kept)
+                  << " that the plan drops could not be restored at any time, and stay\n";
     if (!firstStep && from.fromStart) return firstStep.error();
     prepared.plan = std::move(plan);
     return prepared;

@@ -25,7 +25,7 @@ struct LivePlan {
     core::Plan plan;
     std::int64_t step = 0;  // of the session, that the plan is for
     std::int64_t recomputedOps = 0;
-    core::Bytes kept;  // what the plan would drop and nothing could restore
+    core::Bytes kept;  // the most of what a plan would drop and nothing could restore
 };
 
 /// One each plan. Errors: BadInput (a file, or a plan that a running program cannot be given),

@@ -235,6 +235,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         const ProgramOp& op = program.ops[i];
         if (op.keep || anyMoves(op.before) || anyMoves(op.after)) program.settledAt = i + 1;
     }
+    program.doneAt = program.settledAt;
     return program;
 }
 

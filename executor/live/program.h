@@ -122,6 +122,8 @@ struct Program {
     /// From this op on nothing is dropped or made again any more, nor by another plan that may go
     /// on there.
     std::size_t settledAt = 0;
+    /// The same of this plan alone.
+    std::size_t doneAt = 0;
     std::int64_t steps = 0;  // that have begun with it
 
     std::string fullName(const ProgramOp& op) const;

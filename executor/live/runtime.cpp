@@ -238,6 +238,11 @@ void Runtime::diverge(const std::string& found) {
                                      : "the step's end";
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
+    if (position_ >= program().doneAt) {
+        std::int64_t window[2];
+        agent_.window(window);
+        donePeak_ = window[1];
+    }
     forgetStep();
 }
 

@@ -30,6 +30,7 @@ public:
     Boundary boundary() override;
     void begin() override;
     void forward() override;
+    void ends() override;
     void interrupt(const std::string& why) override;
     void release() override;
 
@@ -79,6 +80,7 @@ private:
     [[gnu::cold]] void endEarly();
     bool endsAsUsual();
     bool isWhole() const;
+    bool endsOtherwise();
     [[gnu::hot]] bool passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
                                 c10::Device told);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
@@ -143,6 +145,10 @@ private:
     bool forward_ = false;  // the step's forward pass has begun
     bool begins_ = false;   // with the next op
     bool passed_ = false;   // other ops came since the last planned one
+    bool over_ = false;     // no more ops come
+    /// The step has left its plan where nothing of that was left to do; the highest live bytes
+    /// until then.
+    std::optional<std::int64_t> donePeak_;
     /// Storages that the plan has no use for are not followed in this step: of them it is only
     /// known that they are none of the others.
     bool lean_ = false;
