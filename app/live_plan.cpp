@@ -67,6 +67,8 @@ Status addOtherSteps(const std::string& session, const LoadedStep& planned, cons
         if (!known.insert(step->graph.fingerprint()).second) continue;
         const auto other = planLike(plan, *step);
         if (!other) {
+            ++prepared.unplannedKinds;
+            prepared.whyUnplanned = other.error().what;
             outcome = other.error();
             continue;
         }
@@ -145,6 +147,9 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
         std::cerr << "note: " << humanBytes(prepared.kept)
                   << " that the plan drops could not be restored at any time, and stay\n";
     if (!firstStep && from.fromStart) return firstStep.error();
+    if (prepared.unplannedKinds > 0)
+        std::cerr << "note: recorded steps of " << prepared.unplannedKinds
+                  << " other kinds will run without a plan: " << prepared.whyUnplanned << '\n';
     prepared.plan = std::move(plan);
     return prepared;
 }

@@ -25,6 +25,10 @@ struct LivePlan {
     core::Plan plan;
     std::int64_t step = 0;  // of the session, that the plan is for
     std::int64_t recomputedOps = 0;
+    /// Of the recorded kinds of steps, those without a plan within the budget; why the last of them
+    /// has none.
+    std::int64_t unplannedKinds = 0;
+    std::string whyUnplanned;
     core::Bytes kept;  // the most of what a plan would drop and nothing could restore
 };
 

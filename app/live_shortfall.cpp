@@ -10,7 +10,7 @@ namespace {
 using namespace hw::core;
 namespace wire = profiler::wire;
 
-/// Of a budget: rounding of blocks, and bytes of Python's own that no recorded op makes.
+/// Of a budget, that a step may be above it: no recording counts every byte.
 constexpr std::int64_t kOneIn = 1000;
 constexpr std::int64_t kStepsUnplanned = 3;  // before it is said that none is under the plan
 
@@ -25,8 +25,9 @@ Cause causeOf(const Step& step, const LivePlan* plan) {
     if (step.divergence != nullptr) return Cause::Left;
     if (plan == nullptr) return Cause::Budget;
     if (step.figures.mode == wire::LiveMode::None) return Cause::Unlike;
-    if (step.figures.pinned > 0) return Cause::Looked;
-    return plan->kept > Bytes(0) ? Cause::Kept : Cause::Others;
+    const std::int64_t excess = step.figures.peak - plan->plan.budget.count();
+    if (2 * step.figures.pinned >= excess) return Cause::Looked;
+    return 2 * plan->kept.count() >= excess ? Cause::Kept : Cause::Others;
 }
 
 std::string counted(std::int64_t steps) {
@@ -34,7 +35,8 @@ std::string counted(std::int64_t steps) {
 }
 
 /// `first`: of those with this cause. `bytes`: the most of what makes it.
-std::string sentence(Cause cause, std::int64_t steps, const Step& first, Bytes bytes) {
+std::string sentence(Cause cause, const LivePlan* plan, std::int64_t steps, const Step& first,
+                     Bytes bytes) {
     const char* const more =
         "; record more steps (--steps), so that each kind of step gets a plan of its own";
     switch (cause) {
@@ -44,18 +46,22 @@ std::string sentence(Cause cause, std::int64_t steps, const Step& first, Bytes b
                    std::to_string(first.divergence->op) + " (" + first.divergence->found + ")" +
                    more;
         case Cause::Unlike:
-            return counted(steps) + " had no plan: none of the recorded steps is like them" + more;
+            return counted(steps) + " had no plan: " +
+                   (plan->unplannedKinds > 0
+                        ? "other kinds of steps than the planned one have none within the budget; "
+                          "plan with a larger one"
+                        : "none of the recorded steps is like them" + std::string(more));
         case Cause::Looked:
             return "up to " + humanBytes(bytes) +
                    " of what the plan drops stayed: numpy, an extension or another thread of the "
-                   "program may still look at them";
+                   "program may still read them";
         case Cause::Kept:
             return humanBytes(bytes) +
                    " of what the plan drops stayed: they could not be restored at any time";
         case Cause::Others:
             return "up to " + humanBytes(bytes) +
                    " more than the plan's own bytes were live: of other threads, or of objects "
-                   "that were not there in the recorded step";
+                   "that the recorded step did not have";
         case Cause::Budget:
             break;
     }
@@ -133,7 +139,7 @@ Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan
         if (!group.first) group.first.emplace(step);
     }
     for (const auto& [cause, group] : groups)
-        shortfall.why.push_back(sentence(cause, group.steps, *group.first, group.bytes));
+        shortfall.why.push_back(sentence(cause, plan, group.steps, *group.first, group.bytes));
     return shortfall;
 }
 
@@ -156,7 +162,7 @@ void ShortfallTeller::step(const profiler::LiveStep& step) {
               << (above ? "step " + std::to_string(step.figures.step) + of + " was " +
                               humanBytes(Bytes(step.figures.peak) - *budget) + " above the budget"
                         : "no step" + of + " is under the plan so far")
-              << ": " << sentence(cause, 1, told, bytesOf(cause, told, plan)) << std::endl;
+              << ": " << sentence(cause, plan, 1, told, bytesOf(cause, told, plan)) << std::endl;
 }
 
 }  // namespace hw::app

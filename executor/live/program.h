@@ -66,6 +66,7 @@ struct ProgramOp {
     bool onlyViews = false;         // looks at no bytes
     bool comparesWithZero = false;  // may read signs for elements
     bool adopts = false;            // its last input is known by its result only
+    bool receives = false;          // see receivesBatch()
     bool followed = false;          // the plan has something to do here or with its storages
     Items<Input> inputs;
     Items<Output> outputs;
@@ -128,6 +129,10 @@ struct Program {
 
     std::string fullName(const ProgramOp& op) const;
 };
+
+/// Whether an op only makes a tensor of bytes that came from elsewhere, as a loader's batches do:
+/// none, one or several come between two steps. `empty`: it would make no bytes.
+bool receivesBatch(const std::string& name, const std::string& overload, bool empty);
 
 /// Looks up the ops that are not known yet: extensions register theirs when they are imported.
 /// Whether all are known now.

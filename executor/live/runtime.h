@@ -78,6 +78,7 @@ private:
     bool isLookedAt() const;
     bool mayBeLean() const;
     [[gnu::cold]] void endEarly();
+    [[gnu::cold]] void skipBatches();
     bool endsAsUsual();
     bool isWhole() const;
     bool endsOtherwise();

@@ -70,6 +70,17 @@ bool Runtime::mayBeLean() const {
     return planned() && programs_.size() == 1 && !isLookedAt();
 }
 
+/// Batches are waited for by no plan: what reads one knows it when it comes.
+void Runtime::skipBatches() {
+    const Program& program = this->program();
+    while (position_ < std::min(program.ops.size(), program.forwardAt) &&
+           program.ops[position_].receives) {
+        for (const std::uint32_t storage : program.ops[position_].gone) slots_.forgetDead(storage);
+        ++position_;
+        if (traced_) noteLiveBytes();
+    }
+}
+
 /// From the forward pass on no other op comes between the plan's.
 void Runtime::endEarly() {
     early_ = false;
