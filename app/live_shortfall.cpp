@@ -60,8 +60,8 @@ std::string sentence(Cause cause, const LivePlan* plan, std::int64_t steps, cons
                    " of what the plan drops stayed: they could not be restored at any time";
         case Cause::Others:
             return "up to " + humanBytes(bytes) +
-                   " more than the plan's own bytes were live: of other threads, or of objects "
-                   "that the recorded step did not have";
+                   " more than the plan's own bytes were live: of other threads, of objects that "
+                   "the recorded step did not have, or of blocks larger than their tensors";
         case Cause::Budget:
             break;
     }
@@ -110,11 +110,10 @@ Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan
         shortfall.why.push_back(seen + kNoStepHint);
         return shortfall;
     }
-    const bool never =
-        plan != nullptr &&
-        std::none_of(process.steps.begin(), process.steps.end(), [](const auto& step) {
-            return step.mode == wire::LiveMode::Plan;
-        });
+    const bool never = plan != nullptr && std::none_of(process.steps.begin(), process.steps.end(),
+                                                       [](const auto& step) {
+                                                           return step.mode == wire::LiveMode::Plan;
+                                                       });
     struct Group {
         std::int64_t steps = 0;
         Bytes bytes;
@@ -128,9 +127,9 @@ Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan
             shortfall.most = std::max(shortfall.most, Bytes(figures.peak) - *budget);
         }
         if (!above && !never) continue;
-        const auto left = std::find_if(
-            process.divergences.begin(), process.divergences.end(),
-            [&](const auto& divergence) { return divergence.step == figures.step; });
+        const auto left =
+            std::find_if(process.divergences.begin(), process.divergences.end(),
+                         [&](const auto& divergence) { return divergence.step == figures.step; });
         const Step step{figures, left == process.divergences.end() ? nullptr : &*left};
         const Cause cause = causeOf(step, plan);
         Group& group = groups[cause];

@@ -44,8 +44,9 @@ Result<Bytes> budgetOf(const SizesArguments& arguments,
 }
 
 // The plan of one step, as a file; empty where no choice of layers fits.
-Result<std::string> planStep(const Session& session, SizeRow& row, planners::InputAwarePlanner& planner,
-                             Bytes budget, const std::filesystem::path& folder) {
+Result<std::string> planStep(const Session& session, SizeRow& row,
+                             planners::InputAwarePlanner& planner, Bytes budget,
+                             const std::filesystem::path& folder) {
     const auto graph = loadGraph(session, row.step);
     if (!graph) return graph.error();
     row.plan = planners::planSize(*graph, row.size, planner);
@@ -178,10 +179,12 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
         }
         rows.push_back(std::move(row));
     }
-    std::sort(rows.begin(), rows.end(), [](const SizeRow& a, const SizeRow& b) { return a.size < b.size; });
+    std::sort(rows.begin(), rows.end(),
+              [](const SizeRow& a, const SizeRow& b) { return a.size < b.size; });
     const std::int64_t plans =  // every other size shares one, or has none
-        planner.cache().misses() -
-        std::count_if(rows.begin(), rows.end(), [](const SizeRow& row) { return !row.plan.dropped; });
+        planner.cache().misses() - std::count_if(rows.begin(), rows.end(), [](const SizeRow& row) {
+            return !row.plan.dropped;
+        });
     if (common.json) {
         Json json{{"planner", arguments.planner},
                   {"budget_bytes", budget->count()},

@@ -7,7 +7,7 @@ import os
 import subprocess
 import unittest
 
-from sessions import HIGHWATER, InFolder, run
+from sessions import InFolder, run
 from torch2 import TORCH2, needs_torch2
 
 BEGIN = """
