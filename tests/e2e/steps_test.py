@@ -55,7 +55,7 @@ FUNCTIONS = BEGIN + """
     weights = [torch.randn(128, 128).div(12).requires_grad_() for _ in range(6)]
     optimizer = torch.optim.SGD(weights, lr=0.1)
     for step in range(9):
-        x = torch.randn(256, 128)
+        x = torch.randn(2048, 128)
         with torch.no_grad(): Layer.apply(x, weights[0])
         for w in weights: x = Layer.apply(x, w)
         loss = x.square().mean()
@@ -109,7 +109,7 @@ META = BEGIN + """
 BARE = BEGIN + """
     model = nn.Sequential(*[part for _ in range(6) for part in (nn.Linear(96, 96), nn.Tanh())])
     for step in range(int(sys.argv[1])):
-        x = torch.randn(512, 96, requires_grad=True)
+        x = torch.randn(2048, 96, requires_grad=True)
         loss = model(x).square().mean()
         loss.backward()
         print("step", step, loss.item().hex(), x.grad.sum().item().hex())
@@ -154,7 +154,8 @@ class Steps(InFolder):
         self.assertEqual((code, out), (0, plain.stdout), err)
         self.assertNotIn("callback", err)
         recorded = self.query("SELECT count(*) FROM steps")[0][0]
-        code, _, err = run("plan", self.session, "--ratio", ratio, "--planner", "dtr:eqclass", "-o", plan)
+        code, _, err = run("plan", self.session, "--ratio", ratio, "--planner", "dtr:eqclass", "--thrash-limit", "1000",
+                           "-o", plan)
         self.assertEqual(code, 0, err)
         alone = subprocess.run(trained, capture_output=True, text=True, timeout=300).stdout
         code, out, err = run("train", "--report", report, self.session, plan, "--", *trained)
@@ -207,7 +208,7 @@ class Steps(InFolder):
         self.assertEqual(err.count("above the budget:"), 1)
 
     def test_another_model(self):
-        script = self.script(BARE.replace("512", "300"), "other.py")
+        script = self.script(BARE.replace("2048", "1200"), "other.py")
         _, told, err = self.go(BARE, "5", trained=[script, "5"])
         self.assertEqual((told["steps"], told["steps_planned"]), (5, 0))
         self.assertIn("left the plan", told["why"][0])
