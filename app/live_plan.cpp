@@ -148,8 +148,8 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
                   << " that the plan drops could not be restored at any time, and stay\n";
     if (!firstStep && from.fromStart) return firstStep.error();
     if (prepared.unplannedKinds > 0)
-        std::cerr << "note: recorded steps of " << prepared.unplannedKinds
-                  << " other kinds will run without a plan: " << prepared.whyUnplanned << '\n';
+        std::cerr << "note: no plan of their own for " << prepared.unplannedKinds
+                  << " of the recorded kinds of steps: " << prepared.whyUnplanned << '\n';
     prepared.plan = std::move(plan);
     return prepared;
 }
