@@ -7,6 +7,7 @@
 #include "app/live_mismatch.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
+#include "app/live_shortfall.h"
 #include "app/recording.h"
 
 namespace hw::app {
@@ -47,7 +48,12 @@ int runApply(const ApplyArguments& arguments, const Common& common) {
     LiveProgress progress;
     if (const core::Status opened = progress.open(arguments.progress); !opened)
         return fail(opened.error());
-    options.onStep = progress.listener();
+    ShortfallTeller shortfall(*plans, limits->cap);
+    options.curves = progress.wanted();
+    options.onStep = [&](const profiler::LiveStep& step) {
+        shortfall.step(step);
+        progress.step(step);
+    };
     const auto summary = profiler::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans->empty()) storeLive(arguments.from.session, *summary, *plans);

@@ -69,11 +69,14 @@ Status addOtherSteps(const std::string& session, const LoadedStep& planned, cons
         if (!known.insert(step->graph.fingerprint()).second) continue;
         const auto other = planLike(plan, *step);
         if (!other) {
+            ++prepared.unplannedKinds;
+            prepared.whyUnplanned = other.error().what;
             outcome = other.error();
             continue;
         }
         auto program = compile(*step, *other);
         if (!program) return program.error();
+        prepared.kept = std::max(prepared.kept, program->kept);
         prepared.programs.programs.push_back(std::move(*program));
     }
     return {};
@@ -143,14 +146,17 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
                 prepared.stableSources = stepEnvironment(row).stableSources;
     prepared.recomputedOps = judged.recomputedOps;
     prepared.kept = program->kept;
-    if (prepared.kept > Bytes(0))
-        std::cerr << "note: " << humanBytes(prepared.kept)
-                  << " that the plan drops could not be restored at any time, and stay\n";
     prepared.programs.programs.push_back(std::move(*program));
     Status firstStep;
     if (Status done = addOtherSteps(from.session, bound.step, plan, prepared, firstStep); !done)
         return done.error();
+    if (prepared.kept > Bytes(0))
+        std::cerr << "note: " << humanBytes(prepared.kept)
+                  << " that the plan drops could not be restored at any time, and stay\n";
     if (!firstStep && from.fromStart) return firstStep.error();
+    if (prepared.unplannedKinds > 0)
+        std::cerr << "note: no plan of their own for " << prepared.unplannedKinds
+                  << " of the recorded kinds of steps: " << prepared.whyUnplanned << '\n';
     prepared.plan = std::move(plan);
     return prepared;
 }

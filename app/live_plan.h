@@ -27,7 +27,11 @@ struct LivePlan {
     std::int64_t step = 0;       // of the session, that the plan is for
     bool stableSources = false;  // see profiler::LiveLimits
     std::int64_t recomputedOps = 0;
-    core::Bytes kept;  // what the plan would drop and nothing could restore
+    /// Of the recorded kinds of steps, those without a plan within the budget; why the last of them
+    /// has none.
+    std::int64_t unplannedKinds = 0;
+    std::string whyUnplanned;
+    core::Bytes kept;  // the most of what a plan would drop and nothing could restore
 };
 
 /// One each plan. Errors: BadInput (a file, or a plan that a running program cannot be given),

@@ -13,12 +13,8 @@ core::Status LiveProgress::open(const std::string& path) {
                        "choose another file with --progress"};
 }
 
-profiler::StepListener LiveProgress::listener() {
-    if (!file_.is_open()) return {};
-    return [this](const profiler::LiveStep& each) { step(each); };
-}
-
 void LiveProgress::step(const profiler::LiveStep& step) {
+    if (!wanted()) return;
     const auto& figures = step.figures;
     Json event{{"event", "step"},
                {"rank", step.rank},

@@ -19,13 +19,13 @@ public:
     /// Without a path nothing is told. Errors: Usage (the file cannot be written).
     core::Status open(const std::string& path);
 
-    /// Tells of each step; none where nobody is told.
-    profiler::StepListener listener();
+    /// Whether there is such a file.
+    bool wanted() const { return file_.is_open(); }
+    void step(const profiler::LiveStep& step);
     /// `report`: that of the whole run.
     void ended(const Json& report);
 
 private:
-    void step(const profiler::LiveStep& step);
     void line(const Json& event);
 
     std::ofstream file_;

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "app/live_mismatch.h"
+#include "app/live_shortfall.h"
 #include "core/session/session_writer.h"
 
 namespace hw::app {
@@ -68,10 +69,17 @@ Json rescuesOf(const profiler::LiveProcess& process) {
     return rescues;
 }
 
+/// How far the run fell short of its plan or budget, and why.
+void addShortfall(const Shortfall& shortfall, Json& report) {
+    report["steps_above_budget"] = shortfall.stepsAbove;
+    report["above_budget_bytes"] = shortfall.most.count();
+    report["why"] = shortfall.why;
+}
+
 /// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one;
 /// `found`: what has taken over within it.
-Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
-              const std::optional<Bytes>& limit, const std::optional<profiler::FoundPlan>& found) {
+Json figuresOf(const profiler::LiveProcess& process, const LivePlan* prepared,
+               const std::optional<Bytes>& limit, const std::optional<profiler::FoundPlan>& found) {
     const StepTimes times = timesOf(process);
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
@@ -134,6 +142,13 @@ Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"pinned_bytes", pinned + kept.count()}};
 }
 
+Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
+              const std::optional<Bytes>& limit, const profiler::LiveSummary& summary) {
+    Json report = figuresOf(process, prepared, limit, summary.found);
+    addShortfall(shortfallOf(process, prepared, limit, summary.seen), report);
+    return report;
+}
+
 /// Empty where no allocation had failed.
 std::string rescuedText(const Json& rescues) {
     std::int64_t allocations = 0, refused = 0, freed = 0, evicted = 0;
@@ -160,6 +175,12 @@ void tell(const Json& report, const std::string& whose) {
     const auto overhead = [&](const char* key) {
         return report[key].is_null() ? std::string("-") : percent(report[key]);
     };
+    const auto shortfall = [&] {
+        if (report["steps_above_budget"] > 0)
+            row("above budget", report["steps_above_budget"].dump() + " steps, by up to " +
+                                    bytes("above_budget_bytes"));
+        for (const Json& why : report["why"]) row("why", why.get<std::string>());
+    };
     const Json& modes = report["modes"];
     const std::string rescued = rescuedText(report["rescues"]);
     const auto verified = [&] {
@@ -173,6 +194,7 @@ void tell(const Json& report, const std::string& whose) {
             std::cerr << ", " << modes["mimose"] << " under Mimose's for their size";
         std::cerr << '\n';
         row("peak", bytes("measured_peak_bytes") + " (budget " + bytes("budget_bytes") + ")");
+        shortfall();
         row("step time",
             overhead("measured_overhead") + " (the plan's " + overhead("predicted_overhead") + ")");
         row("evicted", report["evictions"].dump() + " times, " + report["recomputed_ops"].dump() +
@@ -185,6 +207,7 @@ void tell(const Json& report, const std::string& whose) {
               << " left it\n";
     row("peak",
         bytes("measured_peak_bytes") + " (predicted " + bytes("predicted_peak_bytes") + ")");
+    shortfall();
     row("step time",
         overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
     if (!rescued.empty()) row("rescued", rescued);
@@ -195,12 +218,6 @@ void tell(const Json& report, const std::string& whose) {
                   << each["found"].get<std::string>() << '\n';
         if (&each - &report["divergences"][0] == 4) break;
     }
-}
-
-const LivePlan* planOf(const std::vector<LivePlan>& plans, std::int64_t rank) {
-    for (const LivePlan& plan : plans)
-        if (plan.programs.rank.value_or(rank) == rank) return &plan;
-    return nullptr;
 }
 
 Status store(SessionWriter& to, const LivePlan& plan, const Json& report) {
@@ -259,7 +276,7 @@ void storeLive(const std::string& session, const profiler::LiveSummary& summary,
     if (!to) done = to.error();
     for (const auto& process : summary.processes) {
         const LivePlan* plan = planOf(plans, process.rank);
-        const Json report = reportOf(process, plan, std::nullopt, std::nullopt);
+        const Json report = reportOf(process, plan, std::nullopt, summary);
         if (done && plan != nullptr && report["steps_planned"] > 0)
             done = store(*to, *plan, report);
     }
@@ -273,11 +290,12 @@ Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     Json ranks = Json::array();
     for (const auto& process : summary.processes) {
-        ranks.push_back(reportOf(process, planOf(plans, process.rank), limit, summary.found));
+        ranks.push_back(reportOf(process, planOf(plans, process.rank), limit, summary));
         ranks.back()["rank"] = process.rank;
     }
     Json report = ranks.front();
     report.erase("rank");
+    report["notes"] = summary.notes;
     report["exit_status"] = summary.running ? Json(nullptr) : Json(summary.exitStatus);
     if (ranks.size() > 1) report["ranks"] = ranks;
     if (!file.empty()) {

@@ -23,7 +23,7 @@ namespace {
 using namespace hw::core;
 
 // One input size: what was planned for it, and what came of it.
-struct Row {
+struct SizeRow {
     std::int64_t step = 0;
     double size = 0;
     Bytes peak;
@@ -44,8 +44,9 @@ Result<Bytes> budgetOf(const SizesArguments& arguments,
 }
 
 // The plan of one step, as a file; empty where no choice of layers fits.
-Result<std::string> planStep(const Session& session, Row& row, planners::InputAwarePlanner& planner,
-                             Bytes budget, const std::filesystem::path& folder) {
+Result<std::string> planStep(const Session& session, SizeRow& row,
+                             planners::InputAwarePlanner& planner, Bytes budget,
+                             const std::filesystem::path& folder) {
     const auto graph = loadGraph(session, row.step);
     if (!graph) return graph.error();
     row.plan = planners::planSize(*graph, row.size, planner);
@@ -79,7 +80,7 @@ Result<std::pair<std::string, int>> outputOf(const std::vector<std::string>& com
     return std::pair(std::move(text), WEXITSTATUS(status));
 }
 
-Json rowJson(const Row& row, const planners::InputAwarePlanner& planner, Bytes budget) {
+Json rowJson(const SizeRow& row, const planners::InputAwarePlanner& planner, Bytes budget) {
     Json json{{"step", row.step},
               {"input_bytes", static_cast<std::int64_t>(row.size)},
               {"status", row.plan.dropped ? "ok" : "infeasible"},
@@ -100,14 +101,14 @@ Json rowJson(const Row& row, const planners::InputAwarePlanner& planner, Bytes b
     return json;
 }
 
-void printTable(const std::string& planner, const std::vector<Row>& rows, std::int64_t plans,
+void printTable(const std::string& planner, const std::vector<SizeRow>& rows, std::int64_t plans,
                 Bytes budget) {
     std::printf("%s within %s: %lld plans for %zu input sizes\n\n", planner.c_str(),
                 humanBytes(budget).c_str(), static_cast<long long>(plans), rows.size());
     std::printf("%10s %5s %8s %10s %10s %10s %10s %8s %9s %9s %9s\n", "inputs", "step", "dropped",
                 "unplanned", "estimated", "predicted", "measured", "extra", "measured", "compared",
                 "different");
-    for (const Row& row : rows) {
+    for (const SizeRow& row : rows) {
         const auto input = humanBytes(Bytes(static_cast<std::int64_t>(row.size)));
         std::printf("%10s %5lld ", input.c_str(), static_cast<long long>(row.step));
         if (!row.plan.dropped) {
@@ -127,15 +128,15 @@ void printTable(const std::string& planner, const std::vector<Row>& rows, std::i
     }
 }
 
-int verdict(const std::string& planner, const std::vector<Row>& rows, Bytes budget) {
-    const auto differs = [](const Row& row) {
+int verdict(const std::string& planner, const std::vector<SizeRow>& rows, Bytes budget) {
+    const auto differs = [](const SizeRow& row) {
         return row.plan.dropped && row.run.at("outputs_different").get<std::int64_t>() > 0;
     };
     if (std::any_of(rows.begin(), rows.end(), differs))
         return fail({ErrorCode::Verification, "results differ from the unplanned run",
                      "the table says at which input sizes"});
     if (std::all_of(rows.begin(), rows.end(),
-                    [&](const Row& row) { return row.plan.within(budget); }))
+                    [&](const SizeRow& row) { return row.plan.within(budget); }))
         return 0;
     return fail({ErrorCode::NoPlan,
                  planner + " has no plan within " + humanBytes(budget) + " for every input size",
@@ -159,9 +160,9 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
     if (scratch.path().empty())
         return fail({ErrorCode::Internal, "cannot make a folder for plans", "check TMPDIR"});
 
-    std::vector<Row> rows;
+    std::vector<SizeRow> rows;
     for (const planners::ProfiledStep& one : planners::firstOfEachSize(*recorded)) {
-        Row row;
+        SizeRow row;
         row.step = one.step;
         row.size = one.profile.size;
         row.peak = one.profile.peak;
@@ -178,16 +179,18 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
         }
         rows.push_back(std::move(row));
     }
-    std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.size < b.size; });
+    std::sort(rows.begin(), rows.end(),
+              [](const SizeRow& a, const SizeRow& b) { return a.size < b.size; });
     const std::int64_t plans =  // every other size shares one, or has none
-        planner.cache().misses() -
-        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.plan.dropped; });
+        planner.cache().misses() - std::count_if(rows.begin(), rows.end(), [](const SizeRow& row) {
+            return !row.plan.dropped;
+        });
     if (common.json) {
         Json json{{"planner", arguments.planner},
                   {"budget_bytes", budget->count()},
                   {"plans", plans},
                   {"rows", Json::array()}};
-        for (const Row& row : rows) json["rows"].push_back(rowJson(row, planner, *budget));
+        for (const SizeRow& row : rows) json["rows"].push_back(rowJson(row, planner, *budget));
         printJson(json);
     } else {
         printTable(arguments.planner, rows, plans, *budget);

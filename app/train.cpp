@@ -9,6 +9,7 @@
 #include "app/live_mismatch.h"
 #include "app/live_progress.h"
 #include "app/live_report.h"
+#include "app/live_shortfall.h"
 #include "app/recording.h"
 
 namespace hw::app {
@@ -76,7 +77,12 @@ int run(const TrainArguments& arguments, const Common& common) {
     LiveProgress progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
         return fail(opened.error());
-    options.onStep = progress.listener();
+    ShortfallTeller shortfall(plans, limits->cap);
+    options.curves = progress.wanted();
+    options.onStep = [&](const profiler::LiveStep& step) {
+        shortfall.step(step);
+        progress.step(step);
+    };
     auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);

@@ -3,6 +3,7 @@
 // (BudgetRuntime).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -44,6 +45,7 @@ struct StepFigures {
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
     std::int64_t recomputedNs = 0;    // of recomputations on the CPU
     std::int64_t evictions = 0;       // under a budget
+    std::int64_t peakBefore = 0;      // highest live bytes before the last look at them
     Rescue rescue;
 };
 
@@ -65,6 +67,8 @@ public:
     virtual void begin() = 0;
     /// A forward pass with gradients begins.
     virtual void forward() = 0;
+    /// The program ends: of the step that goes on no more ops come than have.
+    virtual void ends() {}
     /// The rest of the step keeps everything: what comes next reads and writes without any op.
     virtual void interrupt(const std::string& why) = 0;
     /// Restores everything and leaves the rest of the program alone.
@@ -102,8 +106,14 @@ public:
     const std::string& fault() const { return fault_; }
     /// The last allocation that was refused because of the budget; empty: none was.
     const std::string& shortage() const { return shortage_; }
+    /// What else there is to say of the run, each once and in this order; it only grows.
+    const std::vector<std::string>& remarks() const { return remarks_; }
 
 protected:
+    void remark(const std::string& text) {
+        if (std::find(remarks_.begin(), remarks_.end(), text) == remarks_.end())
+            remarks_.push_back(text);
+    }
     /// A profiler's own op is no part of the step.
     void letProfilerBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
         const profiler::native::Pause pause(agent_);
@@ -130,6 +140,7 @@ protected:
     StepFigures figures_;
     std::optional<Divergence> divergence_;
     std::string fault_, shortage_;
+    std::vector<std::string> remarks_;
 };
 
 }  // namespace hw::executor::live

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What the shim calls through ctypes (agent/shim/live.py). Tensors travel as addresses of their
 // impl.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -226,6 +227,10 @@ HW_EXPORT int hwl_begin() {
 HW_EXPORT void hwl_forward() {
     static_cast<void>(guarded([] { gEngine->forward(); }));
 }
+/// The program ends.
+HW_EXPORT void hwl_end() {
+    gEngine->ends();
+}
 /// What comes next, no op shows; why.
 HW_EXPORT const char* hwl_interrupt(const char* why) {
     return guarded([&] { gEngine->interrupt(why); });
@@ -301,7 +306,7 @@ HW_EXPORT int hwl_step(std::int64_t* out) {
     out[9] = figures.evictions;
     std::int64_t window[2];
     gEngine->agent().window(window);
-    out[10] = window[1];
+    out[10] = std::max(window[1], figures.peakBefore);
     out[11] = figures.rescue.op.empty() ? 0 : 1;
     out[12] = gEngine->agent().now();
     out[13] = gEngine->verifier().bytes();
@@ -337,6 +342,13 @@ HW_EXPORT const char* hwl_divergence() {
 /// The last allocation that was refused because of the budget; empty: none was.
 HW_EXPORT const char* hwl_shortage() {
     return gEngine->shortage().c_str();
+}
+/// The remark of that number, from 0 on, between two steps or at the program's end; null: there are
+/// no more.
+HW_EXPORT const char* hwl_remark(std::int64_t number) {
+    const auto& remarks = gEngine->remarks();
+    const auto index = static_cast<std::size_t>(number);
+    return index < remarks.size() ? keep(remarks[index]) : nullptr;
 }
 /// Why no plan is carried out any more, or what there is to say of a budget; empty: nothing.
 HW_EXPORT const char* hwl_fault() {

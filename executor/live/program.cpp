@@ -77,6 +77,16 @@ Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
     return program.items.keep(actions);
 }
 
+/// Of what comes after the last of these, nothing is left to do where no storage is away: what is
+/// held is let go of, and there is nothing to secure. `butHolds`: apart from what is only held.
+bool anyMoves(Items<Action> actions, bool butHolds = false) {
+    return std::any_of(actions.begin(), actions.end(), [&](const Action& action) {
+        return action.kind != wire::LiveAction::Secure &&
+               action.kind != wire::LiveAction::Release &&
+               !(butHolds && action.kind == wire::LiveAction::Hold);
+    });
+}
+
 /// Reads ops in their order, and notes what follows from it.
 class Ops {
 public:
@@ -120,6 +130,10 @@ public:
         op.gone = program_.items.keep(gone);
         op.before = readActions(from_, program_, program_.ops.size());
         op.after = readActions(from_, program_, program_.ops.size());
+        const bool empty = outputs.size() == 1 && outputs.front().bytes == 0;
+        op.receives = receivesBatch(name.name, name.overload, empty) && !op.keep &&
+                      writes.empty() && (op.adopts || op.onlyViews || empty) &&
+                      !anyMoves(op.before, true) && !anyMoves(op.after, true);
         op.followed = op.keep || op.adopts || !op.before.empty() || !op.after.empty() ||
                       std::any_of(writes.begin(), writes.end(), followed);
         for (const Input& input : inputs) op.followed = op.followed || input.followed;
@@ -167,15 +181,13 @@ private:
     std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // of names
 };
 
-/// Of what comes after the last of these, nothing is left to do where no storage is away: what is
-/// held is let go of, and there is nothing to secure.
-bool anyMoves(Items<Action> actions) {
-    return std::any_of(actions.begin(), actions.end(), [](const Action& action) {
-        return action.kind != wire::LiveAction::Secure && action.kind != wire::LiveAction::Release;
-    });
-}
-
 }  // namespace
+
+/// A tensor without elements is made first, and set upon the storage then.
+bool receivesBatch(const std::string& name, const std::string& overload, bool empty) {
+    return name == "aten::lift_fresh" || (empty && name == "aten::empty") ||
+           profiler::native::adoptsStorage(name, overload);
+}
 
 bool findSchemas(Program& program) {
     c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
@@ -239,6 +251,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         const ProgramOp& op = program.ops[i];
         if (op.keep || anyMoves(op.before) || anyMoves(op.after)) program.settledAt = i + 1;
     }
+    program.doneAt = program.settledAt;
     return program;
 }
 

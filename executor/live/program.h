@@ -69,6 +69,7 @@ struct ProgramOp {
     bool undefined = false;         // see leavesBytesUndefined
     bool agrees = false;            // with the framework's schema on what it writes
     bool adopts = false;            // its last input is known by its result only
+    bool receives = false;          // see receivesBatch()
     bool followed = false;          // the plan has something to do here or with its storages
     Items<Input> inputs;
     Items<Output> outputs;
@@ -125,10 +126,16 @@ struct Program {
     /// From this op on nothing is dropped or made again any more, nor by another plan that may go
     /// on there.
     std::size_t settledAt = 0;
+    /// The same of this plan alone.
+    std::size_t doneAt = 0;
     std::int64_t steps = 0;  // that have begun with it
 
     std::string fullName(const ProgramOp& op) const;
 };
+
+/// Whether an op only makes a tensor of bytes that came from elsewhere, as a loader's batches do:
+/// none, one or several come between two steps. `empty`: it would make no bytes.
+bool receivesBatch(const std::string& name, const std::string& overload, bool empty);
 
 /// Looks up the ops that are not known yet: extensions register theirs when they are imported.
 /// Whether all are known now.

@@ -24,6 +24,13 @@ std::string describe(const c10::FunctionSchema& schema, const Tensors& tensors) 
     return text + ")";
 }
 
+bool receives(const c10::FunctionSchema& schema, Values values) {
+    std::vector<std::int64_t> sizes;
+    if (!values.empty() && values[0].isIntList()) sizes = values[0].toIntVector();
+    const bool empty = std::find(sizes.begin(), sizes.end(), 0) != sizes.end();
+    return receivesBatch(schema.name(), schema.overload_name(), empty);
+}
+
 }  // namespace
 
 void Runtime::perform(Items<Action> actions) {
@@ -250,6 +257,11 @@ void Runtime::diverge(const std::string& found) {
                                      : "the step's end";
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
+    if (position_ >= program().doneAt) {
+        std::int64_t window[2];
+        agent_.window(window);
+        donePeak_ = window[1];
+    }
     forgetStep();
 }
 
@@ -423,7 +435,15 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     timeSome();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     const Tensors tensors = plainTensors(values);
-    if (forward_ && early_) endEarly();
+    if (early_) {
+        if (!receives(*op.known.schema, values)) {
+            skipBatches();
+        } else if (!forward_ && mayPass(*op.known.schema, values)) {
+            bring(tensors);
+            return letBy();
+        }
+        if (forward_) endEarly();
+    }
     if (settled_ ? passSettled(*op.known.schema, tensors)
                  : passAside(*op.known.schema, tensors, toldDevice(values)))
         return letBy();
@@ -471,7 +491,7 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     }
     timeSome();
     const Tensors tensors = plainTensors(arguments.tensors);
-    if (forward_ && early_) endEarly();
+    if (early_) return Turn::Boxed;
     const bool aside = settled_ ? passSettled(*op.known.schema, tensors)
                                 : passAside(*op.known.schema, tensors, arguments.device);
     if (!aside && (settled_ || !mismatch(*op.known.schema, tensors).empty())) return Turn::Boxed;

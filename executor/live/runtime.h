@@ -32,6 +32,7 @@ public:
     Boundary boundary() override;
     void begin() override;
     void forward() override;
+    void ends() override;
     void interrupt(const std::string& why) override;
     void region(bool begins) override;
     void release() override;
@@ -95,8 +96,10 @@ private:
     bool isLookedAt() const;
     bool mayBeLean() const;
     [[gnu::cold]] void endEarly();
+    [[gnu::cold]] void skipBatches();
     bool endsAsUsual();
     bool isWhole() const;
+    bool endsOtherwise();
     [[gnu::hot]] bool passAside(const c10::FunctionSchema& schema, const Tensors& tensors,
                                 c10::Device told);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
@@ -160,6 +163,10 @@ private:
     bool forward_ = false;  // the step's forward pass has begun
     bool begins_ = false;   // with the next op
     bool passed_ = false;   // other ops came since the last planned one
+    bool over_ = false;     // no more ops come
+    /// The step has left its plan where nothing of that was left to do; the highest live bytes
+    /// until then.
+    std::optional<std::int64_t> donePeak_;
     /// Storages that the plan has no use for are not followed in this step: of them it is only
     /// known that they are none of the others.
     bool lean_ = false;

@@ -15,6 +15,7 @@ void Runtime::enter(std::int64_t program) {
     figures_ = {};
     verifier_.beginStep();
     divergence_.reset();
+    donePeak_.reset();
     streams_.reset();
     if (!planned()) return;
     ++this->program().steps;
@@ -70,6 +71,17 @@ bool Runtime::mayBeLean() const {
     return planned() && programs_.size() == 1 && !isLookedAt();
 }
 
+/// Batches are waited for by no plan: what reads one knows it when it comes.
+void Runtime::skipBatches() {
+    const Program& program = this->program();
+    while (position_ < std::min(program.ops.size(), program.forwardAt) &&
+           program.ops[position_].receives) {
+        for (const std::uint32_t storage : program.ops[position_].gone) slots_.forgetDead(storage);
+        ++position_;
+        if (traced_) noteLiveBytes();
+    }
+}
+
 /// From the forward pass on no other op comes between the plan's.
 void Runtime::endEarly() {
     early_ = false;
@@ -85,8 +97,14 @@ void Runtime::endEarly() {
     }
 }
 
-/// Of the planned step.
+void Runtime::ends() {
+    const std::lock_guard<OpLock> guard(lock_);
+    over_ = true;
+}
+
+/// Of the planned step; the last one lacks what other steps do for the next.
 bool Runtime::isWhole() const {
+    if (over_ && position_ >= program().settledAt) return true;
     return aside_ ? ends_.boundaries == usual_->boundaries : position_ == program().ops.size();
 }
 
@@ -110,6 +128,18 @@ bool Runtime::endsAsUsual() {
     return same;
 }
 
+/// Of a step that has left its plan: the plan was carried out, and what came instead of its last
+/// ops, such as figures that are logged now and then, did not raise the peak.
+bool Runtime::endsOtherwise() {
+    if (!donePeak_) return false;
+    std::int64_t window[2];
+    agent_.window(window);
+    figures_.peakBefore = std::max(*donePeak_, window[1]);
+    if (window[1] > *donePeak_) return false;
+    divergence_.reset();
+    return true;
+}
+
 Boundary Runtime::boundary() {
     const std::lock_guard<OpLock> guard(lock_);
     Boundary result = Boundary::Unplanned;
@@ -121,9 +151,13 @@ Boundary Runtime::boundary() {
         figures_.uncountedBytes = uncountedBytes_;
         restoreAll();  // what a plan has left out by mistake, or nothing
         if (whole && endsAsUsual()) result = Boundary::Planned;
+    } else if (endsOtherwise()) {
+        figures_.uncountedBytes = uncountedBytes_;
+        result = Boundary::Planned;
     }
     verifier_.endStep();
     exposures_.endStep();
+    donePeak_.reset();
     forgetStep();
     return result;
 }

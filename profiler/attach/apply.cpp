@@ -56,7 +56,7 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     if (!framework) return framework.error();
     auto config = liveConfig(*framework, options.limits, programs, progress);
     if (!config) return config.error();
-    config->flags |= wire::kConfigRunning | (options.onStep ? wire::kConfigCurves : 0);
+    config->flags |= wire::kConfigRunning | (options.curves ? wire::kConfigCurves : 0);
     const auto server = Server::open("", *config);
     if (!server) return server.error();
 

@@ -18,7 +18,8 @@ struct ApplyOptions {
     LiveLimits limits;
     /// How long to wait for a moment at which the process can take the agent in.
     std::chrono::duration<double> patience{60};
-    StepListener onStep;    // with curves; none: nobody is told
+    StepListener onStep;    // none: nobody is told
+    bool curves = false;    // onStep gets them
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
 

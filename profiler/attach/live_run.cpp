@@ -22,6 +22,23 @@ const Record* ofStep(const std::vector<Record>& records, std::int64_t step) {
     return own != records.rend() ? &*own : nullptr;
 }
 
+std::string seenOf(const Server& server) {
+    using wire::Milestone;
+    if (!server.everConnected()) return "the program ended before it could be watched";
+    if (!server.saw(Milestone::Torch)) return "the program was not seen to import torch";
+    if (!server.saw(Milestone::Forward) && !server.saw(Milestone::Backward))
+        return "no forward with gradients was seen";
+    if (!server.saw(Milestone::Backward))
+        return "a forward with gradients was seen, but no backward pass";
+    return std::string("a forward and a backward pass were seen") +
+           (server.saw(Milestone::Optimizer) ? ", and an optimizer, but no whole step"
+                                             : ", but no end of a step");
+}
+
+void addOnce(std::vector<std::string>& notes, const std::string& note) {
+    if (std::find(notes.begin(), notes.end(), note) == notes.end()) notes.push_back(note);
+}
+
 }  // namespace
 
 core::Status handOver(const std::vector<LivePrograms>& programs, const std::string& path) {
@@ -119,9 +136,10 @@ LiveSummary liveSummary(const Server& server) {
             if (note.kind == wire::LiveNoteKind::Shortage)
                 summary.shortage = note.text;
             else
-                summary.notes.push_back(note.text);
+                addOnce(summary.notes, note.text);
     for (const std::string& fault : server.faults())
-        summary.notes.push_back("no plan was carried out: " + fault);
+        addOnce(summary.notes, "no plan was carried out: " + fault);
+    summary.seen = seenOf(server);
     return summary;
 }
 

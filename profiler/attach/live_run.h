@@ -76,7 +76,8 @@ struct LiveSummary {
     std::vector<LiveProcess> processes;  // that took steps, by rank; an empty one where none did
     int exitStatus = 0;            // of a program that was started; 128 + signal where one ended it
     std::optional<Child> running;  // a program that was started and goes on without its plan
-    std::vector<std::string> notes;
+    std::vector<std::string> notes;  // each once
+    std::string seen;                // how far a program came that took no step
     std::optional<FoundPlan> found;  // under a budget, the last plan that took over
     std::string shortage;  // the last allocation that was refused because of a budget; else empty
 };

@@ -57,7 +57,8 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
                 "; seen: " + whatWasSeen(server) + faultOf(server),
             server.saw(Milestone::Optimizer)
                 ? "record fewer warm-up steps (--warmup), or let the program train longer"
-                : "a step ends with an Optimizer.step; check the program's own output"};
+                : "a step ends with an Optimizer.step or, where there is no optimizer, after a "
+                  "backward pass; check the program's own output"};
 }
 
 /// Takes records in until the program has ended; its wait status. The program goes on after the

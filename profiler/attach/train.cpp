@@ -49,7 +49,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     auto config = liveConfig(framework ? std::optional(*framework) : std::nullopt, options.limits,
                              programs, progress);
     if (!config) return config.error();
-    if (options.onStep) config->flags |= wire::kConfigCurves;
+    if (options.curves) config->flags |= wire::kConfigCurves;
     auto server = Server::open("", *config);
     if (!server) return server.error();
     (*server)->findNativeWith(findNative(progress));

@@ -380,8 +380,14 @@ class BadPrograms(Recording):
         self.fails(self.record(PYTHON, "-c", "print(1)"), "never seen to import torch")
 
     def test_dies_before_a_step_ends(self):
+        script = self.script(MLP.replace("    loss.backward()", "    sys.exit(9)"))
+        self.fails(self.record(PYTHON, script), "completed no step", "a forward", "status 9")
+
+    def test_dies_between_backward_and_optimizer(self):
         script = self.script(MLP.replace("    optimizer.step()", "    sys.exit(9)"))
-        self.fails(self.record(PYTHON, script), "completed no step", "a backward", "status 9")
+        done, _ = self.recorded(PYTHON, script)
+        self.assertEqual((done["steps"], done["exit_status"]), (1, 9))
+        self.assertEqual([what for what, in self.query("SELECT what FROM gaps")], ["the ends of steps"])
 
     def test_no_training(self):
         self.fails(self.record(PYTHON, "-c", "import torch; torch.ones(2).sum()"), "no training")

@@ -55,6 +55,16 @@ HW_EXPORT void hwn_enter() {
 HW_EXPORT void hwn_leave() {
     leave();
 }
+/// See awaitForward(). 0: ops cannot be seen.
+HW_EXPORT int hwn_await_forward(void (*begins)(int gradients)) {
+    if (!prepare()) return 0;
+    awaitForward(begins);
+    return 1;
+}
+/// Nodes of autograd that this thread has made.
+HW_EXPORT std::int64_t hwn_nodes() {
+    return static_cast<std::int64_t>(at::sequence_number::peek());
+}
 /// Forgets every tensor; weak references go with them.
 HW_EXPORT void hwn_release() {
     Session& session = *gSession;

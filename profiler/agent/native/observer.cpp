@@ -5,6 +5,7 @@
 #include <ATen/SequenceNumber.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,18 +67,22 @@ struct Watched {
     bool paused;
     std::int64_t watch;   // which watch's key and callback it carries
     std::int64_t beside;  // of a thread that another one's plan concerns: the leave() to come
+    bool awaits;          // a new node of autograd, see awaitForward()
+    std::uint64_t nodes;  // of autograd, until then
 };
-thread_local Watched tWatched{false, 0, 0};
+thread_local Watched tWatched{false, 0, 0, false, 0};
 std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
 std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
 std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
 std::atomic<const TypedHook*> gTyped{nullptr};
 std::atomic<std::int64_t> gLeft{0};  // how often a watch has been left, and one more
+std::atomic<void (*)(int)> gForward{nullptr};
 
 /// What observe() has done to the thread is undone.
 void unwatch() {
     Thread& thread = tThread;
     tWatched.watch = 0;
+    tWatched.awaits = false;
     c10::impl::tls_set_dispatch_key_included(kKey, false);
     if (thread.node != at::CallbackHandle()) at::removeCallback(thread.node);
     thread.node = at::CallbackHandle();
@@ -312,6 +317,33 @@ void besideOp(Watched& thread, const Passing& op, torch::jit::Stack* stack) {
     op.handle.redispatchBoxed(op.below, stack);
 }
 
+/// The hook of a thread that awaits a forward and nothing else.
+void onlyAwait(const Passing& op, torch::jit::Stack* stack) {
+    op.handle.redispatchBoxed(op.below, stack);
+}
+
+void endAwaiting() {
+    if (gHook != &onlyAwait) return;
+    gWatch = 0;
+    gHook = nullptr;
+    if (tWatched.watch != 0) unwatch();
+}
+
+[[gnu::cold]] void seeForward(Watched& thread) {
+    const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
+    const auto begins = gForward.load();
+    thread.awaits = false;
+    if (begins != nullptr) begins(c10::GradMode::is_enabled() ? 1 : 0);
+    if (!thread.awaits) endAwaiting();
+}
+
+/// Whether somebody was told of one.
+bool lookForForward(Watched& thread) {
+    if (!thread.awaits || at::sequence_number::peek() == thread.nodes) return false;
+    seeForward(thread);
+    return true;
+}
+
 }  // namespace
 
 /// Every op that a watched thread dispatches comes by here, after autograd and before the device.
@@ -330,10 +362,11 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
         handle.redispatchBoxed(below, stack);
         return;
     }
+    Watched& watched = tWatched;
+    lookForForward(watched);
     const c10::impl::ExcludeDispatchKeyGuard inside(kKey);
     Session* const session = gSession;
     Running& running = thread.running;
-    Watched& watched = tWatched;
     const bool outlived = watched.watch != 0 && watched.watch != gWatch;  // its watch has been left
     if (outlived) unwatch();
     if (watched.beside != 0) return besideOp(watched, {handle, op, below}, stack);
@@ -367,7 +400,8 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
 const TypedHook* typedHook(c10::DispatchKeySet keys) {
     const TypedHook* const hook = gTyped.load(std::memory_order_relaxed);
     if (hook == nullptr || gWatch == 0 || keys.has(c10::DispatchKey::Python)) return nullptr;
-    const Watched& thread = tWatched;
+    Watched& thread = tWatched;
+    if (lookForForward(thread)) return typedHook(keys);
     if (thread.paused || thread.beside != 0 || (thread.watch != 0 && thread.watch != gWatch))
         return nullptr;
     if (keys.has(c10::DispatchKey::CUDA)) countCudaBlocks();
@@ -426,6 +460,7 @@ void watchHere() {
 }  // namespace
 
 void observe() {
+    gHook = nullptr;
     watchHere();
     tThread.node = at::addThreadLocalCallback(
         at::RecordFunctionCallback(onNode, onNodeEnd).scopes({at::RecordScope::BACKWARD_FUNCTION}));
@@ -454,13 +489,27 @@ void leave() {
     if (tWatched.watch != 0) unwatch();
 }
 
+void awaitForward(void (*begins)(int gradients)) {
+    Watched& thread = tWatched;
+    thread.awaits = false;
+    if (begins == nullptr) return endAwaiting();
+    gForward = begins;
+    if (thread.watch == 0 || thread.watch != gWatch) {
+        if (gWatch != 0) return;  // another thread is watched
+        observeWith(&onlyAwait);
+    }
+    thread.awaits = true;
+    thread.nodes = at::sequence_number::peek();
+    c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
 void pause(bool paused) {
     tWatched.paused = paused;
     if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
 }
 
 void standAside(bool aside) {
-    if (aside)
+    if (aside && !tWatched.awaits)
         c10::impl::tls_set_dispatch_key_included(kKey, false);
     else if (tWatched.watch != 0 && tWatched.watch == gWatch)
         c10::impl::tls_set_dispatch_key_included(kKey, true);

@@ -47,6 +47,11 @@ void observeWith(OpHook hook, OpHook beside = nullptr, const TypedHook* typed = 
 void observeBeside();
 /// On any thread; the one that is recorded is rid of us at the latest with its next op.
 void leave();
+/// Calls `begins` on this thread before the next op that follows a new node of autograd: a forward
+/// with gradients begins, or a custom function runs without them. `gradients`: whether gradients
+/// are enabled there; within a custom function they never are. Once: it may ask again. A thread
+/// that is not watched is, until then, by this alone. Null: ends the wait.
+void awaitForward(void (*begins)(int gradients));
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
 /// No op of this thread comes by until it is told otherwise, which costs nothing. Where the

@@ -98,11 +98,13 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 
 class Capture:
-    def __init__(self, on_finish, watch_modules, late):
+    def __init__(self, on_finish, watch_modules, forwards, late):
         config = (ctypes.c_int64 * 4)()
         library.hw_config(config)
         self.on_finish = on_finish
         self.watch_modules = watch_modules
+        self.forwards = forwards
+        self.by_modules = False  # a forward with gradients has begun with one
         self.failed = False
         self.trainer = Trainer(self.lose)
         self.quick = 0  # the thread whose ops are seen in C++
@@ -487,6 +489,32 @@ class Capture:
             return []
         return self.gradients.watch(roots)
 
+    def await_forward(self):
+        """Where modules do not tell that it begins."""
+        if not self.by_modules and (self.mode is None or self.registry.native):
+            self.forwards.watch()
+
+    def forward_by_module(self):
+        if not self.by_modules:
+            self.by_modules = True
+            self.forwards.unwatch()
+            self.steps.begin_again()
+        if not self.steps.active:
+            self.steps.forward()
+
+    def forward_by_op(self):
+        """False: it is none, but of a backward pass."""
+        if self.gradients.depth:
+            return False
+        if self.by_modules or not self.trainer.take():
+            return True
+        if self.by_hand.ends():
+            self.end_by_hand()
+            self.moved()
+        if not self.steps.active:
+            self.steps.forward(by_op=True)
+        return True
+
     def after_backward(self):
         if self.mode is not None:
             self.registry.categorize_gradients(self.trainer.has_others())
@@ -496,13 +524,20 @@ class Capture:
             self.steps.await_forward()
 
     def end_by_hand(self):
-        """A forward begins after an update without torch.optim."""
+        """A forward begins, after an update by hand or none at all."""
         self.optimizer_depth = 0
-        first = self.by_hand.ended()
-        if first:
+        if self.by_hand.ended():
             encode.send_gap("the ends of steps", "the program uses no optimizer of torch's: a step ends where the "
                             "next forward begins")
-        self.steps.done_by_hand(first)
+        self.steps.optimizer_done(())
+
+    def program_ends(self):
+        """A step that ends with it is one, too."""
+        if self.by_hand.remains(self.steps.recorded) and self.steps.unended() and not self.gradients.depth:
+            if self.by_hand.ended():
+                encode.send_gap("the ends of steps", "no optimizer of torch's has made a step: this one ends with the "
+                                "program")
+            self.steps.optimizer_done(())
 
     def categorize(self, tensor, category, layer):
         if isinstance(tensor, Tensor):

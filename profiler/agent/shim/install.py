@@ -10,7 +10,9 @@ import time
 import torch
 from _highwater import blocking, encode, gpu, launching, library, live, modules, wire
 from _highwater.capture import Capture
+from _highwater.forwards import Forwards
 from _highwater.modules import Modules
+from _highwater.steps import WAITING
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 
@@ -42,7 +44,8 @@ class EngineProxy:
 class Hooks:
     def __init__(self, late):
         self.modules = Modules(self)
-        self.capture = Capture(self.remove, self.modules.watch, late)
+        self.forwards = Forwards(lambda: self.guard(self.capture.forward_by_op))
+        self.capture = Capture(self.remove, self.modules.watch, self.forwards, late)
         self.installed = False
         self.leaving = False
         self.stacks = []
@@ -80,6 +83,8 @@ class Hooks:
         self.patched = (enter, leave)
         record.__enter__, record.__exit__ = enter, leave
         self.modules.watch(modules.HOOKS)
+        if self.capture.steps.state == WAITING and self.capture.steps.warmup == 0:
+            self.capture.await_forward()
 
     def remove(self, close=False):
         """With `close`, the connection ends too."""
@@ -95,6 +100,7 @@ class Hooks:
         if (record.__enter__, record.__exit__) == self.patched:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
         self.modules.watch(modules.NOT_AT_ALL)
+        self.forwards.unwatch()
         library.hw_unpatch()
         if _next:
             start()
@@ -162,6 +168,7 @@ class Hooks:
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left
             capture.trainer.stepped()
+            capture.by_hand.passed = 0
             capture.steps.optimizer_done((getattr(scope, "handle", None), getattr(scope, "record", None)))
 
 
@@ -184,6 +191,7 @@ def at_exit():
     hooks = _current
     if hooks is not None and not hooks.capture.failed:
         try:
+            hooks.guard(hooks.capture.program_ends)
             hooks.capture.leave()
             hooks.remove()
         except Exception:

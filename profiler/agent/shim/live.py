@@ -10,6 +10,7 @@ import threading
 import torch
 from _highwater import doors, encode, gpu, library, wire
 from _highwater.by_hand import ByHand
+from _highwater.forwards import Forwards
 from _highwater.modules import compiling
 from _highwater.places import Engine, Places
 from _highwater.shortage import Rescues, adopt_tensors
@@ -44,6 +45,7 @@ def load():
             ("leave", None),
             ("begin", ctypes.c_int),
             ("forward", None),
+            ("end", None),
             ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
             ("touch", ctypes.c_char_p, ctypes.c_int64, ctypes.c_int),
             ("change", ctypes.c_char_p, ctypes.c_int64),
@@ -57,6 +59,7 @@ def load():
             ("limit_cuda", ctypes.c_int),
             ("interrupt", ctypes.c_char_p, ctypes.c_char_p),
             ("divergence", ctypes.c_char_p),
+            ("remark", ctypes.c_char_p, ctypes.c_int64),
             ("fault", ctypes.c_char_p),
             ("shortage", ctypes.c_char_p)):
         function = getattr(native, "hwl_" + name)
@@ -79,21 +82,24 @@ class Step:
 
 
 class Backwards:
-    """Tells `live` where an outermost backward pass of the thread that trains has ended."""
+    """Tells `live` where an outermost backward pass of the thread that trains begins and has ended."""
 
     def __init__(self, live):
         self.live = live
         self.depth = 0
 
     def __enter__(self):
-        self.depth += self.live.is_trainer()
+        if self.live.is_trainer():
+            self.depth += 1
+            if self.depth == 1:
+                self.live.guard(self.live.before_backward)
 
     def __exit__(self, kind, *_):
         if not self.live.is_trainer():
             return
         self.depth = max(0, self.depth - 1)
         if self.depth == 0 and kind is None:
-            self.live.passed_backward()
+            self.live.guard(self.live.passed_backward)
 
 
 class Live:
@@ -110,7 +116,14 @@ class Live:
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
+        self.milestones = set()   # told of
+        self.remarks = 0          # of the runtime, told of
         self.active = False       # a forward with gradients has begun since the last step's end
+        self.nodes = 0            # of autograd that this thread had made at that end
+        self.forwards = Forwards(self.forward_by_op)
+        self.by_modules = False   # a forward with gradients has begun with one
+        self.by_op = False        # the first step has begun with an op, and no module has been called since
+        self.backwards = Backwards(self)
         self.handle = None
         self.patches = doors.Patches()
         self.doors = doors.Doors(native)
@@ -138,7 +151,9 @@ class Live:
             if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
                 live.depth -= 1
                 if live.depth == 0:
+                    live.saw(wire.MILESTONE_OPTIMIZER)
                     live.by_hand.optimizer()
+                    live.by_hand.passed = 0
                     live.guard(live.stepped)
             return result
 
@@ -153,15 +168,15 @@ class Live:
         self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
         doors.watch_graphs(self.patches, self.native)
-        if self.budget:
-            self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, Backwards(self)))
-            if not self.running:
-                self.enter()
+        self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, self.backwards))
+        if self.budget and not self.running:
+            self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
 
     def remove(self):
         """Everything is there again, and nothing of ours is left but the way."""
+        self.forwards.unwatch()
         if self.trainer:
             self.native.hwl_leave()
         if self.handle is not None:
@@ -183,10 +198,41 @@ class Live:
     def await_forward(self):
         if self.handle is None:
             self.handle = framework.register_module_forward_pre_hook(self.before_module)
+        if not self.by_modules:
+            self.forwards.watch()
 
-    def before_module(self, *_):
-        if not compiling():
+    def before_module(self, module, *_):
+        """Within a backward pass a checkpoint runs its forward again; a loss comes after the forward."""
+        if not compiling() and torch.is_grad_enabled() and not self.backwards.depth and \
+                not isinstance(module, torch.nn.modules.loss._Loss):
+            self.guard(self.forward_by_module)
+
+    def forward_by_module(self):
+        if not self.by_modules and self.is_trainer():
+            self.by_modules = True
+            self.forwards.unwatch()
+            if self.by_op:  # what the step has begun with was no forward: weights were made
+                self.native.hwl_interrupt(b"a module is called")
+                self.begin()
+                self.native.hwl_forward()
+        self.by_op = False
+        self.forward()
+
+    def forward_by_op(self):
+        """False: it is none, but of a backward pass."""
+        if self.backwards.depth:
+            return False
+        if not self.by_modules and self.is_trainer():
+            self.by_op = not self.budget and not self.trainer
             self.guard(self.forward)
+        return True
+
+    def before_backward(self):
+        self.by_op = False
+        self.saw(wire.MILESTONE_BACKWARD)
+        unseen = self.forwards.nodes() != self.nodes if self.trainer else not self.running
+        if unseen and not self.active:
+            self.forward()
 
     def guard(self, function):
         """Nothing of ours is raised into the program; without a recorder the plan ends with this step."""
@@ -202,13 +248,17 @@ class Live:
             except Exception:
                 pass
 
+    def saw(self, milestone):
+        if milestone not in self.milestones:
+            self.milestones.add(milestone)
+            encode.send_milestone(milestone)
+
     def passed_backward(self):
         if self.by_hand.backward():
             self.await_forward()
 
     def forward(self):
-        if not torch.is_grad_enabled():
-            return
+        self.saw(wire.MILESTONE_FORWARD)
         if self.active and self.is_trainer() and self.by_hand.ends():
             self.by_hand.ended()
             self.stepped()
@@ -225,7 +275,7 @@ class Live:
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
-        if self.handle is not None:
+        if self.handle is not None and self.by_modules:
             self.handle.remove()
             self.handle = None
 
@@ -287,6 +337,7 @@ class Live:
         self.note_curve(step)
         self.pending = step
         self.active = False
+        self.nodes = self.forwards.nodes()
         if self.leaving:
             try:
                 self.finish()
@@ -295,9 +346,8 @@ class Live:
             return
         self.await_forward()
         if self.hands_over:
-            why = self.native.hwl_hand_over(self.hands_over)
-            if why:
-                encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", wire.LIVE_NOTE_KIND_REMARK) + encode.text(why.decode()))
+            self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_hand_over(self.hands_over))
+        self.send_remarks()
         self.begin()
 
     def note_curve(self, step):
@@ -326,7 +376,12 @@ class Live:
         self.number += 1
 
     def finish(self):
-        """The program ends."""
+        """The program ends. A step that ends with it is one, too."""
+        if self.active and self.trainer == _thread.get_ident() and not self.backwards.depth and \
+                self.by_hand.remains(self.number or self.pending is not None):
+            self.by_hand.ended()
+            self.native.hwl_end()
+            self.stepped()
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
@@ -334,10 +389,20 @@ class Live:
             rescues = Rescues()
             rescues.add(self.native)
             rescues.send(self.number)
-        for kind, text in ((wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault()),
-                           (wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())):
-            if text:
-                encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", kind) + encode.text(text.decode("utf-8", "replace")))
+        self.send_remarks()
+        self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault())
+        self.note(wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())
+
+    def send_remarks(self):
+        text = self.native.hwl_remark(self.remarks)
+        while text is not None:
+            self.note(wire.LIVE_NOTE_KIND_REMARK, text)
+            self.remarks += 1
+            text = self.native.hwl_remark(self.remarks)
+
+    def note(self, kind, text):
+        if text:
+            encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", kind) + encode.text(text.decode("utf-8", "replace")))
 
 
 _current = None

@@ -83,16 +83,18 @@ class Modules:
 
     def enter(self, module):
         capture = self.hooks.capture
-        trains = torch.is_grad_enabled()
+        # Within a backward pass a checkpoint runs its forward again; a loss comes after the forward.
+        trains = torch.is_grad_enabled() and not capture.gradients.depth
+        begins = trains and not isinstance(module, torch.nn.modules.loss._Loss)
         if not (capture.trainer.take() if trains else capture.trainer.ident):
             return
-        ends = trains and capture.by_hand.ends()
+        ends = begins and capture.by_hand.ends()
         if ends or not capture.steps.resting():
             capture.layers.enter(module, capture.registry)
             capture.moved()
         if ends:
             capture.end_by_hand()
-        if trains and not capture.steps.active:
-            capture.steps.forward()
+        if begins:
+            capture.forward_by_module()
         if capture.steps.resting():
             self.watch(NOT_AT_ALL)

@@ -44,6 +44,7 @@ class Steps:
         self.compiled = False   # told that it is
         self.shared = False     # told that other threads train, too
         self.uncounted = 0
+        self.by_op = False      # the first step has begun with an op, and no module has been called since
         self.first = self.after = 0  # sequence numbers at which the step began, and the next one does
         self.environment = Environment()
         self.window = (ctypes.c_int64 * 2)()
@@ -56,19 +57,31 @@ class Steps:
             self.milestones.add(milestone)
             encode.send_milestone(milestone)
 
-    def forward(self):
+    def forward(self, by_op=False):
         """A forward with gradients begins; only the first since a step's end matters."""
         self.saw(wire.MILESTONE_FORWARD)
+        self.by_op = by_op and self.state == WAITING
         self.activity()
+
+    def begin_again(self):
+        """What the step has begun with was no forward, if a module is called only now: weights were made."""
+        if self.by_op and self.state == CAPTURING:
+            self.scan((), self.capture.layers.main is not None)
+            self.start()
+        self.by_op = False
+
+    def unended(self):
+        return self.state == CAPTURING and self.active and not self.ended
 
     def backward(self):
         self.saw(wire.MILESTONE_BACKWARD)
+        self.by_op = False
         if self.active:
             return
         if self.state == WAITING and self.warmup == 0:
             # No module ran, so the forward went by unseen: start after this step instead.
             self.warmup = 1
-            encode.send_gap("the first step", "it calls no module, so its forward was not seen")
+            encode.send_gap("the first step", "its forward was not seen: it calls no module")
         self.activity()
 
     def activity(self):
@@ -108,14 +121,7 @@ class Steps:
         """With the next one the step ends."""
         if self.resting():
             self.capture.watch_modules(HOOKS)
-
-    def done_by_hand(self, first):
-        """An update without torch.optim has come to its end. `first`: where this step began, nobody knows."""
-        if first and self.state == CAPTURING:
-            self.active = False
-            self.start()
-        else:
-            self.optimizer_done(())
+        self.capture.await_forward()
 
     def resting(self):
         """Which module runs does not matter: the step that runs is not recorded, nor the first one."""
@@ -150,6 +156,8 @@ class Steps:
         registry.step_began(self.first)
         encode.send(wire.TYPE_STEP_START, struct.pack(
             "<3q", self.first, library.hw_now(), self.window[0] + registry.uncounted))
+        if not self.active:
+            self.capture.await_forward()
 
     def end(self, passing):
         now = library.hw_now()
@@ -178,6 +186,7 @@ class Steps:
         self.after = registry.seq
         self.ended = True
         self.capture.watch_closely()
+        self.capture.await_forward()
         library.hw_gpu_flush()
 
     def lose(self):
