@@ -75,7 +75,7 @@ struct LiveSummary {
     std::optional<Child> running;  // a program that was started and goes on without its plan
     std::vector<std::string> notes;
     std::optional<FoundPlan> found;  // under a budget, the last plan that took over
-    std::string shortage;  // the last allocation that was refused because of a budget; else empty
+    std::string shortage;  // the last allocation that was refused because of a limit; else empty
 };
 
 /// Writes the programs where the agent looks for them. Errors: Internal (no room).
