@@ -11,6 +11,7 @@
 
 #include "agent_api.h"
 #include "observer.h"
+#include "op_lock.h"
 
 namespace hw::executor::live {
 
@@ -75,6 +76,11 @@ public:
     /// A storage's bytes are about to change, to go or to come without any op: FSDP takes those of
     /// gathered parameters away and gives them others. What was made from them is there before.
     virtual void change(c10::StorageImpl* storage) = 0;
+
+    /// Held by the thread that forks: what the child gets is not half changed.
+    virtual OpLock& lock() = 0;
+    /// In the child. Its ops come by opBeside() from now on. False: nothing is dropped.
+    virtual bool forked() = 0;
 
     const profiler::native::AgentApi& agent() const { return agent_; }
     const StepFigures& figures() const { return figures_; }

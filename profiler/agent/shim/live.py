@@ -39,6 +39,7 @@ def load():
             ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
             ("enter", None),
             ("enter_beside", None),
+            ("forked", ctypes.c_int),
             ("trace", None),
             ("curve", ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
             ("leave", None),
@@ -108,6 +109,7 @@ class Live:
         self.active = False       # a forward with gradients has begun since the last step's end
         self.handle = None
         self.patches = doors.Patches()
+        self.threads = doors.Patches()
         self.doors = doors.Doors(native.hwl_touch, native.hwl_change, native.hwl_wrap_caster)
         self.places = Places(native)
         self.by_hand = ByHand()
@@ -145,7 +147,7 @@ class Live:
             live.native.hwl_enter_beside()
             return begin_thread(thread)
 
-        self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
+        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
         doors.watch_graphs(self.patches, self.native.hwl_interrupt)
         if self.budget:
@@ -159,16 +161,28 @@ class Live:
         """Everything is there again, and nothing of ours is left but the way."""
         if self.trainer:
             self.native.hwl_leave()
-        if self.handle is not None:
-            self.handle.remove()
-            self.handle = None
-        self.places.unwatch()
-        self.patches.undo()
+        self.unhook()
+        self.threads.undo()
         self.doors.close()
         forget(self)
         gpu.unlimit()
         library.hw_unpatch()
         library.hw_close()
+
+    def unhook(self):
+        """Steps are not seen any more."""
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+        self.places.unwatch()
+        self.patches.undo()
+
+    def forked(self):
+        """In a child, whose steps are nobody's. It takes no lock that another thread may have had."""
+        self.unhook()
+        if not self.native.hwl_forked():
+            self.threads.undo()
+            self.doors.close()
 
     # Steps.
 
@@ -326,8 +340,11 @@ class Live:
             rescues = Rescues()
             rescues.add(self.native)
             rescues.send(self.number)
+        shortage = self.native.hwl_shortage()
+        if not self.budget and library.hw_refused():
+            shortage = b"an allocation of %d bytes passed the limit" % library.hw_refused()
         for kind, text in ((wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault()),
-                           (wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())):
+                           (wire.LIVE_NOTE_KIND_SHORTAGE, shortage)):
             if text:
                 encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", kind) + encode.text(text.decode("utf-8", "replace")))
 
@@ -396,11 +413,11 @@ def at_exit():
 
 
 def in_child():
-    """A forked process has a step of nobody's: everything that is dropped comes back to it, too."""
+    """What is dropped comes back to a forked process, too, where it reads it."""
     global _current
     live, _current = _current, None
     if live is not None:
-        live.remove()
+        live.forked()
 
 
 def trains():
