@@ -58,6 +58,7 @@ def load_native(contents, stacks):
              ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
             ("own", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+            ("let_go", None, ctypes.c_int64),
             ("categorize_owned", ctypes.c_int64),
             ("categorize_gradients", None, ctypes.c_int),
             ("save_activations", None),
@@ -149,6 +150,9 @@ class NativeRegistry:
 
     def own(self, tensor, category, layer):
         self.library.hwn_own(local(tensor)._cdata, category, -1 if layer is None else layer)
+
+    def let_go(self, tensor):
+        self.library.hwn_let_go(tensor._cdata)
 
     def fault(self):
         """What went wrong in there: None, "" where the recorder is gone."""
