@@ -38,10 +38,10 @@ extern "C" long ptrace(int request, ...) {
 namespace hw::profiler {
 namespace {
 
-constexpr auto kLimit = std::chrono::seconds(10);
+constexpr auto kCallLimit = std::chrono::seconds(10);
 
 /// Of any process that was forked from this one.
-ReturnPath path() {
+ReturnPath returnPath() {
     ReturnPath path;
     const auto files = mappedFiles(getpid());
     for (const MappedFile& file : *files) {
@@ -87,9 +87,9 @@ std::pair<std::uint64_t, double> compute() {
 volatile sig_atomic_t gEnd = 0;
 
 /// A process that checks itself until it is told to end; 0: all was as it should be.
-class Target {
+class Worker {
 public:
-    explicit Target(int (*work)()) {
+    explicit Worker(int (*work)()) {
         pid_ = fork();
         if (pid_ != 0) return;
         prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -98,12 +98,12 @@ public:
         sigaction(SIGTERM, &end, nullptr);
         _exit(work());
     }
-    ~Target() {
+    ~Worker() {
         if (pid_ > 0) kill(pid_, SIGKILL);
         if (pid_ > 0) waitpid(pid_, nullptr, 0);
     }
-    Target(const Target&) = delete;
-    Target& operator=(const Target&) = delete;
+    Worker(const Worker&) = delete;
+    Worker& operator=(const Worker&) = delete;
     pid_t pid() const { return pid_; }
     int end() {
         int status = -1;
@@ -142,18 +142,18 @@ int readUntilEnd() {
 }
 
 TEST(Tracee, CallsAndLeavesTheThreadAsItWas) {
-    const ReturnPath through = path();
+    const ReturnPath through = returnPath();
     ASSERT_TRUE(through.store != 0 && through.pause != 0 && through.restore != 0);
     for (const auto work : {computeUntilEnd, sleepUntilEnd, readUntilEnd}) {
-        Target target(work);
+        Worker target(work);
         usleep(50000);
         for (int i = 0; i < 40; ++i) {
             auto tracee = Tracee::stop(target.pid(), through);
             ASSERT_TRUE(tracee) << tracee.error().what;
-            const auto first = tracee->call(addressOfSum(), {40, 2}, kLimit);
+            const auto first = tracee->call(addressOfSum(), {40, 2}, kCallLimit);
             ASSERT_TRUE(first) << first.error().what;
             EXPECT_EQ(*first, 42u);
-            const auto second = tracee->call(addressOf(&spoilRegisters), {}, kLimit);
+            const auto second = tracee->call(addressOf(&spoilRegisters), {}, kCallLimit);
             ASSERT_TRUE(second);
             EXPECT_EQ(*second, ~0ull);
         }
@@ -162,12 +162,12 @@ TEST(Tracee, CallsAndLeavesTheThreadAsItWas) {
 }
 
 TEST(Tracee, SignalsArriveDuringCalls) {
-    Target target(computeUntilEnd);
+    Worker target(computeUntilEnd);
     usleep(50000);
-    auto tracee = Tracee::stop(target.pid(), path());
+    auto tracee = Tracee::stop(target.pid(), returnPath());
     ASSERT_TRUE(tracee);
     kill(target.pid(), SIGTERM);
-    ASSERT_TRUE(tracee->call(addressOfSum(), {1, 1}, kLimit));
+    ASSERT_TRUE(tracee->call(addressOfSum(), {1, 1}, kCallLimit));
     tracee->resume();
     int status = -1;
     EXPECT_EQ(waitpid(target.pid(), &status, 0), target.pid());
@@ -175,22 +175,22 @@ TEST(Tracee, SignalsArriveDuringCalls) {
 }
 
 TEST(Tracee, ACallThatCrashesIsTakenBack) {
-    Target target(computeUntilEnd);
+    Worker target(computeUntilEnd);
     usleep(50000);
     {
-        auto tracee = Tracee::stop(target.pid(), path());
+        auto tracee = Tracee::stop(target.pid(), returnPath());
         ASSERT_TRUE(tracee);
-        EXPECT_FALSE(tracee->call(8, {}, kLimit));
+        EXPECT_FALSE(tracee->call(8, {}, kCallLimit));
     }
     usleep(50000);
     EXPECT_EQ(target.end(), 0);
 }
 
 TEST(Tracee, ACallThatTakesTooLongEndsByItself) {
-    Target target(computeUntilEnd);
+    Worker target(computeUntilEnd);
     usleep(50000);
     {
-        auto tracee = Tracee::stop(target.pid(), path());
+        auto tracee = Tracee::stop(target.pid(), returnPath());
         ASSERT_TRUE(tracee);
         const auto function = reinterpret_cast<std::uint64_t>(&usleep);
         EXPECT_FALSE(tracee->call(function, {200000}, std::chrono::milliseconds(20)));
@@ -207,7 +207,7 @@ bool traceAndDie(pid_t target, const ReturnPath& through, int n) {
         auto tracee = Tracee::stop(target, through);
         if (!tracee) _exit(1);
         for (int i = 0; i < 2; ++i)
-            if (!tracee->call(addressOfSum(), {1, 1}, kLimit)) _exit(1);
+            if (!tracee->call(addressOfSum(), {1, 1}, kCallLimit)) _exit(1);
         tracee->resume();
         _exit(0);
     }
@@ -218,9 +218,9 @@ bool traceAndDie(pid_t target, const ReturnPath& through, int n) {
 }
 
 TEST(Tracee, TheThreadOutlivesItsTracer) {
-    const ReturnPath through = path();
+    const ReturnPath through = returnPath();
     for (const auto work : {computeUntilEnd, readUntilEnd}) {  // a sleep ends as by a signal
-        Target target(work);
+        Worker target(work);
         usleep(50000);
         int n = 1;
         for (; traceAndDie(target.pid(), through, n); ++n) usleep(2000);
