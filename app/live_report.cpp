@@ -296,6 +296,7 @@ Json reportLive(const profiler::LiveSummary& summary, const std::vector<LivePlan
     Json report = ranks.front();
     report.erase("rank");
     report["notes"] = summary.notes;
+    report["shortage"] = summary.shortage.empty() ? Json(nullptr) : Json(summary.shortage);
     report["exit_status"] = summary.running ? Json(nullptr) : Json(summary.exitStatus);
     if (ranks.size() > 1) report["ranks"] = ranks;
     if (!file.empty()) {

@@ -4,9 +4,11 @@
 
 #include "app/cli.h"
 #include "app/window_apart.h"
+#include "core/base/spawn.h"
 
 int main(int argc, char** argv) {
     using namespace hw::app;
+    hw::core::rememberSignals();
 #ifndef HIGHWATER_WITH_VIEWER
     becomeWindow(argc, argv);
 #endif

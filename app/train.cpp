@@ -49,6 +49,23 @@ Result<LivePlanFrom> plansOf(const TrainArguments& arguments) {
     return from;
 }
 
+/// Where the program was refused memory because of a limit. Its own status says what has become of
+/// it only where it has ended by a --cap, which stands for a smaller machine.
+std::optional<Error> refusal(const profiler::LiveSummary& summary, const LimitWords& words,
+                             const std::optional<Bytes>& limit) {
+    if (summary.shortage.empty() || !limit || words.onOom || summary.running) return std::nullopt;
+    const bool budget = !words.budget.empty();
+    if (summary.exitStatus != 0 && !budget) return std::nullopt;
+    const std::string within = " within " + humanBytes(*limit);
+    return Error{
+        ErrorCode::NoPlan,
+        (summary.exitStatus != 0 ? "the program did not get through" + within
+                                 : "the program was refused memory" + within +
+                                       " and went on without it: its results may be others") +
+            ": " + summary.shortage,
+        budget ? "give a larger --budget" : "give a larger --cap"};
+}
+
 int run(const TrainArguments& arguments, const Common& common) {
     if (arguments.command.empty())
         return fail({ErrorCode::Usage, "no program to train",
@@ -86,16 +103,12 @@ int run(const TrainArguments& arguments, const Common& common) {
     auto summary = profiler::train(options, toTerminal);
     if (!summary) return fail(summary.error());
     if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
+    if (!summary->shortage.empty() && !common.json)
+        std::cerr << "highwater: memory was refused: " << summary->shortage << '\n';
     const Json report = reportLive(*summary, plans, limits->cap, arguments.report, common);
     progress.ended(report);
     if (const auto wrong = mismatchError(report["mismatches"])) return fail(*wrong);
-    if (!arguments.limits.budget.empty() && summary->exitStatus != 0 && !summary->shortage.empty())
-        return fail({ErrorCode::NoPlan,
-                     "the program did not get through within " + humanBytes(*limits->cap) + ": " +
-                         summary->shortage,
-                     "give a larger --budget"});
-    if (!summary->shortage.empty())  // a thread of the program may have ended by it
-        std::cerr << "note: " << summary->shortage << '\n';
+    if (const auto error = refusal(*summary, arguments.limits, limits->cap)) return fail(*error);
     if (!summary->running) return summary->exitStatus;
     std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
     return profiler::exitStatusOf(summary->running->wait());

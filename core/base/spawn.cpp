@@ -2,6 +2,7 @@
 #include "core/base/spawn.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,12 +21,26 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
     return result;
 }
 
+struct Signals {
+    bool known = false;
+    sigset_t ignored{}, blocked{};
+};
+Signals gStarted;
+
+/// In the child: what was caught is at its default already once it has become another program.
+void restoreSignals() {
+    for (int number = 1; number < NSIG; ++number)
+        if (sigismember(&gStarted.ignored, number) == 1) signal(number, SIG_IGN);
+    sigprocmask(SIG_SETMASK, &gStarted.blocked, nullptr);
+}
+
 /// In the child of a process that may have other threads: nothing here may allocate.
 [[noreturn]] void become(const Spawn& program, char* const* arguments, char* const* variables,
                          int report) {
     const int streams[] = {program.input, program.output, program.errors};
     for (int stream = 0; stream < 3; ++stream)
         if (streams[stream] >= 0) dup2(streams[stream], stream);
+    if (program.keepsSignals && gStarted.known) restoreSignals();
     execvpe(arguments[0], arguments, variables);
     const int error = errno;
     [[maybe_unused]] const ssize_t told = write(report, &error, sizeof(error));
@@ -33,6 +48,18 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 }  // namespace
+
+void rememberSignals() {
+    sigemptyset(&gStarted.ignored);
+    for (int number = 1; number < NSIG; ++number) {
+        struct sigaction now {};
+        if (sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN)
+            sigaddset(&gStarted.ignored, number);
+    }
+    sigprocmask(SIG_SETMASK, nullptr, &gStarted.blocked);
+    gStarted.known = true;
+    if (sigismember(&gStarted.ignored, SIGCHLD) == 1) signal(SIGCHLD, SIG_DFL);
+}
 
 Spawned spawn(const Spawn& program) {
     const std::vector<char*> arguments = pointers(program.command);

@@ -14,7 +14,13 @@ struct Spawn {
     std::vector<std::string> command;      // its program is looked for in PATH
     std::vector<std::string> environment;  // NAME=value; empty: ours
     int input = -1, output = -1, errors = -1;
+    /// The user's own: it gets the signals as rememberSignals() has seen them.
+    bool keepsSignals = false;
 };
+
+/// Notes which signals this program was started with as ignored or blocked, and waits for children
+/// even where it was to ignore their ends. To be called before anything else changes a signal.
+void rememberSignals();
 
 struct Spawned {
     pid_t pid = -1;

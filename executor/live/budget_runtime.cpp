@@ -439,11 +439,13 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
 }
 
 void BudgetRuntime::follow(Items<Action> actions) {
+    const std::string shortage = shortage_;
     try {
         for (const Action& action : actions) follow(action);
     } catch (const OtherBytes&) {
         throw;
     } catch (const std::exception&) {  // there is no room for it: DTR does without
+        shortage_ = shortage;
         guides_.leaveActing();
     }
 }

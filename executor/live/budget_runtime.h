@@ -49,6 +49,8 @@ public:
     void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
+    OpLock& lock() override { return lock_; }
+    bool forked() override;
     void change(c10::StorageImpl* storage) override;
 
     /// A plan for steps of that kind, from the next one on; it says what goes and what comes back

@@ -155,6 +155,14 @@ void BudgetRuntime::traceStep(std::int64_t live) {
     gTracing = true;
 }
 
+bool BudgetRuntime::forked() {
+    gTracing = false;                     // the lock of what is traced may be another thread's
+    static_cast<void>(trace_.release());  // and so are these files and their locks
+    static_cast<void>(log_.release());
+    agent_.onShortage(nullptr);
+    return acting_ && !slots_.away().empty();
+}
+
 void BudgetRuntime::leaveTrace() {
     trace_.reset();
     const std::lock_guard guard(gGoneLock);

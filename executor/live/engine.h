@@ -15,6 +15,7 @@
 #include "exposures.h"
 #include "mismatch.h"
 #include "observer.h"
+#include "op_lock.h"
 #include "verifier.h"
 
 namespace hw::executor::live {
@@ -98,6 +99,10 @@ public:
     }
     const Verifier& verifier() const { return verifier_; }
     const std::optional<Mismatch>& mismatch() const { return mismatch_; }
+    /// Held by the thread that forks: what the child gets is not half changed.
+    virtual OpLock& lock() = 0;
+    /// In the child. Its ops come by opBeside() from now on. False: nothing is dropped.
+    virtual bool forked() = 0;
 
     const profiler::native::AgentApi& agent() const { return agent_; }
     const StepFigures& figures() const { return figures_; }

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 // What the shim calls through ctypes (agent/shim/live.py). Tensors travel as addresses of their
 // impl.
+#include <pthread.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <unordered_map>
+#include <utility>
 
 #include "budget_runtime.h"
 #include "cuda_allocations.h"
@@ -14,6 +20,13 @@
 #include "extension_calls.h"
 #include "observer.h"
 #include "runtime.h"
+
+// CPython's, in whatever process this is.
+extern "C" {
+int PyGILState_Check() __attribute__((weak));
+void* PyEval_SaveThread() __attribute__((weak));
+void PyEval_RestoreThread(void* state) __attribute__((weak));
+}
 
 namespace hw::executor::live {
 namespace {
@@ -23,8 +36,11 @@ Runtime* gRuntime = nullptr;       // for plans
 BudgetRuntime* gBudget = nullptr;  // where there is a budget
 Engine* gEngine = nullptr;         // which of them acts
 
+std::atomic<bool> gForked{false};  // this process is a child that has the engine of its parent
+bool gHalfChanged = false;         // and cannot use it
+
 void carryOut(const profiler::native::Passing& op, torch::jit::Stack* stack) {
-    gEngine->op(op, stack);
+    gForked ? gEngine->opBeside(op, stack) : gEngine->op(op, stack);
 }
 
 void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
@@ -34,7 +50,7 @@ void letBy(const profiler::native::Passing& op, torch::jit::Stack* stack) {
 const profiler::native::TypedHook kTyped{
     [](const profiler::native::Passing& op, const profiler::native::Arguments& arguments,
        c10::function_ref<torch::jit::Stack()> box) {
-        return gRuntime->beginTyped(op, arguments, box);
+        return gForked ? profiler::native::Turn::Boxed : gRuntime->beginTyped(op, arguments, box);
     },
     [](const Tensors& results) { gRuntime->endTyped(results); }, [] { gRuntime->failTyped(); }};
 
@@ -130,6 +146,34 @@ int tracing() {
     return gEngine == gBudget && gBudget->tracing() ? 1 : 0;
 }
 
+constexpr std::chrono::seconds kForkPatience(10);
+constexpr unsigned kForkPauseUs = 100;
+thread_local bool tHolds = false;  // the engine's lock, while this thread forks
+
+/// Whoever has the lock may wait for Python's, which this thread gives up in between. Its patience
+/// ends: a child that finds things half changed is better than a program that waits forever.
+void beforeFork() {
+    if (gHalfChanged) return;
+    const auto deadline = std::chrono::steady_clock::now() + kForkPatience;
+    while (!(tHolds = gEngine->lock().try_lock())) {
+        if (std::chrono::steady_clock::now() > deadline) return;
+        const bool python = PyGILState_Check != nullptr && PyGILState_Check() != 0;
+        void* const state = python ? PyEval_SaveThread() : nullptr;
+        usleep(kForkPauseUs);
+        if (python) PyEval_RestoreThread(state);
+    }
+}
+
+void afterFork() {
+    if (std::exchange(tHolds, false)) gEngine->lock().unlock();
+}
+
+void afterForkInChild() {
+    gForked = true;
+    gHalfChanged = gHalfChanged || !tHolds;
+    afterFork();
+}
+
 }  // namespace
 }  // namespace hw::executor::live
 
@@ -143,6 +187,8 @@ HW_EXPORT const char* hwl_open(const hw::profiler::native::AgentApi* api) {
     if (!hw::profiler::native::prepare()) return "the framework's dispatcher has no place left";
     if (gRuntime == nullptr) gRuntime = new Runtime(*api);
     gRuntime->forgetPrograms();
+    static const int watched = pthread_atfork(&beforeFork, &afterFork, &afterForkInChild);
+    static_cast<void>(watched);
     gEngine = gRuntime;
     hw::profiler::native::tellCudaBlocks(api);
     return "";
@@ -217,6 +263,17 @@ HW_EXPORT void hwl_enter_beside() {
 HW_EXPORT void hwl_leave() {
     static_cast<void>(guarded([] { gEngine->release(); }));
     hw::profiler::native::leave();
+}
+/// In a forked child. 1: something is dropped, and comes back where the child reads it; 0: nothing
+/// is, or it cannot be had, and the engine is left.
+HW_EXPORT int hwl_forked() {
+    if (!gHalfChanged && gEngine->forked()) {
+        hw::profiler::native::observeBeside();
+        return 1;
+    }
+    if (!gHalfChanged) gEngine->release();
+    hw::profiler::native::leave();
+    return 0;
 }
 /// A step begins. 1: it is traced, and the shim is to say where its ops come from; else 0.
 HW_EXPORT int hwl_begin() {

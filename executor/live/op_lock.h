@@ -26,9 +26,20 @@ public:
         }
         ++depth_;
     }
+    /// False where another thread has it.
+    bool try_lock() {
+        const pthread_t self = pthread_self();
+        if (holder_.load(std::memory_order_relaxed) != self) {
+            if (taken_.test_and_set(std::memory_order_acquire)) return false;
+            holder_.store(self, std::memory_order_relaxed);
+        }
+        ++depth_;
+        return true;
+    }
     void unlock() {
         if (--depth_ > 0) return;
-        const auto dead = std::exchange(dead_, {});
+        std::vector<c10::intrusive_ptr<c10::StorageImpl>> dead;
+        if (!dead_.empty()) dead.swap(dead_);
         holder_.store(0, std::memory_order_relaxed);
         taken_.clear(std::memory_order_release);
     }

@@ -299,6 +299,12 @@ void Runtime::release() {
     restoreForGood("released");
 }
 
+bool Runtime::forked() {
+    running_ = std::thread::id();  // that thread is not there, nor are those that wait for it
+    waiting_ = 0;
+    return planned() && !slots_.away().empty();
+}
+
 void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
     Guard guard(lock_);
     c10::StorageImpl* const impl = plainStorage(tensor);

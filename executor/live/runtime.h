@@ -47,6 +47,8 @@ public:
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
     void change(c10::StorageImpl* storage) override;
+    OpLock& lock() override { return lock_; }
+    bool forked() override;
 
     /// From the next step on, curve() is kept.
     void trace() { traced_ = true; }

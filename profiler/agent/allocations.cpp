@@ -43,7 +43,8 @@ std::uintptr_t gFreed[kMostFreed];
 std::atomic<std::size_t> gFreedCount{0};  // more than kMostFreed: some are lost
 
 std::atomic<bool> gEnabled{false};
-std::atomic<std::int64_t> gCap{0};  // 0: none
+std::atomic<std::int64_t> gCap{0};           // 0: none
+std::atomic<std::int64_t> gRefusedBytes{0};  // bytes of the last allocation that passed it
 std::atomic<native::MakeRoom> gMakeRoom{nullptr};
 std::atomic<std::int64_t> gLive{0};
 std::atomic<std::uintptr_t> gSteps{0};
@@ -205,6 +206,12 @@ native::Room roomFor(native::Shortage& shortage, bool memory) {
     return room;
 }
 
+/// As where there is no more memory.
+int refuse(std::int64_t bytes) {
+    gRefusedBytes.store(bytes, std::memory_order_relaxed);
+    return ENOMEM;
+}
+
 int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     const auto bytes = static_cast<std::int64_t>(size);
     std::int64_t live = 0;
@@ -212,7 +219,7 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     Claim claimed = claim(bytes, live);
     while (claimed == Claim::Refused) {
         const native::Room room = roomFor(shortage, false);
-        if (room == native::Room::None) return ENOMEM;  // as where there is no more memory
+        if (room == native::Room::None) return refuse(bytes);
         claimed = room == native::Room::Above ? Claim::Free : claim(bytes, live);
     }
     shortage.before = 0;
@@ -273,6 +280,7 @@ void forgetBlocks() {
 
 void capLiveBytes(std::int64_t bytes) {
     gCap.store(bytes);
+    gRefusedBytes.store(0);
 }
 
 void onShortage(native::MakeRoom makeRoom) {
@@ -305,6 +313,7 @@ bool admitBlock(std::int64_t bytes) {
             gLive.load(std::memory_order_relaxed) + bytes <= cap)
             return true;
         const native::Room room = roomFor(shortage, false);
+        if (room == native::Room::None) refuse(bytes);
         if (room != native::Room::Made) return room == native::Room::Above;
     }
 }
@@ -401,6 +410,10 @@ const std::atomic<std::size_t>* freedBlocks() {
 
 void pauseCounting(bool paused) {
     tPaused = paused;
+}
+
+std::int64_t refusedBytes() {
+    return gRefusedBytes.load(std::memory_order_relaxed);
 }
 
 void disableCounting() {

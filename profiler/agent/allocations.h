@@ -41,6 +41,9 @@ bool admitBlock(std::int64_t bytes);
 /// possible.
 bool rescueBlock(native::Shortage& shortage);
 
+/// Of the last allocation that the limit has refused; 0: none.
+std::int64_t refusedBytes();
+
 /// Live bytes now; the op window restarts there.
 std::int64_t beginOpWindow();
 /// Live and highest bytes since beginOpWindow().

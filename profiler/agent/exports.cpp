@@ -118,6 +118,10 @@ HW_EXPORT void hw_limit() {
 HW_EXPORT std::int64_t hw_cap() {
     return gConfig.cap;
 }
+/// As refusedBytes().
+HW_EXPORT std::int64_t hw_refused() {
+    return refusedBytes();
+}
 HW_EXPORT void hw_unpatch() {
     unpatchAllocator();
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace hw::profiler {
@@ -43,11 +44,24 @@ public:
         return offset <= size_ && size_ - offset >= length &&
                std::memcmp(data_ + offset, text, length) == 0;
     }
+    /// What there is of that range.
+    std::string_view part(std::uint64_t offset, std::uint64_t size) const {
+        if (data_ == nullptr || offset > size_) return {};
+        return {data_ + offset, std::min<std::uint64_t>(size, size_ - offset)};
+    }
 
 private:
     const char* data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+std::optional<Elf64_Ehdr> headerOf(const Image& image) {
+    auto header = image.read<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
+        return std::nullopt;
+    return header;
+}
 
 /// What is added to an address of the file to get one of the process.
 std::optional<std::uint64_t> loadBias(const Image& image, const Elf64_Ehdr& header,
@@ -66,10 +80,8 @@ std::optional<std::vector<std::uint64_t>> functionAddresses(const std::string& f
                                                             std::uint64_t start,
                                                             std::span<const char* const> names) {
     const Image image(file);
-    const auto header = image.read<Elf64_Ehdr>(0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-        header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != EM_X86_64)
-        return std::nullopt;
+    const auto header = headerOf(image);
+    if (!header) return std::nullopt;
     const auto bias = loadBias(image, *header, start);
     if (!bias) return std::nullopt;
     std::vector<std::uint64_t> addresses(names.size(), 0);
@@ -93,6 +105,22 @@ std::optional<std::vector<std::uint64_t>> functionAddresses(const std::string& f
         }
     }
     return addresses;
+}
+
+std::optional<std::uint64_t> codeAddress(const std::string& file, std::uint64_t start,
+                                         std::string_view code) {
+    const Image image(file);
+    const auto header = headerOf(image);
+    const auto bias = header ? loadBias(image, *header, start) : std::nullopt;
+    if (!bias) return std::nullopt;
+    for (int i = 0; i < header->e_phnum; ++i) {
+        const auto segment = image.read<Elf64_Phdr>(header->e_phoff + i * sizeof(Elf64_Phdr));
+        if (!segment) return std::nullopt;
+        if (segment->p_type != PT_LOAD || (segment->p_flags & PF_X) == 0) continue;
+        const std::size_t at = image.part(segment->p_offset, segment->p_filesz).find(code);
+        if (at != std::string_view::npos) return *bias + segment->p_vaddr + at;
+    }
+    return std::nullopt;
 }
 
 }  // namespace hw::profiler

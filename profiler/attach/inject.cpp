@@ -83,7 +83,7 @@ void Injector::resume(Tracee& tracee) {
 }
 
 core::Status Injector::post() {
-    auto tracee = Tracee::stop(pid_);
+    auto tracee = Tracee::stop(pid_, entries_.path);
     if (!tracee) return tracee.error();
     const auto scratch = mapScratch(*tracee, entries_);
     if (!scratch) return scratch.error();
@@ -105,7 +105,7 @@ bool Injector::waitsForLock() const {
 }
 
 core::Status Injector::wake() {
-    auto tracee = Tracee::stop(pid_);
+    auto tracee = Tracee::stop(pid_, entries_.path);
     if (!tracee) return tracee.error();
     if (tracee->inInterruptedCall()) tracee->endInterruptedCall();
     resume(*tracee);
@@ -119,7 +119,7 @@ bool Injector::sleeps() const {
 }
 
 core::Status Injector::loadWhileAsleep() {
-    auto tracee = Tracee::stop(pid_);
+    auto tracee = Tracee::stop(pid_, entries_.path);
     if (!tracee) return tracee.error();
     // It may have gone on meanwhile: then it is anywhere, its heap perhaps half changed.
     if (!tracee->inInterruptedCall() || entries_.dlopen == 0) return {};

@@ -14,7 +14,8 @@
 namespace hw::profiler {
 
 /// The ways in, mildest first. In each, only the main thread is stopped, for less than a
-/// millisecond, and nothing of the process's own is taken: no lock, no memory of its heap.
+/// millisecond, and nothing of the process's own is taken: no lock, no memory of its heap. Where
+/// the recorder is killed meanwhile, the process goes on as it was.
 class Injector {
 public:
     /// `errorFile`: where the process writes why the agent could not be started.

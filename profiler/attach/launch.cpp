@@ -57,6 +57,7 @@ core::Error cannotStart(const std::string& program, int error) {
 
 core::Result<Child> launch(const LaunchOptions& options) {
     core::Spawn program{options.command, childEnvironment(options)};
+    program.keepsSignals = true;
     if (options.stdoutToStderr) program.output = STDERR_FILENO;
     const core::Spawned spawned = core::spawn(program);
     if (spawned.error != 0) return cannotStart(options.command.front(), spawned.error);

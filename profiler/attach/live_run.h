@@ -79,7 +79,7 @@ struct LiveSummary {
     std::vector<std::string> notes;  // each once
     std::string seen;                // how far a program came that took no step
     std::optional<FoundPlan> found;  // under a budget, the last plan that took over
-    std::string shortage;  // the last allocation that was refused because of a budget; else empty
+    std::string shortage;  // the last allocation that was refused because of a limit; else empty
 };
 
 /// Writes the programs where the agent looks for them. Errors: Internal (no room).

@@ -53,6 +53,9 @@ core::Status checkRights(pid_t pid, const ProcessStatus& status) {
         return refuse(named(pid) + " is traced by " + named(status.tracer) + " (" +
                           commandOf(status.tracer) + ")",
                       "end that debugger or tracer first");
+    if (status.shadowStack)
+        return refuse(named(pid) + " runs with a shadow stack, which allows no calls from outside",
+                      kLaunchInstead);
     return mayAttach(descendsFrom(pid, getpid()));
 }
 
@@ -76,6 +79,10 @@ bool mayDefinePython(const MappedFile& file) {
     return name.starts_with("libpython") || name.starts_with("python") || name.starts_with("pypy");
 }
 
+std::string pathOf(pid_t pid, const MappedFile& file) {
+    return file.deleted ? procPath(pid, "exe") : procPath(pid, "root") + file.path;
+}
+
 /// Addresses out of the first file that fits and defines the first of the names.
 template <std::size_t N>
 std::array<std::uint64_t, N> lookUp(pid_t pid, const std::vector<MappedFile>& files,
@@ -84,9 +91,7 @@ std::array<std::uint64_t, N> lookUp(pid_t pid, const std::vector<MappedFile>& fi
     std::array<std::uint64_t, N> found{};
     for (const MappedFile& file : files) {
         if (!fits(file)) continue;
-        const std::string path =
-            file.deleted ? procPath(pid, "exe") : procPath(pid, "root") + file.path;
-        const auto addresses = functionAddresses(path, file.start, names);
+        const auto addresses = functionAddresses(pathOf(pid, file), file.start, names);
         if (!addresses || addresses->front() == 0) continue;
         std::copy(addresses->begin(), addresses->end(), found.begin());
         break;
@@ -101,6 +106,13 @@ bool isAny(const MappedFile&) {
     return true;
 }
 
+/// Where one of the process's files has this machine code; 0: nowhere.
+std::uint64_t findCode(pid_t pid, const std::vector<MappedFile>& files, std::string_view code) {
+    for (const MappedFile& file : files)
+        if (const auto at = codeAddress(pathOf(pid, file), file.start, code)) return *at;
+    return 0;
+}
+
 core::Result<Entries> findEntries(pid_t pid, const std::vector<MappedFile>& files) {
     const std::array<const char*, 2> python{"Py_AddPendingCall", "PyRun_SimpleString"};
     auto inPython = lookUp(pid, files, python, mayDefinePython);
@@ -112,11 +124,14 @@ core::Result<Entries> findEntries(pid_t pid, const std::vector<MappedFile>& file
     if (std::none_of(files.begin(), files.end(), isTorch))
         return refuse(named(pid) + " is Python but has not imported torch",
                       "attach once it trains, or " + std::string(kLaunchInstead));
-    const auto inLibc = lookUp(pid, files, std::array<const char*, 2>{"mmap", "dlopen"}, isLibc);
-    if (inLibc[0] == 0)
+    const auto inLibc =
+        lookUp(pid, files, std::array<const char*, 3>{"mmap", "dlopen", "getppid"}, isLibc);
+    const ReturnPath path{findCode(pid, files, kStoreCode), inLibc[2],
+                          findCode(pid, files, kRestoreCode)};
+    if (inLibc[0] == 0 || path.store == 0 || path.pause == 0 || path.restore == 0)
         return refuse(named(pid) + " uses a C library that Highwater does not know",
                       kLaunchInstead);
-    return Entries{inPython[0], inPython[1], inLibc[0], inLibc[1]};
+    return Entries{inPython[0], inPython[1], inLibc[0], inLibc[1], path};
 }
 
 /// In a container the process may see other files, or none, under the same path.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "profiler/attach/call_frame.h"
 
 namespace hw::profiler {
 
@@ -17,6 +18,7 @@ struct Entries {
     std::uint64_t addPendingCall = 0;   // Py_AddPendingCall
     std::uint64_t runSimpleString = 0;  // PyRun_SimpleString
     std::uint64_t mmap = 0, dlopen = 0;
+    ReturnPath path;
 };
 
 /// Whether this system lets us attach to processes of our own user, `descends`: that we started.

@@ -62,6 +62,8 @@ std::optional<ProcessStatus> statusOf(pid_t pid) {
         if (key == "PPid:") words >> status.parent;
         if (key == "TracerPid:") words >> status.tracer;
         if (key == "Uid:") words >> real >> status.uid;
+        if (key == "x86_Thread_features:")
+            status.shadowStack = line.find("shstk") != std::string::npos;
         if (key == "CapEff:") words >> std::hex >> status.capabilities;
     }
     return status;

@@ -26,6 +26,7 @@ struct ProcessStatus {
     pid_t tracer = 0;  // 0: none
     pid_t parent = 0;
     std::uint64_t capabilities = 0;  // effective
+    bool shadowStack = false;        // of return addresses, kept by the processor
 };
 
 /// "process 4711", as messages name it.

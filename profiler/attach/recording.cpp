@@ -200,7 +200,10 @@ void summarize(const Server& server, int stepsWanted, RecordSummary& summary) {
                                 " of " + std::to_string(stepsWanted) + " steps");
 }
 
-SignalFlag::SignalFlag(int signal) : signal_(signal), before_(std::signal(signal, &note)) {}
+SignalFlag::SignalFlag(int signal) : signal_(signal), before_(std::signal(signal, &note)) {
+    const bool ends = signal == SIGINT || signal == SIGTERM;
+    if (ends && before_ == SIG_IGN) std::signal(signal, SIG_IGN);
+}
 
 SignalFlag::~SignalFlag() {
     std::signal(signal_, before_);

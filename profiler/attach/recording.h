@@ -95,7 +95,8 @@ public:
     ~SignalFlag();
     SignalFlag(const SignalFlag&) = delete;
     SignalFlag& operator=(const SignalFlag&) = delete;
-    /// One of these signals has arrived since the process started.
+    /// One of these signals has arrived since the process started. Where whoever started it has
+    /// SIGINT or SIGTERM ignored, they never do.
     static bool raised(int signal);
 
 private:

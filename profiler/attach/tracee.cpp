@@ -26,10 +26,22 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kStopLimit = std::chrono::seconds(1);
 constexpr long kLookNanoseconds = 20'000'000;     // how often a wait is interrupted to see the time
 constexpr std::size_t kVectorStateBytes = 16384;  // AMX machines have 11,008
-constexpr std::uint64_t kRedZone = 128;           // below the stack pointer, in use by the callee
-constexpr std::uint64_t kReturnAddress = 1;       // nothing is mapped there: returning stops
+constexpr int kSyscallStop = SIGTRAP | 0x80;      // with PTRACE_O_TRACESYSGOOD
+constexpr std::uint64_t kDirectionFlag = 1 << 10;  // of eflags; clear in a call
 // What an interrupted system call holds in rax until it is started again (linux/errno.h).
 constexpr long kRestartFirst = -516, kRestartLast = -512;
+
+// linux/ptrace.h and linux/rseq.h, which not every C library shows.
+constexpr auto kGetRseqConfiguration = static_cast<__ptrace_request>(0x420f);
+struct RseqConfiguration {
+    std::uint64_t address;
+    std::uint32_t bytes, signature, flags, pad;
+};
+constexpr std::uint64_t kRseqSequenceAt = 8;  // address of the running sequence; 0: none
+struct RestartableSequence {
+    std::uint32_t version, flags;
+    std::uint64_t begin, bytes, abort;
+};
 
 Error failed(pid_t thread, const std::string& what) {
     return {ErrorCode::Target, named(thread) + " " + what, ""};
@@ -72,22 +84,22 @@ private:
 
 }  // namespace
 
-core::Result<Tracee> Tracee::stop(pid_t thread) {
-    if (ptrace(PTRACE_SEIZE, thread, nullptr, nullptr) != 0) return notTraceable(thread, errno);
-    Tracee tracee(thread);
-    if (ptrace(PTRACE_INTERRUPT, thread, nullptr, nullptr) != 0) return notTraceable(thread, errno);
+core::Result<Tracee> Tracee::stop(pid_t thread, const ReturnPath& path) {
+    if (ptrace(PTRACE_SEIZE, thread, nullptr, PTRACE_O_TRACESYSGOOD) != 0)
+        return notTraceable(thread, errno);
+    Tracee tracee(thread, path);
     if (const core::Status stopped = tracee.waitForStop(); !stopped) return stopped.error();
-    if (const core::Status saved = tracee.saveState(); !saved) return saved.error();
+    if (ptrace(PTRACE_GETREGS, thread, nullptr, &tracee.state_.registers) != 0)
+        return notTraceable(thread, errno);
     return tracee;
 }
 
 Tracee::Tracee(Tracee&& other) noexcept
     : thread_(std::exchange(other.thread_, 0)),
-      saved_(other.saved_),
-      vectorState_(std::move(other.vectorState_)),
-      signals_(std::move(other.signals_)),
-      stopped_(std::exchange(other.stopped_, false)),
-      saves_(other.saves_),
+      path_(other.path_),
+      state_(std::move(other.state_)),
+      frame_(std::move(other.frame_)),
+      left_(other.left_),
       since_(other.since_) {}
 
 Tracee::~Tracee() {
@@ -102,7 +114,6 @@ core::Result<int> Tracee::nextStop(Clock::time_point deadline) {
         const pid_t got = waitpid(thread_, &status, options);
         if (got == thread_) {
             if (WIFSTOPPED(status)) return status;
-            stopped_ = false;
             return failed(std::exchange(thread_, 0), "has ended");
         }
         if (got < 0 && errno != EINTR) return failed(std::exchange(thread_, 0), "has ended");
@@ -111,67 +122,121 @@ core::Result<int> Tracee::nextStop(Clock::time_point deadline) {
 }
 
 core::Status Tracee::waitForStop() {
-    const auto status = nextStop(Clock::now() + kStopLimit);
-    if (!status) {
-        if (thread_ == 0) return status.error();
-        return Error{
-            ErrorCode::Target,
-            "process " + std::to_string(thread_) + " cannot be stopped: it is inside of the kernel",
-            "it may wait for a disk or a network drive; try again later"};
+    for (const auto deadline = Clock::now() + kStopLimit;;) {
+        if (ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr) != 0)
+            return notTraceable(thread_, errno);
+        const auto status = nextStop(deadline);
+        if (!status) {
+            if (thread_ == 0) return status.error();
+            return Error{ErrorCode::Target,
+                         named(thread_) + " cannot be stopped: it is inside of the kernel",
+                         "it may wait for a disk or a network drive; try again later"};
+        }
+        since_ = Clock::now();
+        if (*status >> 16 != 0) return {};
+        // A signal came first, and such a stop takes the place of the one that was asked for.
+        if (ptrace(PTRACE_CONT, thread_, nullptr, WSTOPSIG(*status)) != 0)
+            return notTraceable(thread_, errno);
     }
-    stopped_ = true;
-    since_ = Clock::now();
-    if (*status >> 16 == 0) signals_.push_back(WSTOPSIG(*status));
-    return {};
 }
 
-core::Status Tracee::saveState() {
-    vectorState_.resize(kVectorStateBytes);
-    iovec vector{vectorState_.data(), vectorState_.size()};
-    if (ptrace(PTRACE_GETREGS, thread_, nullptr, &saved_) != 0 ||
-        ptrace(PTRACE_GETREGSET, thread_, NT_X86_XSTATE, &vector) != 0)
+/// A thread that is interrupted within a restartable sequence has to begin it again. The kernel
+/// sees to that where it resumes the thread, which for now is in another place.
+void Tracee::leaveRestartableSequence() {
+    RseqConfiguration configuration{};
+    if (ptrace(kGetRseqConfiguration, thread_, sizeof(configuration), &configuration) <= 0 ||
+        configuration.address == 0)
+        return;
+    std::uint64_t at = 0;
+    RestartableSequence sequence{};
+    if (!read(configuration.address + kRseqSequenceAt, &at, sizeof(at)) || at == 0 ||
+        !read(at, &sequence, sizeof(sequence)))
+        return;
+    if (state_.registers.rip - sequence.begin < sequence.bytes)
+        state_.registers.rip = sequence.abort;
+}
+
+core::Status Tracee::prepareCalls() {
+    if (frame_) return {};
+    state_.vectors.resize(kVectorStateBytes);
+    iovec vectors{state_.vectors.data(), state_.vectors.size()};
+    if (ptrace(PTRACE_GETREGSET, thread_, NT_X86_XSTATE, &vectors) != 0 ||
+        ptrace(PTRACE_GETSIGMASK, thread_, sizeof(state_.blocked), &state_.blocked) != 0)
         return notTraceable(thread_, errno);
-    vectorState_.resize(vector.iov_len);
-    saves_ = true;
+    state_.vectors.resize(vectors.iov_len);
+    leaveRestartableSequence();
+    restartCall(state_.registers);
+    const CallFrame frame(state_, path_);
+    if (core::Status written = write(frame.address(), frame.bytes()); !written) return written;
+    frame_ = frame;
     return {};
 }
 
 core::Result<std::uint64_t> Tracee::call(std::uint64_t function,
                                          std::initializer_list<std::uint64_t> arguments,
                                          std::chrono::milliseconds limit) {
-    user_regs_struct registers = saved_;
+    if (const core::Status prepared = prepareCalls(); !prepared) return prepared.error();
+    user_regs_struct registers = state_.registers;
     unsigned long long* const slots[] = {&registers.rdi, &registers.rsi, &registers.rdx,
                                          &registers.rcx, &registers.r8,  &registers.r9};
     std::size_t used = 0;
     for (const std::uint64_t argument : arguments) *slots[used++] = argument;
-    // As after a call instruction: the return address on a stack that was aligned before.
-    registers.rsp = ((saved_.rsp - kRedZone) & ~0xfull) - 8;
+    registers.rsp = frame_->address();
+    registers.rbx = frame_->result();
     registers.rip = function;
     registers.rax = 0;
-    registers.orig_rax = ~0ull;  // no system call to start again
-    if (ptrace(PTRACE_POKEDATA, thread_, registers.rsp, kReturnAddress) != 0 ||
-        ptrace(PTRACE_SETREGS, thread_, nullptr, &registers) != 0)
+    registers.eflags &= ~kDirectionFlag;
+    if (ptrace(PTRACE_SETREGS, thread_, nullptr, &registers) != 0)
         return notTraceable(thread_, errno);
+    left_ = Left::Alone;  // from now on it restores itself
+    if (const core::Status paused = waitForPause(limit); !paused) return paused.error();
+    left_ = Left::All;
+    std::uint64_t result = 0;
+    if (!read(frame_->result(), &result, sizeof(result)))
+        return failed(thread_, "cannot be read from");
+    return result;
+}
+
+/// Until the call has returned, and getppid() has, too.
+core::Status Tracee::waitForPause(std::chrono::milliseconds limit) {
     const auto deadline = Clock::now() + limit;
-    for (;;) {
-        if (ptrace(PTRACE_CONT, thread_, nullptr, nullptr) != 0)
+    for (int signal = 0, seen = 0; seen < 2;) {  // the begin of getppid()'s system call, its end
+        if (ptrace(PTRACE_SYSCALL, thread_, nullptr, signal) != 0)
             return notTraceable(thread_, errno);
         const auto status = nextStop(deadline);
         if (!status) {
             if (thread_ == 0) return status.error();
             ptrace(PTRACE_INTERRUPT, thread_, nullptr, nullptr);
-            const auto again = nextStop(Clock::now() + kStopLimit);
-            return again ? status.error() : again.error();
+            const auto stopped = nextStop(Clock::now() + kStopLimit);
+            return stopped ? status.error() : stopped.error();
         }
-        const int signal = WSTOPSIG(*status);
-        if (*status >> 16 != 0) continue;  // the stop that was asked for, late
-        if (ptrace(PTRACE_GETREGS, thread_, nullptr, &registers) != 0)
-            return notTraceable(thread_, errno);
-        if (signal == SIGSEGV && registers.rip == kReturnAddress) return registers.rax;
-        if (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL)
+        const bool signalled = *status >> 16 == 0;  // else it was asked to stop before
+        signal = signalled ? WSTOPSIG(*status) : 0;
+        if (signal == kSyscallStop) {
+            signal = 0;
+            user_regs_struct registers;
+            if (ptrace(PTRACE_GETREGS, thread_, nullptr, &registers) != 0)
+                return notTraceable(thread_, errno);
+            seen += registers.orig_rax == SYS_getppid && registers.rsp == frame_->pauseStack();
+        } else if (isCrash(signal)) {
+            left_ = Left::All;
             return failed(thread_, "could not carry out a call");
-        signals_.push_back(signal);
+        }
     }
+    return {};
+}
+
+/// Whether the thread's own instruction has raised the signal.
+bool Tracee::isCrash(int signal) const {
+    siginfo_t about{};
+    return (signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE) &&
+           ptrace(PTRACE_GETSIGINFO, thread_, nullptr, &about) == 0 && about.si_code > 0;
+}
+
+bool Tracee::read(std::uint64_t address, void* to, std::size_t bytes) const {
+    const iovec local{to, bytes};
+    const iovec remote{reinterpret_cast<void*>(address), bytes};
+    return process_vm_readv(thread_, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
 core::Status Tracee::write(std::uint64_t address, const std::string& bytes) const {
@@ -183,29 +248,25 @@ core::Status Tracee::write(std::uint64_t address, const std::string& bytes) cons
 }
 
 bool Tracee::inInterruptedCall() const {
-    const auto result = static_cast<long>(saved_.rax);
-    return static_cast<long>(saved_.orig_rax) >= 0 && result >= kRestartFirst &&
+    const auto result = static_cast<long>(state_.registers.rax);
+    return static_cast<long>(state_.registers.orig_rax) >= 0 && result >= kRestartFirst &&
            result <= kRestartLast;
 }
 
 void Tracee::endInterruptedCall() {
-    saved_.rax = static_cast<unsigned long long>(-EINTR);
-    saved_.orig_rax = ~0ull;
+    state_.registers.rax = static_cast<unsigned long long>(-EINTR);
+    state_.registers.orig_rax = ~0ull;
+    left_ = Left::Registers;
 }
 
 std::chrono::nanoseconds Tracee::resume() {
     if (thread_ == 0) return {};
     const pid_t thread = std::exchange(thread_, 0);
-    if (stopped_ && saves_) {
-        iovec vector{vectorState_.data(), vectorState_.size()};
-        ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vector);
-        ptrace(PTRACE_SETREGS, thread, nullptr, &saved_);
-    }
-    // One signal goes with the release, the others by themselves.
-    const int first = signals_.empty() ? 0 : signals_.front();
-    for (std::size_t i = 1; i < signals_.size(); ++i) syscall(SYS_tkill, thread, signals_[i]);
-    ptrace(PTRACE_DETACH, thread, nullptr, first);
-    stopped_ = false;
+    // The registers come last: until they are set, the thread would restore all by itself.
+    iovec vectors{state_.vectors.data(), state_.vectors.size()};
+    if (left_ == Left::All) ptrace(PTRACE_SETREGSET, thread, NT_X86_XSTATE, &vectors);
+    if (left_ != Left::Alone) ptrace(PTRACE_SETREGS, thread, nullptr, &state_.registers);
+    ptrace(PTRACE_DETACH, thread, nullptr, 0);
     return Clock::now() - since_;
 }
 

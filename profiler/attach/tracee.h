@@ -3,30 +3,31 @@
 #pragma once
 
 #include <sys/types.h>
-#include <sys/user.h>
 
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/base/result.h"
+#include "profiler/attach/call_frame.h"
 
 namespace hw::profiler {
 
-/// Stops a thread with ptrace and lets it go on, unchanged, when destroyed. Signals that arrive
-/// meanwhile are handed on. Only 64-bit x86.
+/// Stops a thread with ptrace and resumes it, unchanged, when destroyed. Signals that arrive
+/// meanwhile reach it. If the recorder is killed, at whatever moment, the thread goes on unchanged,
+/// too: a call that it carries out then ends by itself (CallFrame). Only 64-bit x86.
 class Tracee {
 public:
     /// Errors: Target when it cannot be traced, has ended, or does not stop within a second.
-    static core::Result<Tracee> stop(pid_t thread);
+    static core::Result<Tracee> stop(pid_t thread, const ReturnPath& path);
     Tracee(Tracee&& other) noexcept;
     Tracee& operator=(Tracee&&) = delete;
     ~Tracee();
 
     /// Calls a function of the process with up to six integers. Errors: Target when the thread ends
-    /// or the call takes longer than `limit`; it is then abandoned.
+    /// or the call takes longer than `limit`; it then ends by itself, and there is no other call.
     core::Result<std::uint64_t> call(std::uint64_t function,
                                      std::initializer_list<std::uint64_t> arguments,
                                      std::chrono::milliseconds limit);
@@ -37,21 +38,31 @@ public:
     /// That call then ends with EINTR instead.
     void endInterruptedCall();
 
-    /// Lets the thread go on; how long it stood still.
+    /// Resumes the thread; how long it stood still.
     std::chrono::nanoseconds resume();
 
 private:
-    explicit Tracee(pid_t thread) : thread_(thread) {}
+    /// What is to be done before it is resumed.
+    enum class Left {
+        Alone,      // nothing: it is as it was stopped, or restores itself
+        Registers,  // they have changed
+        All,        // it has carried out a call
+    };
+
+    Tracee(pid_t thread, const ReturnPath& path) : thread_(thread), path_(path) {}
     core::Status waitForStop();
-    core::Status saveState();
+    core::Status prepareCalls();
+    void leaveRestartableSequence();
+    core::Status waitForPause(std::chrono::milliseconds limit);
+    bool isCrash(int signal) const;
     core::Result<int> nextStop(std::chrono::steady_clock::time_point deadline);
+    bool read(std::uint64_t address, void* to, std::size_t bytes) const;
 
     pid_t thread_;
-    user_regs_struct saved_{};
-    std::vector<std::byte> vectorState_;  // NT_X86_XSTATE: calls use these registers freely
-    std::vector<int> signals_;            // to be handed on
-    bool stopped_ = false;
-    bool saves_ = false;  // saved_ and vectorState_ hold its state
+    ReturnPath path_;
+    ThreadState state_;               // which it goes on with
+    std::optional<CallFrame> frame_;  // on its stack
+    Left left_ = Left::Alone;
     std::chrono::steady_clock::time_point since_;
 };
 

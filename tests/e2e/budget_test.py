@@ -188,6 +188,30 @@ class Budget(Training):
         self.assertGreater(int(said[2]), 0)
         self.assertIn("larger --budget", done.stderr)
 
+    def test_a_program_that_goes_on_without_what_was_refused(self):
+        script = self.script("""
+            import torch
+            big = torch.nn.Linear(256, 256)
+            optimizer = torch.optim.SGD(big.parameters(), lr=0.1)
+            for rows in (1 << 16, 16):
+                try:
+                    big(torch.randn(rows, 256)).square().mean().backward()
+                    optimizer.step()
+                except RuntimeError as error:
+                    print("refused" if "allocate" in str(error) else error)
+            """)
+        for limit in ("--budget", "--cap"):
+            with self.subTest(limit):
+                done, report = self.train(script, limit, "20MB")
+                self.assertEqual((done.returncode, done.stdout), (3, "refused\n"), done.stderr)
+                self.assertIn("its results may be others", done.stderr)
+                self.assertIn(f"give a larger {limit}", done.stderr)
+                self.assertLess(done.stderr.index("memory was refused"), done.stderr.index(" steps, "), done.stderr)
+                self.assertTrue(report["shortage"])
+                self.assertEqual(report["exit_status"], 0)
+        done, report = self.train(script, "--budget", "1GB")
+        self.assertEqual((done.returncode, done.stdout, report["shortage"]), (0, "", None), done.stderr)
+
     def test_usage(self):
         for options, said in (((self.session, "p.json", "--budget", "1GB"), "a budget and a plan at once"),
                               (("--budget", "1GB", "--planner", "best"), "there is no planner 'best'"),

@@ -4,9 +4,11 @@
 
 HIGHWATER_KILLS: how often the recorder and how often the training are killed (default: twice each).
 """
+import itertools
 import os
 import random
 import resource
+import signal
 import subprocess
 import time
 import unittest
@@ -15,6 +17,20 @@ import attach_test
 from attach_test import HIGHWATER
 
 KILLS = int(os.environ.get("HIGHWATER_KILLS", "2"))
+
+# Preloaded into the recorder, it kills it right after its call of ptrace() with the number KILLED_AT.
+KILLER = r"""
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+long ptrace(long request, long thread, void* address, void* data) {
+    static int calls = 0;
+    const long result = syscall(SYS_ptrace, request, thread, address, data);
+    if (++calls == atoi(getenv("KILLED_AT"))) raise(SIGKILL);
+    return result;
+}
+"""
 
 
 class Kills(attach_test.Attaching):
@@ -45,6 +61,42 @@ class Kills(attach_test.Attaching):
         plain = subprocess.run([self.python, self.at_once, str(len(seen)), "main"], capture_output=True, text=True,
                                timeout=600, check=True)
         self.assertEqual(plain.stdout.splitlines(), seen)
+
+    def killer(self):
+        source, library = os.path.join(self.folder, "killer.c"), os.path.join(self.folder, "killer.so")
+        with open(source, "w") as file:
+            file.write(KILLER)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+        return library
+
+    def test_of_the_recorder_at_each_step_of_its_entry(self):
+        killer = self.killer()
+        for script in (self.mlp, self.at_once):  # mostly asleep; mostly at work
+            process = self.start(self.python, script, attach_test.MANY, "main")
+            for call in itertools.count(1):
+                done = self.attach(process.pid, "--steps", "1", name=f"{call}.hws",
+                                   environment={**os.environ, "LD_PRELOAD": killer, "KILLED_AT": str(call)})
+                self.goes_on(process)
+                if done.returncode != -signal.SIGKILL:
+                    break
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertGreater(call, 15)
+            self.end(process)
+            self.assert_losses_as_untouched()
+
+    def test_of_the_recorder_while_it_enters(self):
+        moments = random.Random(3)
+        process = self.start(self.python, self.at_once, attach_test.MANY, "main")
+        for kill in range(KILLS):
+            recorder = subprocess.Popen([HIGHWATER, "attach", str(process.pid), "-o", self.path(f"{kill}.hws")],
+                                        stderr=subprocess.DEVNULL)
+            time.sleep(moments.uniform(0, 0.3))
+            recorder.kill()
+            recorder.wait()
+            self.goes_on(process)
+        self.assertEqual(self.attached(process.pid, "--steps", "1", name="last.hws")["steps"], 1)
+        self.end(process)
+        self.assert_losses_as_untouched()
 
     def test_of_the_recorder(self):
         moments = random.Random(1)

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "profiler/attach/call_frame.h"
 #include "profiler/attach/elf_symbols.h"
 #include "profiler/attach/process.h"
 #include "tests/unit/test_data.h"
@@ -35,6 +36,16 @@ TEST(ElfSymbols, AreWhereTheLoaderFindsThem) {
               reinterpret_cast<std::uint64_t>(dlsym(dlopen("libc.so.6", RTLD_LAZY), "dlopen")));
 }
 
+TEST(ElfSymbols, FindsCodeInExecutableSegments) {
+    const MappedFile file = libc();
+    const auto at = codeAddress(file.path, file.start, kRestoreCode);
+    ASSERT_TRUE(at);
+    EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(*at), kRestoreCode.size()),
+              kRestoreCode);
+    EXPECT_FALSE(codeAddress(file.path, file.start, "code that no library has"));
+    EXPECT_FALSE(codeAddress("/no such file", file.start, kRestoreCode));
+}
+
 TEST(ElfSymbols, DamagedFilesAreRefusedOrSurvived) {
     const MappedFile file = libc();
     std::ifstream input(file.path, std::ios::binary);
@@ -50,6 +61,7 @@ TEST(ElfSymbols, DamagedFilesAreRefusedOrSurvived) {
         flipped[at] ^= 0x55;
         std::ofstream(path, std::ios::binary) << flipped;
         functionAddresses(path, 0, kNames);  // whatever it says, it comes back
+        codeAddress(path, 0, kRestoreCode);
     }
     EXPECT_FALSE(functionAddresses(folder / "none", 0, kNames));
 }

@@ -133,6 +133,11 @@ HW_EXPORT void hwn_own(std::int64_t impl, int category, std::int64_t layer) {
         gSession->registry.own(borrowed(impl), static_cast<Category>(category), layer);
     });
 }
+/// As Registry::letGo().
+HW_EXPORT void hwn_let_go(std::int64_t impl) {
+    guarded(*gSession,
+            [&] { gSession->registry.letGo(reinterpret_cast<const c10::TensorImpl*>(impl)); });
+}
 HW_EXPORT std::int64_t hwn_categorize_owned() {
     std::int64_t gone = 0;
     guarded(*gSession, [&] { gone = gSession->registry.categorizeOwned(); });

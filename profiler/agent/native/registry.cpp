@@ -361,16 +361,31 @@ void Registry::own(const at::Tensor& tensor, Category category, std::int64_t lay
         categorize(tensor, category, layer);
 }
 
+void Registry::indexOwned() {
+    ownedAt_.clear();
+    for (std::size_t i = 0; i < owned_.size(); ++i)
+        ownedAt_[owned_[i].weak._unsafe_get_target()] = i;
+}
+
+void Registry::letGo(const c10::TensorImpl* tensor) {
+    const auto isThis = [&](const auto& weak) { return weak._unsafe_get_target() == tensor; };
+    live_.each([&](Key, const std::unique_ptr<Storage>& storage) {
+        for (View& view : storage->views)
+            view.holders.erase(std::remove_if(view.holders.begin(), view.holders.end(), isThis),
+                               view.holders.end());
+    });
+    owned_.erase(std::remove_if(owned_.begin(), owned_.end(),
+                                [&](const Owned& owned) { return isThis(owned.weak); }),
+                 owned_.end());
+    indexOwned();
+}
+
 std::int64_t Registry::categorizeOwned() {
     const std::size_t before = owned_.size();
     owned_.erase(std::remove_if(owned_.begin(), owned_.end(),
                                 [](const Owned& owned) { return owned.weak.expired(); }),
                  owned_.end());
-    if (owned_.size() != before) {
-        ownedAt_.clear();
-        for (std::size_t i = 0; i < owned_.size(); ++i)
-            ownedAt_[owned_[i].weak._unsafe_get_target()] = i;
-    }
+    if (owned_.size() != before) indexOwned();
     for (const Owned& owned : owned_)
         if (const at::Tensor tensor{owned.weak.lock()}; tensor.defined())
             categorize(tensor, owned.category, owned.layer);

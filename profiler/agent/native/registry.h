@@ -96,6 +96,8 @@ public:
     void categorize(const at::Tensor& tensor, Category category, std::int64_t layer);
     /// Whatever storage the tensor lies on is of this category, a parameter's gradient one.
     void own(const at::Tensor& tensor, Category category, std::int64_t layer);
+    /// No weak reference to the tensor is left; it is known again with its next op, or by own().
+    void letGo(const c10::TensorImpl* tensor);
     /// Gives their categories to what own() has named; how many of them have gone.
     std::int64_t categorizeOwned();
     /// `onlyUsed`: of parameters that this step has used; other threads may set those of others.
@@ -139,6 +141,7 @@ private:
     void gone(Storage& storage);  // or its bytes
     std::vector<Storage*> expired();
     void resized(Storage& storage);
+    void indexOwned();
     std::int64_t tensorId(Storage& storage, const at::Tensor& tensor, std::int64_t op);
 
     const AgentApi& agent_;

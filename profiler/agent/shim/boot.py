@@ -33,6 +33,7 @@ def declare(library):
             ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
             ("hw_patch", ctypes.c_int),
             ("hw_limit", None),
+            ("hw_refused", ctypes.c_int64),
             ("hw_cap", ctypes.c_int64),
             ("hw_heuristic", ctypes.c_int64),
             ("hw_unpatch", None),

@@ -462,6 +462,22 @@ class Capture:
             if registry.native:
                 registry.library.hwn_pause(0)
 
+    def swap(self, swap, one, other):
+        """torch.utils.swap_tensors refuses tensors to which there are weak references: ours go before, and come back."""
+        with self.trainer.turn:
+            self.gradients.settle()
+            layers = []
+            for tensor in (one, other):
+                layers.append(self.layers.let_go(tensor))
+                self.registry.let_go(tensor)
+            try:
+                with self.paused():  # it looks at nodes of the graph by ops of its own
+                    return swap(one, other)
+            finally:
+                for tensor, layer in zip((one, other), layers):
+                    if layer is not None:
+                        self.layers.learn_tensor(tensor, layer, self.registry)
+
     def moved(self):
         """The program has gone to another layer or phase."""
         if self.mode is not None and self.registry.native:

@@ -82,6 +82,15 @@ class Hooks:
 
         self.patched = (enter, leave)
         record.__enter__, record.__exit__ = enter, leave
+        self.swap = getattr(torch.utils, "swap_tensors", None)
+
+        def swap_tensors(one, other):
+            if not hooks.installed or hooks.capture.failed:
+                return hooks.swap(one, other)
+            return hooks.capture.swap(hooks.swap, one, other)
+
+        if self.swap is not None:
+            self.swapping = torch.utils.swap_tensors = swap_tensors
         self.modules.watch(modules.HOOKS)
         if self.capture.steps.state == WAITING and self.capture.steps.warmup == 0:
             self.capture.await_forward()
@@ -99,6 +108,8 @@ class Hooks:
         record = profiler.record_function
         if (record.__enter__, record.__exit__) == self.patched:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
+        if self.swap is not None and torch.utils.swap_tensors is self.swapping:
+            torch.utils.swap_tensors = self.swap
         self.modules.watch(modules.NOT_AT_ALL)
         self.forwards.unwatch()
         library.hw_unpatch()

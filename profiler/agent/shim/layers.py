@@ -235,6 +235,13 @@ class Layers:
             self.learn_tensor(tensor, self.of("(root)"), registry)
             self.strays.add(id(tensor))
 
+    def let_go(self, tensor):
+        """No weak reference to the tensor is left; its layer, None where it is no parameter."""
+        layer = self.layer_of_parameter(tensor)
+        self.parameters.pop(id(tensor), None)
+        self.sharded = [each for each in self.sharded if each[0]() is not tensor]
+        return layer
+
     def layer_of_parameter(self, tensor):
         known = self.parameters.get(id(tensor))
         return known[1] if known is not None and known[0]() is tensor else None

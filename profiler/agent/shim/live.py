@@ -40,6 +40,7 @@ def load():
             ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
             ("enter", None),
             ("enter_beside", None),
+            ("forked", ctypes.c_int),
             ("trace", None),
             ("curve", ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
             ("leave", None),
@@ -127,6 +128,7 @@ class Live:
         self.handle = None
         self.patches = doors.Patches()
         self.doors = doors.Doors(native)
+        self.threads = doors.Patches()
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
@@ -165,7 +167,7 @@ class Live:
             live.native.hwl_enter_beside()
             return begin_thread(thread)
 
-        self.patches.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
+        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
         self.doors.open()
         doors.watch_graphs(self.patches, self.native)
         self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, self.backwards))
@@ -179,16 +181,28 @@ class Live:
         self.forwards.unwatch()
         if self.trainer:
             self.native.hwl_leave()
-        if self.handle is not None:
-            self.handle.remove()
-            self.handle = None
-        self.places.unwatch()
-        self.patches.undo()
+        self.unhook()
+        self.threads.undo()
         self.doors.close()
         forget(self)
         gpu.unlimit()
         library.hw_unpatch()
         library.hw_close()
+
+    def unhook(self):
+        """Steps are not seen any more."""
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+        self.places.unwatch()
+        self.patches.undo()
+
+    def forked(self):
+        """In a child, whose steps are nobody's. It takes no lock that another thread may have had."""
+        self.unhook()
+        if not self.native.hwl_forked():
+            self.threads.undo()
+            self.doors.close()
 
     # Steps.
 
@@ -391,7 +405,10 @@ class Live:
             rescues.send(self.number)
         self.send_remarks()
         self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault())
-        self.note(wire.LIVE_NOTE_KIND_SHORTAGE, self.native.hwl_shortage())
+        shortage = self.native.hwl_shortage()
+        if not self.budget and library.hw_refused():
+            shortage = b"an allocation of %d bytes passed the limit" % library.hw_refused()
+        self.note(wire.LIVE_NOTE_KIND_SHORTAGE, shortage)
 
     def send_remarks(self):
         text = self.native.hwl_remark(self.remarks)
@@ -485,11 +502,11 @@ def at_exit():
 
 
 def in_child():
-    """A forked process has a step of nobody's: everything that is dropped comes back to it, too."""
+    """What is dropped comes back to a forked process, too, where it reads it."""
     global _current
     live, _current = _current, None
     if live is not None:
-        live.remove()
+        live.forked()
 
 
 def trains():

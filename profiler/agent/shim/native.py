@@ -59,6 +59,7 @@ def load_native(contents, stacks):
              ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
             ("own", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
+            ("let_go", None, ctypes.c_int64),
             ("categorize_owned", ctypes.c_int64),
             ("categorize_gradients", None, ctypes.c_int),
             ("save_activations", None),
@@ -155,6 +156,9 @@ class NativeRegistry:
     def unseen_writes(self):
         """What code that calls no op has written in the step that ends, for the environment."""
         return json.loads(self.library.hwn_unseen_writes())
+
+    def let_go(self, tensor):
+        self.library.hwn_let_go(tensor._cdata)
 
     def fault(self):
         """What went wrong in there: None, "" where the recorder is gone."""

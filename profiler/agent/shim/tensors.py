@@ -66,6 +66,10 @@ class Registry:
         else:
             self.categorize(tensor, category, layer)
 
+    def let_go(self, tensor):
+        """No weak reference to the tensor is left."""
+        self.owned.pop(id(tensor), None)
+
     def categorize_owned(self):
         """Gives their categories to what own() has named; how many of them have gone."""
         before = len(self.owned)

@@ -29,6 +29,7 @@ class Trainer:
         """`lost`: called when the thread has gone, on any thread."""
         self.ident = 0      # 0: none yet
         self.lost = lost
+        self.process = os.getpid()
         self.turn = _thread.RLock()
         self.local = _thread._local()
         self.mark = None
@@ -81,6 +82,8 @@ class Trainer:
         return self.others
 
     def gone(self, mark):
+        if os.getpid() != self.process:
+            return  # a forked child, where all other threads have gone, and one of them may have the turn for ever
         with self.turn:
             if mark is self.mark:
                 self.lost()
