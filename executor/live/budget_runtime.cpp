@@ -53,7 +53,7 @@ void BudgetRuntime::Running::clear() {
     outputs.clear();
     made.clear();
     kept.clear();
-    onTape = elsewhere = false;
+    onTape = elsewhere = unlocked = false;
     onGpu = nullptr;
 }
 
@@ -97,6 +97,7 @@ Boundary BudgetRuntime::boundary() {
     const Guard guard(lock_);
     if (!acting_) return Boundary::Unplanned;
     keepsAll_ = false;
+    longestOps_ = std::max(longestOps_, figures_.ops);
     const Guides::Ended ended = guides_.ended();
     if (ended.kind >= 0) kinds_.planned(ended.kind);
     endTrace();
@@ -168,10 +169,12 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         guard.unlock();
         return op.handle.redispatchBoxed(op.below, stack);
     }
+    compact();
     running_ = &op.known;
     auto begun = spare_.empty() ? std::make_unique<Running>() : std::move(spare_.back());
     if (!spare_.empty()) spare_.pop_back();
     Running& running = *begun;
+    ++underWay_;
     const std::int64_t came = agent_.now();
     const std::int64_t recomputed = figures_.recomputedNs;
     try {
@@ -249,25 +252,12 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     }
     const OpFacts& facts = factsOf(op.known);
     running.facts = &facts;
+    unlocks_ = 0;
     if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
     if (facts.onlyViews) return;
-    for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
-    for (const Storage s : running.inputs) {
-        if (!present(s)) {
-            running.missing.push_back(s);
-            continue;
-        }
-        evictor_.lock(s);
-        running.locked.push_back(s);
-    }
-    for (const Storage s : running.missing) {
-        materialize(s);
-        evictor_.lock(s);
-        running.locked.push_back(s);
-    }
+    bring(running);
     const c10::Device device = deviceOf(tensors, toldDevice(values));
     if (device.is_cuda()) followStream(device, op.known, tensors, running);
-    running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled = !unfilled_[s] || (facts.fills && contains(running.written, s));
         if (!filled || facts.collective) {
@@ -462,6 +452,7 @@ void BudgetRuntime::failed(Running& running) {
 void BudgetRuntime::unlock(Running& running) {
     for (const Storage s : running.locked) evictor_.unlock(s);
     running.locked.clear();
+    --underWay_;
 }
 
 void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) {
