@@ -27,9 +27,9 @@ void BudgetRuntime::logEnd(const std::vector<Output>& outputs, std::int64_t cost
 }
 
 /// Decisions begin anew, with what is kept of those before.
-void BudgetRuntime::logStretch(const std::vector<DtrStorage>& kept) {
+void BudgetRuntime::logStretch(const std::vector<Kept>& kept) {
     log_->renumber();
-    log_->line("stretch", evictor_.state().clock);
+    log_->line("stretch", evictor_.state().clock, atAnyPrice_ ? 1 : 0);
     for (std::size_t i = 0; i < tape_.size(); ++i) {
         const TapeOp& op = tape_[i];
         std::vector<Storage> reads;
@@ -42,7 +42,9 @@ void BudgetRuntime::logStretch(const std::vector<DtrStorage>& kept) {
         log_->line("tape", op.cost, reads, results, op.writes.vec());
     }
     for (Storage s = 0; s < kept.size(); ++s)
-        log_->line("kept", s, kept[s].size, kept[s].compute, kept[s].lastAccess);
+        log_->line("kept", s, kept[s].state.size, kept[s].state.compute, kept[s].state.lastAccess,
+                   kept[s].state.material ? 0 : 1, kept[s].state.pinned ? 1 : 0,
+                   kept[s].state.deferred ? 1 : 0, kept[s].needed ? 1 : 0, kept[s].made ? 1 : 0);
     log_->flush();
 }
 

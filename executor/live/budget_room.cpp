@@ -56,6 +56,7 @@ std::optional<std::int64_t> BudgetRuntime::evictOne() {
             atAnyPrice_ = true;  // better than none
             continue;
         }
+        if (victim == core::kNone && unlockWaiting()) continue;
         if (victim == core::kNone) return std::nullopt;
         freed = slots_[static_cast<Storage>(victim)].alive() ? evictor_[victim].size : 0;
         evict(static_cast<Storage>(victim));

@@ -49,7 +49,7 @@ void BudgetRuntime::Running::clear() {
     made.clear();
     kept.clear();
     exposed.clear();
-    onTape = elsewhere = false;
+    onTape = elsewhere = unlocked = false;
     onGpu = nullptr;
 }
 
@@ -96,6 +96,7 @@ Boundary BudgetRuntime::boundary() {
     verifier_.endStep();
     exposures_.endStep();
     keepsAll_ = false;
+    longestOps_ = std::max(longestOps_, figures_.ops);
     const Guides::Ended ended = guides_.ended();
     if (ended.kind >= 0) kinds_.planned(ended.kind);
     endTrace();
@@ -179,10 +180,12 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     }
     ++figures_.ops;
     throwIfCondemned();
+    compact();
     running_ = &op.known;
     auto begun = spare_.empty() ? std::make_unique<Running>() : std::move(spare_.back());
     if (!spare_.empty()) spare_.pop_back();
     Running& running = *begun;
+    ++underWay_;
     const std::int64_t came = agent_.now();
     const std::int64_t recomputed = figures_.recomputedNs;
     try {
@@ -263,28 +266,15 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     }
     const OpFacts& facts = factsOf(op.known);
     running.facts = &facts;
+    unlocks_ = 0;
     if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
     if (facts.onlyViews) return;
-    for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
-    for (const Storage s : running.inputs) {
-        if (!present(s)) {
-            running.missing.push_back(s);
-            continue;
-        }
-        evictor_.lock(s);
-        running.locked.push_back(s);
-    }
-    for (const Storage s : running.missing) {
-        materialize(s);
-        evictor_.lock(s);
-        running.locked.push_back(s);
-    }
+    bring(running);
     const c10::Device device = deviceOf(tensors, toldDevice(values));
     if (device.is_cuda()) followStream(device, op.known, tensors, running);
-    running.locked = running.inputs;  // they are unlocked in this order
     for (const Storage s : running.inputs) {
         const bool filled =
-            !unfilled_[s] || !leftEmpty_[s] || (facts.fills && contains(running.written, s));
+            !unfilled_[s] || slots_[s].unread || (facts.fills && contains(running.written, s));
         if (!filled || facts.collective) {
             aboutToChange({s});
             keepAsItIs(s);  // whoever filled it called no op
@@ -356,7 +346,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         outputs.push_back({s, there < 0, 0, static_cast<std::int64_t>(impl->nbytes())});
         if (there < 0) {
             made.push_back(static_cast<core::StorageIndex>(s));
-            leftEmpty_[s] = running.facts->leavesEmpty;
+            slots_[s].unread = !running.facts->leavesEmpty;
             unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills || inExtension();
             slots_[s].undefined = running.facts->undefined || !coversStorage(*tensor);
         }
@@ -499,6 +489,7 @@ void BudgetRuntime::failed(Running& running) {
 void BudgetRuntime::unlock(Running& running) {
     for (const Storage s : running.locked) evictor_.unlock(s);
     running.locked.clear();
+    --underWay_;
 }
 
 void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) {

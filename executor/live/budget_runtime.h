@@ -62,6 +62,23 @@ public:
     /// The step that goes on is traced, and where its ops come from is of use.
     bool tracing() const { return trace_ != nullptr; }
     Place& place() { return place_; }
+    /// In the middle of a step so many storages and ops stay known whatever they are, and more if
+    /// they are at most so many times as many as the storages that are alive.
+    void keepKnown(std::size_t few, std::size_t times) {
+        few_ = few;
+        times_ = times;
+    }
+    /// What the bookkeeping has come to.
+    struct Work {
+        std::int64_t visited = 0;   // storages, to find what others are made from
+        std::int64_t moved = 0;     // storages and ops, to keep less of them
+        std::int64_t looks = 0;     // at storages, for the trace of the step that goes on
+        std::int64_t unlocked = 0;  // ops that waited for what they read
+        std::size_t storages = 0;   // that are known
+    };
+    Work work() const {
+        return {visited_, moved_, trace_ ? trace_->looks() : 0, unlocked_, tape_.storages()};
+    }
 
     /// Evicts a storage for an allocation that has no room. None: nothing more can be evicted.
     profiler::native::Room makeRoom(const profiler::native::Shortage& shortage);
@@ -100,6 +117,7 @@ private:
         std::vector<Input> kept;            // inputs, for the tape
         std::vector<Call::Source> exposed;  // inputs whose bytes may change unseen
         bool onTape = false;
+        bool unlocked = false;            // while it waited for what is missing
         bool elsewhere = false;           // on a GPU, on another stream than what is run again
         OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
 
@@ -117,6 +135,33 @@ private:
         c10::SmallVector<Storage, 4> locked = {};
     };
 
+    /// A storage on the way to what another one is made from.
+    struct Passed {
+        Storage storage;
+        std::size_t from;          // which one it was found from
+        std::int64_t bytes = 0;    // of sources that were found from it
+        std::int64_t atLeast = 0;  // as it was known before
+        Storage shared = kNobody;
+    };
+    /// What a storage is made from, at least, when that was last looked up.
+    struct Below {
+        std::int64_t bytes = 0;    // of what would have to be held for it
+        Storage shared = kNobody;  // one that is shared with autograd, if any is
+        std::int64_t heldBefore = 0;
+        std::uint64_t cuts = 0;
+    };
+    /// Which storages stay known, how which of them are made, and which of them others, that are
+    /// away, are made from.
+    struct Keeping {
+        std::vector<bool> kept, makes, needed;
+    };
+    /// One that stays known under another number.
+    struct Kept {
+        DtrStorage state;
+        bool needed = false, made = false, gradient = false, unfilled = false, watched = false;
+    };
+
+    planners::Evictor newEvictor(std::size_t storages) const;
     const OpFacts& factsOf(const profiler::native::Operator& op);
     void prepare(const profiler::native::Passing& op, Values values, Running& running);
     void finish(Values results, std::int64_t cost, Running& running);
@@ -146,7 +191,7 @@ private:
     bool isNew(Storage storage) { return std::exchange(found_[storage], search_) != search_; }
     void logReferences();
     void logEnd(const std::vector<Output>& outputs, std::int64_t cost, const Running& running);
-    void logStretch(const std::vector<DtrStorage>& kept);
+    void logStretch(const std::vector<Kept>& kept);
     void released(Storage storage);
     void evict(Storage storage);
     std::optional<std::int64_t> evictOne();
@@ -162,14 +207,32 @@ private:
     void endTrace();
 
     void giveUp(Storage storage);
+    bool loseWith(Items<Storage> gone);
+    void forget(Storage storage);
     void hold(Storage storage);
     Sources holdSources(Storage storage);
+    void findSources(Storage storage);
+    void findInput(std::size_t from, Storage input);
+    bool isShared(Storage source) const;
+    std::int64_t knownBelow(Storage storage) const;
+    bool isDear(Storage storage, std::int64_t size) const;
+    void noteBelow();
     void drop(Storage storage);
     void materialize(Storage storage);
     void makeAgain(Storage storage);
     bool nextInput(Goal& goal, std::vector<Goal>& goals);
+    void bring(Running& running);
+    bool unlockWaiting();
     void runAgain(const TapeOp& op, Storage wanted, const Items<Input>* waiting);
     void settle();
+    void compact();
+    bool muchIsGone() const;
+    Keeping keepingAway(bool whole) const;
+    void keepAlive(Keeping& keeping);
+    bool keepMakeable(Storage storage, Keeping& keeping, std::vector<bool>& cut) const;
+    void releaseUnneeded(const Keeping& keeping);
+    void renumber(const Keeping& keeping, bool midStep);
+    void takeOver(const std::vector<Kept>& kept);
     void reset();
     void noteThrashing();
     bool hopeless();
@@ -183,23 +246,37 @@ private:
     const profiler::native::Operator* running_ = nullptr;  // the last op that has begun
     std::unordered_map<const profiler::native::Operator*, OpFacts> facts_;
     std::vector<std::unique_ptr<Running>> spare_;
-    std::vector<Storage> ahead_, passed_, sources_;  // of a search, empty between two
-    std::vector<core::StorageIndex> madeAgain_;      // likewise
-    bool keepsAll_ = false;                          // until the step ends
+    std::vector<Passed> passed_;  // of a search, like the lists that follow
+    std::vector<std::size_t> ahead_;
+    std::vector<Storage> sources_, gone_;
+    std::int64_t sourceBytes_ = 0;
+    bool dear_ = false;
+    std::vector<core::StorageIndex> madeAgain_;  // likewise
+    bool keepsAll_ = false;                      // until the step ends
     planners::Evictor evictor_;
     Slots slots_;
     Tape tape_;
     Streams streams_;
     OpCosts costs_;
-    std::vector<bool> unfilled_;   // storages that ops which only fill made, and no op has read
-    std::vector<bool> leftEmpty_;  // of these, those that were made empty
-    std::vector<bool> made_;       // by ops since the last step
-    std::vector<bool> gradient_;   // maybe: made while autograd records nothing
-    std::vector<bool> watched_;    // the agent tells when its bytes go
-    std::vector<bool> needed_;     // something that is not there is made from it; so it can be
+    std::vector<bool> unfilled_;  // storages that ops which only fill made, and no op has read
+    std::vector<bool> made_;      // by ops since the last step
+    std::vector<bool> gradient_;  // maybe: made while autograd records nothing
+    std::vector<bool> watched_;   // the agent tells when its bytes go
+    std::vector<bool> needed_;    // something that is not there is made from it; so it can be
     std::vector<std::uint64_t> found_;  // by which search
     std::uint64_t search_ = 0;
-    std::size_t room_ = 0;  // storages that the evictor and the slots have room for
+    std::vector<Below> below_;
+    std::int64_t heldBytes_ = 0;  // by which what Below says may have fallen since
+    std::uint64_t cuts_ = 1;      // how often nothing of it holds any more
+    std::int64_t visited_ = 0, moved_ = 0, unlocked_ = 0;
+    int underWay_ = 0;                    // ops
+    int unlocks_ = 0;                     // since the last op of the program began
+    Running* waiting_ = nullptr;          // an op, for what it reads
+    std::vector<Goal>* goals_ = nullptr;  // that are under way
+    std::size_t few_ = 4096, times_ = 4;  // see keepKnown()
+    std::size_t checkAt_ = 0;             // so many are known: whether few of them are alive
+    std::int64_t longestOps_ = 0;         // of a step so far
+    std::size_t room_ = 0;                // storages that the evictor and the slots have room for
     Guides guides_;
     StepKinds kinds_;
     Place place_;

@@ -18,12 +18,6 @@ std::uint64_t tagOf(std::uint32_t storage) {
     return 2 * static_cast<std::uint64_t>(storage) + 1;
 }
 
-planners::HeuristicOptions options() {
-    planners::HeuristicOptions options;
-    options.some = true;
-    return options;
-}
-
 /// Dropped storages that may be gone, while a step is traced: nothing else tells of their end.
 std::mutex gGoneLock;
 std::vector<c10::StorageImpl*> gGone;
@@ -47,7 +41,7 @@ BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
       heuristic_(heuristic),
       planned_(planned),
       keepsLimit_(keepsLimit),
-      evictor_(0, heuristic, options()),
+      evictor_(newEvictor(0)),
       slots_(lock_, &noteGone),
       tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
       log_(DecisionLog::wanted(static_cast<int>(heuristic))) {
@@ -96,9 +90,10 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
         room_ = std::max<std::size_t>(1024, 2 * room_);
         evictor_.resize(room_);
         slots_.grow(room_);
-        for (auto* flags : {&unfilled_, &leftEmpty_, &made_, &watched_, &needed_, &gradient_})
+        for (auto* flags : {&unfilled_, &made_, &watched_, &needed_, &gradient_})
             flags->resize(room_);
         found_.resize(room_);
+        below_.resize(room_);
     }
     watched_[s] = needed_[s] = false;
     made_[s] = true;
@@ -127,7 +122,7 @@ void BudgetRuntime::watch(Storage storage) {
 /// Nothing makes it again.
 void BudgetRuntime::keepAsItIs(Storage storage) {
     if (log_) log_->line("keep", storage);
-    tape_.forget(storage);
+    forget(storage);
     if (needed_[storage]) hold(storage);
     if (evictor_[storage].material) evictor_.pin(storage);
 }
@@ -189,7 +184,12 @@ void BudgetRuntime::released(Storage storage) {
     if (log_) log_->line("freed", storage);
     state.dead = true;
     if (!trace_) slots_.forgetDead(storage);  // which knows storages by their addresses
-    if (!tape_.canMake(storage)) return evictor_.banished(storage);
+    if (!tape_.canMake(storage)) {
+        evictor_.banished(storage);
+        if (made_[storage]) heldBytes_ += state.size;
+        loseWith(storage);
+        return;
+    }
     evictor_.unpin(storage);
     if (state.locks == 0) evictor_.evicted(storage);
 }
@@ -237,11 +237,24 @@ void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
     for (const Storage s : changed) tape_.forgetReaders(s);
 }
 
+/// What was made from these, which are gone for good, cannot be made again. False: nothing was.
+bool BudgetRuntime::loseWith(Items<Storage> gone) {
+    const auto lost = tape_.lostWith(gone, [&](Storage s) { return wanted(s); });
+    for (const Storage s : lost) giveUp(s);
+    for (const Storage s : gone) tape_.forgetReaders(s);
+    return !lost.empty();
+}
+
+void BudgetRuntime::forget(Storage storage) {
+    if (tape_.canMake(storage) && !tape_.readers(storage).empty()) ++cuts_;
+    tape_.forget(storage);
+}
+
 /// It cannot be made again any more: what the program wants of it stays.
 void BudgetRuntime::giveUp(Storage storage) {
     const bool stays = wanted(storage) && present(storage);
     if (stays) evictor_.pin(storage);
-    tape_.forget(storage);
+    forget(storage);
     if (stays && (needed_[storage] || !watched_[storage])) hold(storage);
     if (!stays && present(storage) && evictor_[storage].locks == 0) drop(storage);
 }
@@ -252,53 +265,6 @@ void BudgetRuntime::hold(Storage storage) {
     if (trace_) trace_->untold(slots_[storage].key());
 }
 
-/// What it would be made from stays until then. Gone: something of it is not there and nothing
-/// makes it; most of what goes so is never missed, so only now is it looked up what was made from
-/// it. Dear: that may take more than it gives, where the program would let go of it; or what it
-/// would be made from is a gradient that autograd adds to in place as long as nobody else refers to
-/// it, and else to a copy.
-BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
-    for (auto* const list : {&ahead_, &passed_, &sources_}) list->clear();
-    ahead_.push_back(storage);
-    std::int64_t bytes = 0;
-    bool shared = false;
-    std::optional<Storage> gone;
-    needed_[storage] = true;
-    while (!ahead_.empty()) {
-        const Storage s = ahead_.back();
-        ahead_.pop_back();
-        passed_.push_back(s);
-        for (const std::uint32_t op : tape_.chain(s))
-            for (const Input& input : tape_[op].inputs) {
-                if (input.version == kUnread || needed_[input.storage]) continue;
-                needed_[input.storage] = true;
-                if (tape_.canMake(input.storage)) {
-                    ahead_.push_back(input.storage);
-                    continue;
-                }
-                if (!slots_[input.storage].alive()) gone = input.storage;
-                sources_.push_back(input.storage);
-                if (made_[input.storage]) bytes += evictor_[input.storage].size;
-                shared = shared || (gradient_[input.storage] && wanted(input.storage) &&
-                                    !slots_[input.storage].held);
-            }
-    }
-    if (gone || ((shared || bytes > evictor_[storage].size) && !atAnyPrice_)) {
-        for (const auto* const list : {&passed_, &sources_})
-            for (const Storage s : *list) needed_[s] = false;
-        if (!gone && shared && log_) log_->line("shared", storage);
-        if (!gone) return Sources::Dear;
-        released(*gone);
-        const auto lost = tape_.lostWith(*gone, [&](Storage s) { return wanted(s); });
-        for (const Storage s : lost) giveUp(s);
-        tape_.forgetReaders(*gone);
-        // It may be made from what has just become a source, as it is there.
-        return !lost.empty() && tape_.canMake(storage) ? holdSources(storage) : Sources::Gone;
-    }
-    for (const Storage s : sources_) hold(s);
-    return Sources::Held;
-}
-
 void BudgetRuntime::materialize(Storage storage) {
     streams_.run([&] { makeAgain(storage); });
 }
@@ -307,6 +273,7 @@ void BudgetRuntime::materialize(Storage storage) {
 void BudgetRuntime::makeAgain(Storage storage) {
     std::vector<Goal> goals;
     goals.push_back({storage});
+    goals_ = &goals;
     try {
         while (!goals.empty()) {
             Goal& goal = goals.back();
@@ -334,7 +301,9 @@ void BudgetRuntime::makeAgain(Storage storage) {
             goal.next = 0;
             ++goal.link;
         }
+        goals_ = nullptr;
     } catch (...) {
+        goals_ = nullptr;
         if (log_) log_->line("broken");
         for (const Goal& goal : goals)
             for (const Storage s : goal.locked) evictor_.unlock(s);
@@ -378,6 +347,64 @@ bool BudgetRuntime::nextInput(Goal& goal, std::vector<Goal>& goals) {
     return false;
 }
 
+/// What the program's next op reads is there, and locked.
+void BudgetRuntime::bring(Running& running) {
+    const auto lock = [&](Storage s) {
+        evictor_.lock(s);
+        running.locked.push_back(s);
+    };
+    do {
+        running.unlocked = false;
+        running.missing.clear();
+        for (const Storage s : running.inputs) evictor_[s].lastAccess = evictor_.state().clock;
+        for (const Storage s : running.inputs) {
+            if (present(s))
+                lock(s);
+            else
+                running.missing.push_back(s);
+        }
+        for (const Storage s : running.missing) {
+            waiting_ = &running;
+            try {
+                materialize(s);
+            } catch (...) {
+                waiting_ = nullptr;
+                throw;
+            }
+            waiting_ = nullptr;
+            if (running.unlocked) break;
+            lock(s);
+        }
+    } while (running.unlocked);
+    running.locked = running.inputs;  // they are unlocked in this order
+}
+
+/// What waits for something else to be made lets what it has locked so far go, the longest first:
+/// it is made again once the other is there. False: nothing waits.
+bool BudgetRuntime::unlockWaiting() {
+    if (unlocks_ == planners::kUnlocks) return false;
+    const auto unlock = [&](auto& locked) {
+        ++unlocks_, ++unlocked_;
+        for (const Storage s : locked) evictor_.unlock(s);
+        locked.clear();
+    };
+    if (waiting_ != nullptr && !waiting_->locked.empty()) {
+        unlock(waiting_->locked);
+        return waiting_->unlocked = true;
+    }
+    if (goals_ == nullptr) return false;
+    for (std::size_t i = 0; i + 1 < goals_->size(); ++i) {
+        Goal& goal = (*goals_)[i];
+        if (goal.link > 0 || goal.locked.empty()) continue;
+        unlock(goal.locked);
+        goal.missing.clear();
+        goal.begun = false;
+        goal.next = 0;
+        return true;
+    }
+    return false;
+}
+
 /// Of what the op makes besides, it keeps what the program still wants, and what is waited for.
 void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<Input>* waiting) {
     if (log_) log_->line("again", wantedOne);
@@ -416,83 +443,6 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
     for (const core::StorageIndex s : madeAgain_) watch(static_cast<Storage>(s));
     verifyRecomputed(op);
     if (log_) log_->line("done");
-}
-
-// --- between steps
-
-/// What is there is what the next step begins with. Of what the program wants and is not there, it
-/// stays known how it is made.
-void BudgetRuntime::settle() {
-    takeReleased();
-    atAnyPrice_ = false;
-    if (trace_) trace_->allUntold();  // storages have other numbers from here on, or none
-    std::vector<bool> makes(tape_.storages(), false), kept(tape_.storages(), false);
-    std::vector<Storage> ahead;
-    const auto keep = [&](Storage s) {
-        if (kept[s]) return;
-        kept[s] = true;
-        makes[s] = !present(s);
-        if (makes[s]) ahead.push_back(s);
-    };
-    for (const std::size_t away : slots_.away()) keep(static_cast<Storage>(away));
-    if (ahead.empty()) return reset();
-    while (!ahead.empty()) {
-        const Storage s = ahead.back();
-        ahead.pop_back();
-        for (const std::uint32_t op : tape_.chain(s))
-            for (const Input& input : tape_[op].inputs)
-                if (input.version != kUnread) keep(input.storage);
-    }
-    std::vector<std::int64_t> to(tape_.storages(), -1);
-    std::vector<DtrStorage> states;
-    for (Storage s = 0; s < tape_.storages(); ++s) {
-        if (!kept[s]) continue;
-        to[s] = static_cast<std::int64_t>(states.size());
-        states.push_back(evictor_[s]);
-        if (!makes[s]) hold(s);
-    }
-    tape_.compact(to, states.size(), makes);
-    slots_.rename(to, tape_.storages());
-    const std::int64_t clock = evictor_.state().clock;
-    room_ = tape_.storages();
-    for (auto* flags : {&unfilled_, &leftEmpty_, &made_, &watched_, &needed_, &gradient_})
-        flags->assign(room_, false);
-    found_.resize(room_);
-    needed_.assign(room_, true);  // all are held, or made from what is
-    evictor_ = planners::Evictor(room_, heuristic_, options());
-    evictor_.state().clock = clock;
-    for (std::size_t i = 0; i < tape_.size(); ++i)
-        for (const Input& input : tape_[i].inputs) {
-            if (input.version == kUnread) continue;
-            for (const Output& output : tape_[i].outputs)
-                if (output.storage != kNobody) evictor_.link(input.storage, output.storage);
-            for (const std::uint32_t written : tape_[i].writes)
-                evictor_.link(input.storage, written);
-        }
-    if (log_) logStretch(states);
-    for (Storage s = 0; s < states.size(); ++s) {
-        DtrStorage& state = evictor_[s];
-        state.size = states[s].size;
-        state.compute = states[s].compute;
-        state.lastAccess = states[s].lastAccess;
-        state.material = state.everMaterial = true;
-        evictor_.materialized({static_cast<core::StorageIndex>(s)});
-        if (tape_.canMake(s))
-            evictor_.evicted(static_cast<core::StorageIndex>(s));
-        else
-            evictor_.pin(static_cast<core::StorageIndex>(s));
-    }
-}
-
-void BudgetRuntime::reset() {
-    const std::int64_t clock = evictor_.state().clock;
-    tape_.compact(std::vector<std::int64_t>(tape_.storages(), -1), 0,
-                  std::vector<bool>(tape_.storages(), false));
-    slots_.reset(room_);  // the next step is likely to need as many
-    streams_.reset();
-    evictor_ = planners::Evictor(room_, heuristic_, options());
-    evictor_.state().clock = clock;
-    if (log_) logStretch({});
 }
 
 }  // namespace hw::executor::live

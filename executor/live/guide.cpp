@@ -23,6 +23,18 @@ void Guide::forgetStorages() {
     owner_.clear();
 }
 
+void Guide::rename(const std::vector<std::int64_t>& to) {
+    owner_.clear();
+    for (std::size_t planned = 0; planned < bound_.size(); ++planned) {
+        std::int64_t& bound = bound_[planned];
+        if (bound >= 0) bound = to[static_cast<std::size_t>(bound)];
+        if (bound < 0) continue;
+        const auto storage = static_cast<std::size_t>(bound);
+        if (owner_.size() <= storage) owner_.resize(storage + 1, -1);
+        owner_[storage] = static_cast<std::int64_t>(planned);
+    }
+}
+
 /// Whether the storage is the planned one; a constant is as soon as it is read.
 bool Guide::binds(const Input& input, std::uint32_t storage, std::int64_t bytes) {
     std::int64_t& bound = bound_[input.storage];

@@ -17,7 +17,7 @@ public:
     void begin();
     void forward();
     /// The storages have other numbers: -1 where one is forgotten.
-    void forgetStorages();
+    void rename(const std::vector<std::int64_t>& to);
     /// Whether the step has been the planned one so far.
     bool follows() const { return follows_; }
     bool whole() const { return follows_ && position_ == program_.ops.size(); }
@@ -47,6 +47,7 @@ public:
     const ProgramOp& op(std::uint32_t planned) const { return program_.ops[planned]; }
 
 private:
+    void forgetStorages();
     bool binds(const Input& input, std::uint32_t storage, std::int64_t bytes);
 
     Program program_;

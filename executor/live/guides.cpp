@@ -40,6 +40,10 @@ void Guides::forward() {
     for (Kind* const each : following_) each->guide.forward();
 }
 
+void Guides::rename(const std::vector<std::int64_t>& to) {
+    for (Kind* const each : following_) each->guide.rename(to);
+}
+
 bool Guides::certain() const {
     return following_.size() == 1 && !acting().early() && acting().position() > deepest_;
 }

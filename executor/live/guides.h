@@ -28,6 +28,10 @@ public:
     bool follows() const { return !following_.empty(); }
     /// One plan is left, and none has ever been left as late in a step as here.
     bool certain() const;
+    /// The forward pass has not begun.
+    bool early() const { return acting().early(); }
+    /// The storages have other numbers, -1 where one is forgotten.
+    void rename(const std::vector<std::int64_t>& to);
     /// Which kind of step has ended, and how.
     struct Ended {
         std::int64_t kind = -1;  // none of them

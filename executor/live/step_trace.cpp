@@ -7,6 +7,9 @@
 namespace hw::executor::live {
 namespace {
 
+constexpr std::size_t kAll = 32;  // storages that nothing tells of are looked at with each op
+constexpr std::size_t kSome = 8;  // of more than that
+
 void append(std::string& list, const std::string& item) {
     if (!list.empty()) list += ",\n";
     list += item;
@@ -61,7 +64,7 @@ std::int64_t StepTrace::tensor(const c10::TensorImpl& tensor) {
 void StepTrace::untold(c10::StorageImpl* impl) {
     const auto found = storages_.find(impl);
     if (found == storages_.end() || std::exchange(found->second.untold, true)) return;
-    untold_.push_back(impl);
+    untold_.push_back({impl, &found->second});
 }
 
 void StepTrace::allUntold() {
@@ -78,22 +81,45 @@ std::vector<c10::StorageImpl*> StepTrace::alive() const {
     return alive;
 }
 
-void StepTrace::noteReleases(const Wanted& wanted) {
+std::vector<c10::StorageImpl*> StepTrace::told() const {
+    std::vector<c10::StorageImpl*> list = alive();
+    list.erase(std::remove_if(list.begin(), list.end(),
+                              [&](c10::StorageImpl* impl) { return storages_.at(impl).untold; }),
+               list.end());
+    return list;
+}
+
+/// Notes it, if that is new.
+bool StepTrace::isGone(c10::StorageImpl* impl, Known& storage, const Wanted& wanted) {
+    if (storage.gone || (!storage.weak.expired() && wanted(impl))) return false;
+    return storage.gone = true;
+}
+
+void StepTrace::lookAtUntold(const Wanted& wanted, std::size_t most,
+                             std::vector<std::int64_t>& gone) {
+    for (std::size_t left = std::min(most, untold_.size()); left > 0; --left) {
+        if (next_ >= untold_.size()) next_ = 0;
+        const auto [impl, storage] = untold_[next_];
+        ++looks_;
+        if (isGone(impl, *storage, wanted)) gone.push_back(storage->index);
+        if (!storage->gone) {
+            ++next_;
+            continue;
+        }
+        untold_[next_] = untold_.back();
+        untold_.pop_back();
+    }
+}
+
+void StepTrace::noteReleases(const Wanted& wanted, std::size_t untold) {
     std::vector<std::int64_t> gone;
-    const auto lookAt = [&](c10::StorageImpl* impl) {
+    for (c10::StorageImpl* const impl : suspects_) {
         const auto found = storages_.find(impl);
-        if (found == storages_.end()) return;
-        Known& storage = found->second;
-        if (storage.gone || (!storage.weak.expired() && wanted(impl))) return;
-        storage.gone = true;
-        gone.push_back(storage.index);
-    };
-    for (c10::StorageImpl* const impl : suspects_) lookAt(impl);
+        if (found != storages_.end() && isGone(impl, found->second, wanted))
+            gone.push_back(found->second.index);
+    }
     suspects_.clear();
-    for (c10::StorageImpl* const impl : untold_) lookAt(impl);
-    untold_.erase(std::remove_if(untold_.begin(), untold_.end(),
-                                 [&](c10::StorageImpl* impl) { return storages_.at(impl).gone; }),
-                  untold_.end());
+    lookAtUntold(wanted, untold, gone);
     std::sort(gone.begin(), gone.end());
     for (const std::int64_t index : gone)
         append(events_, "[\"release\"," + std::to_string(index) + "]");
@@ -101,7 +127,7 @@ void StepTrace::noteReleases(const Wanted& wanted) {
 
 void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
                       const Wanted& wanted) {
-    noteReleases(wanted);
+    noteReleases(wanted, untold_.size() <= kAll ? kAll : kSome);
     written_.clear();
     std::string inputs, writes;
     for (const c10::TensorImpl* const each : plainTensors(arguments)) {
@@ -148,7 +174,7 @@ void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak)
 
 void StepTrace::finish(const Wanted& wanted) {
     allUntold();
-    noteReleases(wanted);
+    noteReleases(wanted, untold_.size());
     const std::vector<c10::StorageImpl*> stays = alive();
     std::vector<std::int64_t> finals;
     for (c10::StorageImpl* const impl : stays)

@@ -36,11 +36,16 @@ public:
     void failed() { broken_ = true; }
     bool broken() const { return broken_; }
     /// The program may have let go of it. All that it lets go of is to be told of; where nobody
-    /// can, untold() says so, and it is looked at again and again.
+    /// can, untold() says so, and it is looked at again and again: with each op a few of them, so
+    /// that an op costs the same however many they are.
     void mayBeGone(c10::StorageImpl* impl) { suspects_.push_back(impl); }
     void untold(c10::StorageImpl* impl);
     /// All that are known by now.
     void allUntold();
+    /// Those that are there and are told of.
+    std::vector<c10::StorageImpl*> told() const;
+    /// How often one was looked at that nothing tells of.
+    std::int64_t looks() const { return looks_; }
     std::size_t ops() const { return ops_.size(); }
     /// The step has ended.
     void finish(const Wanted& wanted);
@@ -66,9 +71,16 @@ private:
         std::int64_t workspace = 0;
     };
 
+    struct Untold {
+        c10::StorageImpl* impl;
+        Known* known;
+    };
+
     Known& known(c10::StorageImpl* impl, bool constant);
     std::int64_t tensor(const c10::TensorImpl& tensor);
-    void noteReleases(const Wanted& wanted);
+    void noteReleases(const Wanted& wanted, std::size_t untold);
+    void lookAtUntold(const Wanted& wanted, std::size_t most, std::vector<std::int64_t>& gone);
+    static bool isGone(c10::StorageImpl* impl, Known& storage, const Wanted& wanted);
     std::vector<c10::StorageImpl*> alive() const;  // in the order in which they became known
 
     const profiler::native::AgentApi& agent_;
@@ -81,7 +93,10 @@ private:
     std::string parameters_;  // storages of constants that want gradients
     std::string constants_;   // they are there from the beginning, whenever an op first reads them
     std::vector<c10::StorageImpl*> written_;
-    std::vector<c10::StorageImpl*> suspects_, untold_;
+    std::vector<c10::StorageImpl*> suspects_;
+    std::vector<Untold> untold_;
+    std::size_t next_ = 0;  // of untold_, to be looked at
+    std::int64_t looks_ = 0;
     std::unordered_map<c10::StorageImpl*, Known> storages_;
     std::map<std::tuple<std::int64_t, std::uint64_t, std::int64_t>, std::int64_t> numbers_;
     std::vector<std::int64_t> first_;  // tensor of each storage

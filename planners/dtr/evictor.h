@@ -10,6 +10,10 @@
 
 namespace hw::planners {
 
+/// What waits for something else to be made may be unlocked for it so many times for an op of the
+/// program: what is unlocked is made once more, and what that unlocks once more again.
+inline constexpr int kUnlocks = 64;
+
 /// The storages that are resident, those of them that may be evicted, and which one goes next.
 class Evictor {
 public:
@@ -46,6 +50,21 @@ public:
         for (const core::StorageIndex s : made)
             if (state_->storages[s].locks == 0) enter(s);
         heuristic_->materialized(made);
+    }
+    /// A storage as another evictor has left it: its links are there, and it has not been resident.
+    void takeOver(core::StorageIndex s, const DtrStorage& before) {
+        DtrStorage& storage = state_->storages[s];
+        storage.size = before.size;
+        storage.compute = before.compute;
+        storage.lastAccess = before.lastAccess;
+        storage.material = storage.everMaterial = true;
+        materialized({s});
+        if (!before.material)
+            evicted(s);
+        else if (before.deferred)
+            defer(s);
+        else if (before.pinned)
+            pin(s);
     }
     /// The storage to evict next; kNone: none can be.
     core::StorageIndex choose() {

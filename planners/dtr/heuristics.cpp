@@ -101,12 +101,22 @@ StorageIndex EvictionHeuristic::choose(const EvictionPool& pool) {
 }
 
 StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::int64_t bytes) {
-    constexpr std::size_t kAtLeast = 32;
-    constexpr std::int64_t kSmall = 100;  // so many times smaller than the average is too small
+    constexpr std::size_t kAtLeast = 32, kPerhaps = 4;
+    if (pool.size() == 0) return EvictionPool::end();
     const auto root = static_cast<std::size_t>(std::sqrt(static_cast<double>(pool.size())));
     const std::size_t draws = std::max(kAtLeast, root);
-    const bool all = pool.size() <= draws;
     const auto count = static_cast<std::int64_t>(pool.size());
+    // Among many small ones the few large ones take the more draws the more they give.
+    for (std::size_t drawn = 0; drawn <= kPerhaps * pool.size(); drawn += draws) {
+        draw(pool, draws);
+        if (const StorageIndex s = lowestDrawn(count, bytes); s != EvictionPool::end()) return s;
+    }
+    return choose(pool);
+}
+
+/// All of them, where there are no more than that.
+void EvictionHeuristic::draw(const EvictionPool& pool, std::size_t draws) {
+    const bool all = pool.size() <= draws;
     drawn_.clear();
     for (std::size_t i = 0; i < (all ? pool.size() : draws); ++i) {
         const StorageIndex s = pool[all ? i : ((draw_() >> 32) * pool.size()) >> 32];
@@ -114,6 +124,11 @@ StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::i
         __builtin_prefetch(&state_.storages[s]);  // they lie anywhere
         state_.links.prefetch(s);
     }
+}
+
+/// Of those that were drawn from a pool of so many storages and bytes; none: all are too small.
+StorageIndex EvictionHeuristic::lowestDrawn(std::int64_t count, std::int64_t bytes) {
+    constexpr std::int64_t kSmall = 100;  // so many times smaller than the average is too small
     double best = std::numeric_limits<double>::infinity();
     StorageIndex chosen = EvictionPool::end();
     for (const StorageIndex s : drawn_) {
@@ -123,7 +138,7 @@ StorageIndex EvictionHeuristic::chooseAmongSome(const EvictionPool& pool, std::i
         const double cost = score(s);
         if (cost <= best) best = cost, chosen = s;
     }
-    return chosen != EvictionPool::end() ? chosen : choose(pool);
+    return chosen;
 }
 
 std::unique_ptr<EvictionHeuristic> makeHeuristic(DtrHeuristic kind, DtrState& state,

@@ -55,8 +55,11 @@ protected:
     DtrState& state_;
 
 private:
+    void draw(const EvictionPool& pool, std::size_t draws);
+    core::StorageIndex lowestDrawn(std::int64_t count, std::int64_t bytes);
+
     std::mt19937_64 draw_;
-    std::vector<core::StorageIndex> drawn_;  // by chooseAmongSome()
+    std::vector<core::StorageIndex> drawn_;  // by draw()
 };
 
 struct HeuristicOptions {

@@ -44,6 +44,7 @@ private:
         } else if (word == "stretch") {
             finishStretch();
             log_.stretches.emplace_back().clock = number();
+            now().atAnyPrice = number() != 0;
             broken_ = false;
             current_ = kNone;
         } else if (!broken_) {
@@ -113,8 +114,14 @@ private:
     void takeKept() {
         const StorageIndex s = storage();
         now().graph.storages[s].bytes = Bytes(number());
-        const std::int64_t compute = number();
-        now().kept.push_back({s, compute, number()});
+        LiveStretch::Kept kept;
+        kept.storage = s;
+        kept.compute = number();
+        kept.lastAccess = number();
+        for (bool* const flag :
+             {&kept.evicted, &kept.pinned, &kept.deferred, &kept.needed, &kept.made})
+            *flag = number() != 0;
+        now().kept.push_back(kept);
     }
 
     void end(OpIndex op) {

@@ -5,9 +5,11 @@
 // One line each, numbers after the word; lists begin with their length. Storages are numbered anew
 // in every stretch, between two moments at which the runtime begins anew.
 //   dtr HEURISTIC                      once, first
-//   stretch CLOCK                      ns
+//   stretch CLOCK PRICE                ns; PRICE: 1 where nothing is spared any more, else 0
 //   tape COST READS RESULTS WRITES     an op from before by which something can be made again
-//   kept STORAGE BYTES COMPUTE ACCESS  known from before; evicted, if an op on the tape makes it
+//   kept STORAGE BYTES COMPUTE ACCESS EVICTED PINNED DEFERRED NEEDED MADE
+//                                      known from before; NEEDED: something that is not there is
+//                                      made from it; MADE: in this step; 1 or 0 each
 //   op NAME VIEWS INPUTS               an op comes by; VIEWS: it makes views and looks at no bytes
 //   end COST READS RESULTS WRITES      it has run; RESULTS: storage, whether new, bytes; of each
 //   failed WRITES                      or has raised an exception
@@ -72,10 +74,12 @@ struct LiveStretch {
     core::TrainingGraph graph;
     std::vector<bool> views, failed;  // by op
     std::int64_t clock = 1;
+    bool atAnyPrice = false;
     core::OpIndex carried = 0;  // so many ops are from before
     struct Kept {
-        core::StorageIndex storage;
-        std::int64_t compute, lastAccess;
+        core::StorageIndex storage = core::kNone;
+        std::int64_t compute = 0, lastAccess = 0;
+        bool evicted = false, pinned = false, deferred = false, needed = false, made = false;
     };
     std::vector<Kept> kept;
     std::vector<LiveEntry> entries;

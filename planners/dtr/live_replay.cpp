@@ -40,7 +40,12 @@ LiveReplay::LiveReplay(const LiveStretch& stretch, DtrHeuristic heuristic,
       wrote_(stretch.graph.storages.size(), 0),
       finished_(stretch.graph.ops.size(), false),
       forgotten_(stretch.graph.storages.size(), false),
-      needed_(stretch.graph.storages.size(), false) {}
+      needed_(stretch.graph.storages.size(), false),
+      made_(stretch.graph.storages.size(), false),
+      atAnyPrice_(stretch.atAnyPrice) {
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(made_.size()); ++s)
+        made_[s] = graph_.storages[s].creator >= stretch.carried;
+}
 
 Replayed replay(const LiveStretch& stretch, DtrHeuristic heuristic) {
     PlanRequest request;
@@ -69,23 +74,26 @@ void LiveReplay::begin() {
         now_ = i;
     }
     for (const LiveStretch::Kept& kept : stretch_.kept) {
-        DtrStorage& storage = at(kept.storage);
-        storage.compute = kept.compute;
-        storage.lastAccess = kept.lastAccess;
-        storage.material = storage.everMaterial = true;
-        needed_[kept.storage] = true;
-        evictor_.materialized({kept.storage});
-        if (canMake(kept.storage)) {
-            evictor_.evicted(kept.storage);
-            continue;
-        }
-        evictor_.pin(kept.storage);
-        defined_.add(current(kept.storage).tensor);
+        const StorageIndex s = kept.storage;
+        DtrStorage before;
+        before.size = at(s).size;
+        before.compute = kept.compute;
+        before.lastAccess = kept.lastAccess;
+        before.material = !kept.evicted;
+        before.pinned = kept.pinned;
+        before.deferred = kept.deferred;
+        evictor_.takeOver(s, before);
+        needed_[s] = kept.needed;
+        made_[s] = kept.made;
+        if (kept.evicted) continue;
+        at(s).version = wrote_[s];
+        defined_.add(current(s).tensor);
     }
 }
 
 void LiveReplay::computeOnce(OpIndex op) {
     now_ = op;
+    unlocks_ = 0;
     if (stretch_.views[op]) {
         makeRoom(0, op);
         Frame frame;
@@ -209,7 +217,11 @@ void LiveReplay::lose(StorageIndex s) {
 void LiveReplay::released(StorageIndex s) {
     at(s).dead = true;
     noteFreed(s);
-    if (!canMake(s)) return evictor_.banished(s);
+    if (!canMake(s)) {
+        evictor_.banished(s);
+        loseWith({s});
+        return;
+    }
     evictor_.unpin(s);
     if (at(s).locks == 0) evictor_.evicted(s);
 }
@@ -237,9 +249,23 @@ void LiveReplay::makeOneRoom() {
             atAnyPrice_ = true;
             continue;
         }
+        if (victim == kNone && unlockWaiting()) continue;
         if (victim == kNone) return;
         chosen(victim);
     }
+}
+
+/// An op that waits for what it reads, the oldest one: as in the program. What is on its way from
+/// one version to the next stays.
+bool LiveReplay::unlockWaiting() {
+    for (std::size_t i = outer_; i + 1 < depth_ && unlocks_ < kUnlocks; ++i) {
+        Frame& frame = frames_[i];
+        if (frame.locked.empty() || (frame.again && !graph_.ops[frame.op].writes.empty())) continue;
+        unlock(frame);
+        ++unlocks_;
+        return true;
+    }
+    return false;
 }
 
 void LiveReplay::chosen(StorageIndex s) {
@@ -265,7 +291,7 @@ void LiveReplay::drop(StorageIndex s) {
 LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
     std::vector<StorageIndex> ahead{storage}, found{storage};
     std::int64_t bytes = 0;
-    StorageIndex gone = kNone;
+    std::vector<StorageIndex> gone;
     needed_[storage] = true;
     while (!ahead.empty()) {
         const StorageIndex s = ahead.back();
@@ -281,21 +307,18 @@ LiveReplay::Sources LiveReplay::holdSources(StorageIndex storage) {
                     ahead.push_back(input);
                     continue;
                 }
-                if (!defined_.has(current(input).tensor)) gone = input;
-                const bool made = graph_.storages[input].creator >= stretch_.carried;
-                if (made) bytes += at(input).size;  // what is from before is there anyway
+                if (!defined_.has(current(input).tensor)) gone.push_back(input);
+                if (made_[input]) bytes += at(input).size;  // what is from before is there anyway
             }
         }
     }
-    const bool shared = gone == kNone && next(Kind::Shared) != nullptr;
+    const bool shared = gone.empty() && next(Kind::Shared) != nullptr;
     const bool dear = shared || (bytes > at(storage).size && !atAnyPrice_);
-    if (gone == kNone && !dear) return Sources::Held;
+    if (gone.empty() && !dear) return Sources::Held;
     for (const StorageIndex s : found) needed_[s] = false;
-    if (gone == kNone) return Sources::Dear;
+    if (gone.empty()) return Sources::Dear;
     hear();
-    const std::vector<StorageIndex> lost = lostWith({gone});
-    for (const StorageIndex s : lost) giveUp(s);
-    return !lost.empty() && canMake(storage) ? holdSources(storage) : Sources::Gone;
+    return loseWith(gone) && canMake(storage) ? holdSources(storage) : Sources::Gone;
 }
 
 // --- what can no longer be made again
@@ -327,6 +350,13 @@ std::vector<StorageIndex> LiveReplay::lostWith(const std::vector<StorageIndex>& 
     }
     std::sort(lost.begin(), lost.end());
     return lost;
+}
+
+/// What was made from these, which are gone for good, cannot be made again. False: nothing was.
+bool LiveReplay::loseWith(const std::vector<StorageIndex>& gone) {
+    const std::vector<StorageIndex> lost = lostWith(gone);
+    for (const StorageIndex s : lost) giveUp(s);
+    return !lost.empty();
 }
 
 /// What was made from these and the program still wants is there, for good.

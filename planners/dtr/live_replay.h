@@ -48,9 +48,11 @@ private:
     void keep(core::StorageIndex s);
     void bringBack(core::StorageIndex s);
     void makeOneRoom();
+    bool unlockWaiting();
     void chosen(core::StorageIndex s);
     void drop(core::StorageIndex s);
     Sources holdSources(core::StorageIndex s);
+    bool loseWith(const std::vector<core::StorageIndex>& gone);
     std::vector<core::StorageIndex> lostWith(const std::vector<core::StorageIndex>& changed);
     void aboutToChange(const std::vector<core::StorageIndex>& changed);
     void giveUp(core::StorageIndex s);
@@ -61,7 +63,9 @@ private:
     std::vector<bool> finished_;       // by op
     std::vector<bool> forgotten_;      // by storage: nothing makes it again
     std::vector<bool> needed_;         // something that is not there is made from it
+    std::vector<bool> made_;           // in this step
     bool atAnyPrice_ = false;
+    int unlocks_ = 0;  // since the last op of the program began
     std::vector<core::StorageIndex> evicted_;
 };
 

@@ -178,16 +178,31 @@ void DtrRuntime::begin(OpIndex index, TensorIndex wanted, bool again) {
     if (depth_ == frames_.size()) frames_.emplace_back();
     Frame& frame = frames_[depth_++];
     frame.op = index, frame.wanted = wanted, frame.again = again;
+    lockInputs(frame);
+}
+
+void DtrRuntime::lockInputs(Frame& frame) {
+    frame.begun = true;
     frame.next = frame.cursor = 0;
+    frame.locked.clear();
     frame.missing.clear();
-    const Op& op = graph_.ops[index];
+    const Op& op = graph_.ops[frame.op];
     access(op);
     for (const Use& use : op.inputs) {
-        if (satisfied(use))
+        if (satisfied(use)) {
             evictor_.lock(graph_.storageOf(use.tensor));
-        else
+            frame.locked.push_back(graph_.storageOf(use.tensor));
+        } else {
             frame.missing.push_back(use);
+        }
     }
+}
+
+// It locks its inputs anew once what it waits for is there.
+void DtrRuntime::unlock(Frame& frame) {
+    for (const StorageIndex s : frame.locked) evictor_.unlock(s);
+    frame.locked.clear();
+    frame.begun = false;
 }
 
 void DtrRuntime::access(const Op& op) {
@@ -201,14 +216,21 @@ void DtrRuntime::access(const Op& op) {
 // One step of the innermost op in progress: the next op that it needs, or itself.
 void DtrRuntime::advance() {
     Frame& frame = frames_[depth_ - 1];
-    for (; frame.next < frame.missing.size(); ++frame.next, frame.cursor = 0) {
+    while (frame.next < frame.missing.size()) {
         hear();
         const Use& use = frame.missing[frame.next];
         if (const auto step = nextRebuild(use, frame.cursor)) {
             begin(step->op, step->wanted, true);
             return;
         }
+        if (!frame.begun) {
+            lockInputs(frame);
+            continue;
+        }
         evictor_.lock(graph_.storageOf(use.tensor));
+        frame.locked.push_back(graph_.storageOf(use.tensor));
+        ++frame.next;
+        frame.cursor = 0;
     }
     // The first of them may have waited long for the others; the simulator counts from when it
     // began.

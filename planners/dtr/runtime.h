@@ -59,6 +59,8 @@ protected:
         core::OpIndex op = core::kNone;
         core::TensorIndex wanted = core::kNone;
         bool again = false;
+        bool begun = false;  // what is there is locked
+        std::vector<core::StorageIndex> locked;
         std::vector<core::Use> missing;
         std::size_t next = 0;    // in missing
         std::size_t cursor = 0;  // of nextRebuild() for missing[next]
@@ -82,6 +84,8 @@ protected:
     // materialization
     void materialize(core::OpIndex index, core::TensorIndex wanted, bool again);
     void begin(core::OpIndex index, core::TensorIndex wanted, bool again);
+    void lockInputs(Frame& frame);
+    void unlock(Frame& frame);
     void access(const core::Op& op);
     void advance();
     void finish(const Frame& frame);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A budget in a program: whatever is evicted and whichever plan takes over, every bit is the one of
 // the program alone.
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -36,6 +37,7 @@ void runWithin(unsigned number, Figures& figures) {
     const std::string alone = runAlone(steps, number);
     BudgetRuntime runtime(pressingAgent(),
                           static_cast<planners::DtrHeuristic>(random() % kHeuristics), true);
+    if (number % 2 == 0) runtime.keepKnown(1, 1);
     std::string why;
     if (random() % 2 == 0) {
         const Recorded recorded = record(steps.front(), number);
@@ -128,6 +130,7 @@ void replayWithin(unsigned number, Figures& figures) {
     const auto heuristic = static_cast<planners::DtrHeuristic>(number % kHeuristics);
     BudgetRuntime runtime(pressingAgent(), heuristic, number % 2 == 0);
     unsetenv("HIGHWATER_DTR_LOG");
+    if (number % 4 < 2) runtime.keepKnown(1, 1);
     runPressed(steps, number, runtime, random, figures);
     std::ifstream file(path);
     const auto log = planners::readLiveLog(file);
@@ -230,6 +233,93 @@ TEST_F(LiveBudget, TracesAStepWithinABudgetAsItIsAlone) {
         EXPECT_EQ(described(step->graph), described(recorded.graph));
     }
     EXPECT_GT(traced, 50);
+}
+
+/// Storages that were visited for each op, to find what evicted ones are made from. What a chain of
+/// `length` is made from takes more bytes than it gives, so that it goes last of all.
+double visitsAnOp(int length) {
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, false);
+    BudgetRuntime::Work work;
+    const at::Tensor parameter = at::ones(64), numbers = at::ones(64, at::kLong);
+    runStep(runtime, [&] {
+        std::vector<at::Tensor> kept;
+        at::Tensor last = at::tanh(parameter);
+        for (int i = 0; i < length; ++i) {
+            kept.push_back(at::add(numbers, i));  // a list of integers: it stays
+            kept.push_back(last = at::add(last, kept.back()));
+            kept.push_back(at::tanh(parameter));
+            if (i % 8 == 0) runtime.makeRoom({1, 0, 0});
+        }
+        work = runtime.work();
+    });
+    return static_cast<double>(work.visited) / (3 * length);
+}
+
+TEST_F(LiveBudget, AnOpVisitsTheSameHoweverManyStoragesThereAre) {
+    const double few = visitsAnOp(300), many = visitsAnOp(3000);
+    EXPECT_GT(few, 0);
+    EXPECT_LT(many, 4);
+    EXPECT_LT(many, 2 * few);
+}
+
+// An evaluation before the first step, a recurrence, a sum: what they leave behind is forgotten.
+TEST_F(LiveBudget, AStepWithoutAnEndTakesNoMoreOfOurMemory) {
+    constexpr int kRounds = 3000;
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, false);
+    runtime.keepKnown(256, 4);
+    std::size_t most = 0;
+    BudgetRuntime::Work work;
+    at::Tensor state, sum;
+    const auto step = [&] {
+        const at::Tensor weight = at::full({8, 8}, 0.25), noise = at::ones({8, 8});
+        state = at::tanh(noise), sum = at::mul(noise, 2);
+        for (int i = 0; i < kRounds; ++i) {
+            at::Tensor x = at::add(noise, i);
+            for (int layer = 0; layer < 6; ++layer) x = at::tanh(at::mm(x, weight));
+            state = at::tanh(at::add(state, x));
+            sum.add_(x);
+            if (i % 16 == 0) runtime.makeRoom({1, 0, 0});
+            work = runtime.work();
+            most = std::max(most, work.storages);
+        }
+    };
+    runStep(runtime, step);
+    EXPECT_LT(most, 1024U);
+    EXPECT_LT(work.moved, 4 * 16 * kRounds);
+    const at::Tensor within = state.clone(), summed = sum.clone();
+    step();
+    EXPECT_TRUE(at::equal(within, state) && at::equal(summed, sum));
+}
+
+// Both operands come from long chains of which nothing is left. While one of them is made there is
+// room for nothing else: the other one, made first, goes once more.
+TEST_F(LiveBudget, WhatWaitsGoesWhereNothingElseCan) {
+    BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, false);
+    const at::Tensor parameter = at::ones(64);
+    at::Tensor result;
+    BudgetRuntime::Work work;
+    const auto chain = [&](double scale) {
+        at::Tensor x = at::mul(parameter, scale);
+        for (int i = 0; i < 8; ++i) x = at::add(at::tanh(x), at::sigmoid(x));
+        return x;
+    };
+    const auto step = [&](bool pressed) {
+        const at::Tensor one = chain(0.5), other = chain(2);
+        if (pressed) {
+            while (runtime.makeRoom({1, 0, 0}) == native::Room::Made) {
+            }
+            gPressure.oneIn = 1;
+            gPressure.runtime = &runtime;
+        }
+        result = at::add(one, other);
+        gPressure.runtime = nullptr;
+        work = runtime.work();
+    };
+    runStep(runtime, [&] { step(true); });
+    EXPECT_GT(work.unlocked, 0);
+    const at::Tensor within = result.clone();
+    step(false);
+    EXPECT_TRUE(at::equal(within, result));
 }
 
 }  // namespace

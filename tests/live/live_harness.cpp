@@ -271,6 +271,18 @@ std::string runPressed(const std::vector<Program>& steps, unsigned number, Budge
     return results;
 }
 
+void runStep(BudgetRuntime& runtime, const std::function<void()>& step) {
+    gEngine = &runtime;
+    gRuntime = nullptr;
+    gPressure.loses = false;
+    native::observeWith(carryOut, carryOutBeside);
+    runtime.begin();
+    step();
+    runtime.release();
+    native::leave();
+    gPressure.loses = true;
+}
+
 namespace {
 
 unsigned numberFrom(const char* variable, unsigned otherwise) {

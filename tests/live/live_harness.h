@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -61,6 +62,8 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed,
 std::string runPressed(const std::vector<Program>& steps, unsigned number,
                        executor::live::BudgetRuntime& runtime, std::mt19937& random,
                        Figures& figures);
+/// A step that does this, and does not end.
+void runStep(executor::live::BudgetRuntime& runtime, const std::function<void()>& step);
 extern std::map<profiler::native::Turn, std::int64_t> gTurns;  // of typed ops
 
 /// HIGHWATER_LIVE_CASES: how many programs (10,000 take some minutes).

@@ -8,11 +8,11 @@
 namespace hw::planners {
 namespace {
 
-// 0: a parameter. 1 is made from it and gone for good; 2 and 4 are made from 1, 3 from 2. An
-// allocation chooses 3: 2 and 4 can no longer be made and stay, the large 4 with its claim on what
-// counts as small; and 3 waits, as autograd counts who refers to 2. So the small 5 goes before 6.
+// 0: a parameter. 1 is made from it and gone for good; 2 and 4 are made from 1, 3 from 2. So 2 and
+// 4 can no longer be made, and stay. An allocation chooses 3, which waits, as autograd counts who
+// refers to 2. Of what is left, 5 is large enough, and cheaper than 6.
 constexpr char kSharedOnceTheRestStays[] = R"(dtr 2
-stretch 1
+stretch 1 0
 constant 0 100
 op make 0 1 0
 end 1000 1 0 3 1 1 100 0
