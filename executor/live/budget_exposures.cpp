@@ -52,9 +52,12 @@ bool BudgetRuntime::keepSources(Running& running) {
     }
     call.sources() = std::exchange(running.exposed, {});
     if (exposures_.trusted()) return true;
-    if (2 * copied <= made) try {
+    // The simulation that replays a log of decisions knows no copies.
+    if (!log_ && 2 * copied <= made) try {
             for (Call::Source& source : call.sources())
                 source.copy = Exposures::copyOf(*storageOf(source), source);
+            for (const Call::Source& source : call.sources())
+                running.owned.push_back(running.inputs[static_cast<std::size_t>(source.input)]);
             return true;
         } catch (const c10::Error&) {
         }  // there is no room for it

@@ -20,7 +20,7 @@ void BudgetRuntime::logEnd(const std::vector<Output>& outputs, std::int64_t cost
     std::vector<Storage> reads;
     std::vector<std::int64_t> results;
     for (const Storage s : running.inputs)
-        if (!contains(running.unread, s)) reads.push_back(s);
+        if (running.readsAgain(s)) reads.push_back(s);
     for (const Output& output : outputs)
         results.insert(results.end(), {output.storage, output.makes ? 1 : 0, output.bytes});
     log_->line("end", cost, reads, results, running.written);

@@ -49,6 +49,7 @@ void BudgetRuntime::Running::clear() {
     made.clear();
     kept.clear();
     exposed.clear();
+    owned.clear();
     onTape = elsewhere = unlocked = false;
     onGpu = nullptr;
 }
@@ -366,7 +367,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         if (!updates && !tape_.canMake(s)) running.onTape = false;
     for (const Storage input : running.inputs) {
         if (!running.onTape) break;  // what it makes and writes stays: no score asks for it
-        if (contains(running.unread, input)) continue;
+        if (!running.readsAgain(input)) continue;
         for (const Output& output : outputs) evictor_.link(input, output.storage);
         for (std::size_t k = ofOutputs; k < touched.size(); ++k) evictor_.link(input, touched[k]);
     }
@@ -387,12 +388,10 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     if (running.onTape && changes) {
         running.kept.clear();
         const bool writes = !running.written.empty() && !updates;
-        const Call& call = tape_.next().call;
-        for (std::size_t k = 0; k < running.inputs.size(); ++k) {
-            const Storage s = running.inputs[k];
+        for (const Storage s : running.inputs) {
             const bool own = writes && s == running.written.front();
-            const bool unread = contains(running.unread, s) || call.owns(k);
-            running.kept.push_back({s, 0, unread ? kUnread : slots_[s].written - (own ? 1 : 0)});
+            running.kept.push_back(
+                {s, 0, running.readsAgain(s) ? slots_[s].written - (own ? 1 : 0) : kUnread});
         }
         tape_.next().cost = cost;
         tape_.add(running.kept, outputs, writes ? running.written : kNone);
@@ -404,10 +403,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const core::StorageIndex s : made) {
         const auto storage = static_cast<Storage>(s);
         const StoragePointer impl = slots_[storage].lock();
-        if (!running.onTape || !impl || !evictable(*impl))
-            keepAsItIs(storage);
-        else
-            watch(storage);
+        if (impl && evictable(*impl)) watch(storage);
+        if (!running.onTape || !impl || !evictable(*impl)) keepAsItIs(storage);
         if (!unfilled_[storage]) continue;
         if (log_) log_->line("pin", s);
         evictor_.pin(s);
@@ -416,7 +413,10 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         for (const c10::TensorImpl* const tensor : plainTensors(results))
             if (listsIntegers(*tensor)) {
                 const Storage s = known(plainStorage(*tensor));
-                if (!present(s)) materialize(s);  // a view of what was away has brought nothing
+                if (!present(s)) {  // a view of what was away has brought nothing
+                    if (log_) log_->line("bring", s);
+                    materialize(s);
+                }
                 keepAsItIs(s);
             }
     noteBorn(running);

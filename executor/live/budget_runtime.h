@@ -116,6 +116,10 @@ private:
         std::vector<core::StorageIndex> made;
         std::vector<Input> kept;            // inputs, for the tape
         std::vector<Call::Source> exposed;  // inputs whose bytes may change unseen
+        std::vector<Storage> owned;         // those of which its call has copies
+
+        /// It reads the storage again when it runs again.
+        bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }
         bool onTape = false;
         bool unlocked = false;            // while it waited for what is missing
         bool elsewhere = false;           // on a GPU, on another stream than what is run again

@@ -486,6 +486,9 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
                                            const profiler::native::Arguments& arguments,
                                            c10::function_ref<torch::jit::Stack()> box) {
     using profiler::native::Turn;
+    // Neither made nor ended under the lock: a reference to a tensor may wait for Python's lock,
+    // and who has that may wait for ours.
+    torch::jit::Stack stack;
     Guard guard(lock_);
     if (mismatch_ || (running_ != std::thread::id() && running_ != std::this_thread::get_id()))
         return Turn::Boxed;
@@ -501,13 +504,19 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     const bool aside = settled_ ? passSettled(*op.known.schema, tensors)
                                 : passAside(*op.known.schema, tensors, arguments.device);
     if (!aside && (settled_ || !mismatch(*op.known.schema, tensors).empty())) return Turn::Boxed;
-    ++figures_.ops;
-    if (aside) return Turn::Unseen;
-    torch::jit::Stack stack;
-    const auto values = [&] {
+    if (aside) {
+        ++figures_.ops;
+        return Turn::Unseen;
+    }
+    const ProgramOp& planned = program().ops[position_];
+    if (planned.keep || !(planned.agrees || op.known.writes.empty())) {
+        guard.unlock();
         stack = box();
-        return Values(stack.data(), stack.size());
-    };
+        guard.lock();
+        if (!this->planned() || !matches(*op.known.schema, tensors)) return Turn::Boxed;
+    }
+    ++figures_.ops;
+    const auto values = [&] { return Values(stack.data(), stack.size()); };
     if (!before(op, tensors, arguments.device, values)) return Turn::Unseen;
     begins(guard);
     return Turn::Seen;

@@ -5,6 +5,7 @@
 
 #include "cuda_allocations.h"
 #include "encoding.h"
+#include "unseen_writes.h"
 
 namespace hw::executor::live {
 
@@ -19,8 +20,7 @@ void Slots::reset(std::size_t storages) {
 
 void Slots::letGo(Slot& slot) {
     if (!slot.held) return;
-    if (slot.held->device_type() == c10::DeviceType::CPU && !evictable(*slot.held))
-        lock_.bury(std::move(slot.held));
+    if (profiler::native::isForeign(*slot.held)) lock_.bury(std::move(slot.held));
     slot.held.reset();
 }
 

@@ -24,8 +24,12 @@ bool isForeign(const c10::StorageImpl& storage) {
 
 bool isParameter(const c10::TensorImpl& tensor) {
     if (!tensor.requires_grad()) return false;
+    // Without another reference: the end of one may wait for Python's lock.
     auto* const impl = const_cast<c10::TensorImpl*>(&tensor);
-    return at::Tensor(c10::intrusive_ptr<c10::TensorImpl>::reclaim_copy(impl)).is_leaf();
+    at::Tensor borrowed(c10::intrusive_ptr<c10::TensorImpl>::reclaim(impl));
+    const bool leaf = borrowed.is_leaf();
+    static_cast<void>(borrowed.unsafeReleaseTensorImpl());
+    return leaf;
 }
 
 bool onlyFills(const std::string& op) {
