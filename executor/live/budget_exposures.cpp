@@ -38,7 +38,8 @@ void BudgetRuntime::findUnseenWrites(const Tensors& tensors, Running& running) {
 }
 
 /// An op on bytes that may change unseen is about to be kept on the tape. Where they are trusted it
-/// reads them again; else it gets a copy, if that is worth while. False: it does not run again.
+/// reads them again; else it gets a copy, if that is worth while. What is made otherwise goes last
+/// of all, as long as such bytes have not been seen to change. False: it does not run again.
 bool BudgetRuntime::keepSources(Running& running) {
     Call& call = tape_.next().call;
     std::int64_t made = 0, copied = 0;
@@ -46,23 +47,53 @@ bool BudgetRuntime::keepSources(Running& running) {
     const auto storageOf = [&](const Call::Source& source) {
         return slots_[running.inputs[static_cast<std::size_t>(source.input)]].lock();
     };
+    const bool before = exposures_.changed();
     for (const Call::Source& source : running.exposed) {
         exposures_.read(storageOf(source).get(), source);
         copied += source.bytes;
     }
+    if (exposures_.changed() && !before) loseTrust();
     call.sources() = std::exchange(running.exposed, {});
     if (exposures_.trusted()) return true;
-    // The simulation that replays a log of decisions knows no copies.
+    // The simulation that replays a log of decisions knows no copies, and nothing that goes last.
     if (!log_ && 2 * copied <= made) try {
             for (Call::Source& source : call.sources())
                 source.copy = Exposures::copyOf(*storageOf(source), source);
             for (const Call::Source& source : call.sources())
                 running.owned.push_back(running.inputs[static_cast<std::size_t>(source.input)]);
             return true;
-        } catch (const c10::Error&) {
-        }  // there is no room for it
-    call.clear();
-    return false;
+        } catch (const c10::Error&) {  // there is no room for it
+            for (Call::Source& source : call.sources()) source.copy.reset();
+        }
+    running.doubtful = !log_ && !exposures_.changed();
+    if (!running.doubtful) call.clear();
+    return running.doubtful;
+}
+
+void BudgetRuntime::doubt(Storage storage) {
+    evictor_.defer(static_cast<core::StorageIndex>(storage));
+    doubtful_.push_back(storage);
+}
+
+/// What was made from a storage whose address goes out.
+void BudgetRuntime::doubtReaders(Storage source) {
+    std::vector<Storage> made;
+    for (const std::uint32_t op : tape_.readers(source)) {
+        for (const Output& output : tape_[op].outputs)
+            if (output.makes) made.push_back(output.storage);
+        for (const std::uint32_t written : tape_[op].writes) made.push_back(written);
+    }
+    for (const Storage s : made) {
+        if (!wanted(s)) continue;
+        if (!present(s)) materialize(s);
+        doubt(s);
+    }
+}
+
+/// Such bytes have changed: what is there stays.
+void BudgetRuntime::loseTrust() {
+    for (const Storage s : std::exchange(doubtful_, {}))
+        if (tape_.canMake(s) && present(s)) keepAsItIs(s);
 }
 
 /// What an op that only fills has made, other code often fills after it; and an extension, any.

@@ -50,7 +50,7 @@ void BudgetRuntime::Running::clear() {
     kept.clear();
     exposed.clear();
     owned.clear();
-    onTape = elsewhere = unlocked = false;
+    onTape = doubtful = elsewhere = unlocked = false;
     onGpu = nullptr;
 }
 
@@ -405,6 +405,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         const StoragePointer impl = slots_[storage].lock();
         if (impl && evictable(*impl)) watch(storage);
         if (!running.onTape || !impl || !evictable(*impl)) keepAsItIs(storage);
+        if (running.doubtful) doubt(storage);
         if (!unfilled_[storage]) continue;
         if (log_) log_->line("pin", s);
         evictor_.pin(s);
@@ -541,7 +542,10 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     const std::int64_t there = slots_.find(impl);
     if (there < 0) return;
     const auto s = static_cast<Storage>(there);
-    if (!exposures_.trusted()) aboutToChange({s});
+    if (exposures_.changed() || log_)
+        aboutToChange({s});
+    else if (!exposures_.trusted())
+        doubtReaders(s);
     keepAsItIs(s);  // its bytes need not be those that ops have made
     slots_[s].exposed = true;
 }

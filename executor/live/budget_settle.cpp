@@ -46,6 +46,7 @@ void BudgetRuntime::reset() {
     streams_.reset();
     evictor_ = newEvictor(room_);
     evictor_.state().clock = clock;
+    doubtful_.clear();
     ++cuts_;
     checkAt_ = few_;
     if (log_) logStretch({});
@@ -156,6 +157,7 @@ void BudgetRuntime::renumber(const Keeping& keeping, bool midStep) {
         if (keeping.needed[s] && !keeping.makes[s]) hold(s);
         kept.push_back(std::move(each));
     }
+    doubtful_.clear();  // by other numbers, and few
     moved_ += static_cast<std::int64_t>(tape_.storages() + tape_.size());
     tape_.compact(to, kept.size(), keeping.makes);
     slots_.rename(to, kept.size());

@@ -32,6 +32,9 @@ bool Exposures::isExposed(const c10::StorageImpl* storage) const {
 
 void Exposures::read(c10::StorageImpl* storage, const Call::Source& source) {
     if (seen_.size() == kMostSeen) return;
+    const auto [last, fresh] = sums_.try_emplace(bytesOf(*storage) + source.from, source.sum);
+    changed_ = changed_ || (!fresh && last->second.value != source.sum.value && isForeign(*storage));
+    last->second = source.sum;
     seen_.push_back({weakTo(storage), source.from, source.bytes, source.sum});
 }
 
@@ -47,6 +50,7 @@ void Exposures::endStep() {
     }
     if (!seen_.empty() && !unknown) ++clean_;
     seen_.clear();
+    sums_.clear();
     forgetGone();
 }
 

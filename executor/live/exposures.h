@@ -8,6 +8,7 @@
 // not at all.
 #pragma once
 
+#include <unordered_map>
 #include <vector>
 
 #include "call.h"
@@ -30,6 +31,8 @@ public:
     void read(c10::StorageImpl* storage, const Call::Source& source);
 
     bool trusted() const { return !changed_ && (told_ || clean_ >= kCleanSteps); }
+    /// They have been seen to change.
+    bool changed() const { return changed_; }
     /// A recording has seen that they do not change.
     void trust() { told_ = true; }
     void distrust() { changed_ = true; }
@@ -60,6 +63,7 @@ private:
     std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
     std::size_t room_ = 64;  // before those that are gone are looked for
     std::vector<Seen> seen_;
+    std::unordered_map<const char*, Checksum> sums_;  // of what was read at an address, last
     bool told_ = false, changed_ = false;
     int clean_ = 0;  // steps in which some were read and none has changed
 };
