@@ -121,7 +121,7 @@ private:
         /// It reads the storage again when it runs again.
         bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }
         bool onTape = false;
-        bool doubtful = false;  // read what may have changed when it is to run again
+        bool doubtful = false;            // read what may have changed when it is to run again
         bool unlocked = false;            // while it waited for what is missing
         bool elsewhere = false;           // on a GPU, on another stream than what is run again
         OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
@@ -291,10 +291,10 @@ private:
     std::unique_ptr<StepTrace> trace_;  // of the step that goes on
     bool tracing_ = false;              // the op that runs
     std::int64_t opPeak_ = 0, opEvicted_ = 0;
-    std::int64_t evictingNs_ = 0;  // within the op that runs
-    std::int64_t opsNs_ = 0;       // of the step, recomputations apart
+    std::int64_t evictingNs_ = 0;    // within the op that runs
+    std::int64_t opsNs_ = 0;         // of the step, recomputations apart
     std::vector<Storage> doubtful_;  // made from bytes that may change: they go last of all
-    int regions_ = 0;              // of compilers, that the program is in
+    int regions_ = 0;                // of compilers, that the program is in
     bool saidThrashing_ = false;
     bool hopeless_ = false;  // until the step ends; where the program is not ended by it, for good
     bool atAnyPrice_ = false;  // until the step ends

@@ -33,7 +33,8 @@ bool Exposures::isExposed(const c10::StorageImpl* storage) const {
 void Exposures::read(c10::StorageImpl* storage, const Call::Source& source) {
     if (seen_.size() == kMostSeen) return;
     const auto [last, fresh] = sums_.try_emplace(bytesOf(*storage) + source.from, source.sum);
-    changed_ = changed_ || (!fresh && last->second.value != source.sum.value && isForeign(*storage));
+    changed_ =
+        changed_ || (!fresh && last->second.value != source.sum.value && isForeign(*storage));
     last->second = source.sum;
     seen_.push_back({weakTo(storage), source.from, source.bytes, source.sum});
 }

@@ -135,6 +135,7 @@ class Steps:
             return
         self.capture.watch_closely()
         self.saw(wire.MILESTONE_CAPTURE)
+        self.tell_compiled()
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
@@ -142,6 +143,13 @@ class Steps:
         # Attached to a running program, no module has run yet: whose a parameter is, the step tells.
         self.scan(passing, self.capture.layers.main is not None)
         self.start()
+
+    def tell_compiled(self):
+        """Once, before what torch.compile has made runs otherwise than alone, as far as that is known then."""
+        if not self.compiled and compiles():
+            self.compiled = True
+            encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
+                            "run op by op, which takes longer and may round differently")
 
     def start(self):
         """The step begins here; nothing before it counts."""
@@ -173,10 +181,7 @@ class Steps:
         encode.send(wire.TYPE_STEP_END, struct.pack(
             "<4q", registry.seq, now, self.window[0] + registry.uncounted, self.carried_peak) +
             encode.text(self.environment.now(registry)) + struct.pack("<I", len(finals) // 8) + finals)
-        if not self.compiled and compiles():
-            self.compiled = True
-            encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
-                            "run op by op, which takes longer and may round differently")
+        self.tell_compiled()
         if self.capture.trainer.others and not self.shared:
             self.shared = True
             encode.send_gap("other threads", "models run in them, too: the steps of one thread are "
