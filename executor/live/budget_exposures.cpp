@@ -31,6 +31,7 @@ void BudgetRuntime::findUnseenWrites(const Tensors& tensors, Running& running) {
                 !verifier_.isSame(slot.born, bytesOf(*impl),
                                   static_cast<std::int64_t>(impl->nbytes())))
                 unseenWrite(s);
+            if (!inExtension()) slots_[s].born = Checksum();
         }
         if (slots_[s].exposed && exposures_.mayChange(*tensors[k]))
             running.exposed.push_back(exposures_.sourceOf(*tensors[k], k));
@@ -54,7 +55,7 @@ bool BudgetRuntime::keepSources(Running& running) {
     }
     if (exposures_.changed() && !before) loseTrust();
     call.sources() = std::exchange(running.exposed, {});
-    if (exposures_.trusted()) return true;
+    if (exposures_.trusted(false) && copied <= kMostRead * made) return true;
     // The simulation that replays a log of decisions knows no copies, and nothing that goes last.
     if (!log_ && 2 * copied <= made) try {
             for (Call::Source& source : call.sources())
@@ -65,7 +66,7 @@ bool BudgetRuntime::keepSources(Running& running) {
         } catch (const c10::Error&) {  // there is no room for it
             for (Call::Source& source : call.sources()) source.copy.reset();
         }
-    running.doubtful = !log_ && !exposures_.changed();
+    running.doubtful = !log_ && !exposures_.changed() && copied <= kMostRead * made;
     if (!running.doubtful) call.clear();
     return running.doubtful;
 }
@@ -104,8 +105,7 @@ void BudgetRuntime::noteBorn(const Running& running) {
         const StoragePointer impl = slots_[s].lock();
         if (!impl || impl->device_type() != c10::DeviceType::CPU || bytesOf(*impl) == nullptr)
             return;
-        slots_[s].born =
-            verifier_.sample(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
+        slots_[s].born = verifier_.whole(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
         slots_[s].born.version = slots_[s].written;
     };
     if (fills && !running.facts->leavesEmpty)
@@ -114,6 +114,18 @@ void BudgetRuntime::noteBorn(const Running& running) {
     if (running.facts->setsAll)
         for (const Storage s : running.written)
             if (made_[s]) note(s);
+}
+
+/// An op is about to run again: what it reads is what it was; else the program ends.
+void BudgetRuntime::verifySources(const TapeOp& op) {
+    const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
+    if (!op.call.changedSource(verifier_, op.inputs, find)) return;
+    Mismatch mismatch;
+    mismatch.op = op.number;
+    mismatch.name = op.call.name();
+    for (const Output& output : op.outputs) mismatch.bytes += output.makes ? output.bytes : 0;
+    mismatch.kind = MismatchKind::UnseenWriter;
+    condemn(std::move(mismatch));
 }
 
 /// What the op has just made again is what was dropped; else the program ends.

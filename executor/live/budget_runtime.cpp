@@ -378,6 +378,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
+        if (slot.exposed) exposures_.forgetReads(slot.key());
         needed_[s] = false;
         const StoragePointer impl = slot.lock();
         const bool resized = impl && static_cast<std::int64_t>(impl->nbytes()) != evictor_[s].size;
@@ -517,6 +518,7 @@ void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::St
 
 void BudgetRuntime::change(c10::StorageImpl* storage) {
     const Guard guard(lock_);
+    exposures_.forgetReads(storage);
     const std::int64_t there = acting_ ? slots_.find(storage) : -1;
     if (there < 0) return;
     const auto s = static_cast<Storage>(there);
@@ -544,7 +546,7 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     const auto s = static_cast<Storage>(there);
     if (exposures_.changed() || log_)
         aboutToChange({s});
-    else if (!exposures_.trusted())
+    else if (!exposures_.trusted(false))
         doubtReaders(s);
     keepAsItIs(s);  // its bytes need not be those that ops have made
     slots_[s].exposed = true;

@@ -185,6 +185,7 @@ private:
     void loseTrust();
     void noteBorn(const Running& running);
     void bring(const c10::TensorImpl& tensor, bool pins);
+    void verifySources(const TapeOp& op);
     void verifyRecomputed(const TapeOp& op);
 
     Storage known(c10::StorageImpl* impl);

@@ -409,6 +409,7 @@ bool BudgetRuntime::unlockWaiting() {
 void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<Input>* waiting) {
     if (log_) log_->line("again", wantedOne);
     const std::int64_t began = agent_.now();
+    verifySources(op);
     const std::vector<at::Tensor> results = op.call.run(
         agent_, op.inputs, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;

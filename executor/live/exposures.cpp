@@ -39,6 +39,15 @@ void Exposures::read(c10::StorageImpl* storage, const Call::Source& source) {
     seen_.push_back({weakTo(storage), source.from, source.bytes, source.sum});
 }
 
+void Exposures::forgetReads(const c10::StorageImpl* storage) {
+    if (seen_.empty()) return;
+    sums_.clear();
+    seen_.erase(std::remove_if(
+                    seen_.begin(), seen_.end(),
+                    [&](const Seen& seen) { return seen.storage._unsafe_get_target() == storage; }),
+                seen_.end());
+}
+
 void Exposures::endStep() {
     bool unknown = false;
     for (const Seen& seen : seen_) {
@@ -84,7 +93,7 @@ Call::Source Exposures::sourceOf(const c10::TensorImpl& tensor, std::size_t k) c
     source.input = static_cast<std::int64_t>(k);
     source.from = part.from;
     source.bytes = part.bytes;
-    source.sum = verifier_.sample(bytesOf(*plainStorage(tensor)) + source.from, source.bytes);
+    source.sum = verifier_.whole(bytesOf(*plainStorage(tensor)) + source.from, source.bytes);
     return source;
 }
 

@@ -20,6 +20,10 @@ namespace hw::executor::live {
 using profiler::native::isForeign;
 using profiler::native::isParameter;
 
+/// An op that reads so many times what it makes does not run again: all that it reads would be
+/// looked at.
+inline constexpr std::int64_t kMostRead = 8;
+
 class Exposures {
 public:
     explicit Exposures(const Verifier& verifier) : verifier_(verifier) {}
@@ -30,7 +34,15 @@ public:
     /// An op has read the part of a storage of which `source` has the sum.
     void read(c10::StorageImpl* storage, const Call::Source& source);
 
-    bool trusted() const { return !changed_ && (told_ || clean_ >= kCleanSteps); }
+    /// In this step.
+    bool anyRead() const { return !seen_.empty(); }
+    /// An op, or what announces it, has written the storage: what was read before proves nothing.
+    void forgetReads(const c10::StorageImpl* storage);
+
+    /// `recorded`: recordings see whether such bytes change.
+    bool trusted(bool recorded) const {
+        return !changed_ && ((told_ && recorded) || clean_ >= kCleanSteps);
+    }
     /// They have been seen to change.
     bool changed() const { return changed_; }
     /// A recording has seen that they do not change.

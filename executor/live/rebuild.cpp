@@ -94,6 +94,7 @@ void Rebuild::runAgain(std::uint32_t op, const std::vector<StoragePointer>& inpu
             written.emplace_back(storage, Copy{inputs[k], planned.inputs[k].version + 1});
             break;
         }
+    before_(op);
     const std::vector<at::Tensor> results =
         calls_[op].run(agent_, planned.inputs, [&](const Input& input) {
             return inputs[static_cast<std::size_t>(&input - planned.inputs.data())];

@@ -3,6 +3,7 @@
 // the plan, and for whoever looks at a storage past the dispatcher.
 #pragma once
 
+#include <functional>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -18,8 +19,13 @@ struct Unrestorable : std::runtime_error {
 class Rebuild {
 public:
     Rebuild(const profiler::native::AgentApi& agent, const Program& program,
-            const std::vector<Call>& calls, Slots& slots)
-        : agent_(agent), program_(program), calls_(calls), slots_(slots) {}
+            const std::vector<Call>& calls, Slots& slots,
+            std::function<void(std::uint32_t op)> before)
+        : agent_(agent),
+          program_(program),
+          calls_(calls),
+          slots_(slots),
+          before_(std::move(before)) {}
 
     /// Brings a dropped storage back to the version that the program has brought it to. Throws
     /// Unrestorable, and what the ops throw.
@@ -42,6 +48,7 @@ private:
     const Program& program_;
     const std::vector<Call>& calls_;
     Slots& slots_;
+    std::function<void(std::uint32_t)> before_;  // an op runs again
     std::unordered_map<std::size_t, Copy> copies_;
     std::int64_t ops_ = 0;
 };

@@ -85,12 +85,14 @@ void Runtime::recompute(const Action& action) {
     for (const std::uint32_t storage : op.writes)
         needed = needed || slots_[storage].version < position(storage);
     if (!needed) return;
-    Rebuild rebuild(agent_, program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_,
+                    [&](std::uint32_t each) { verifySources(each); });
     std::vector<StoragePointer> inputs;
     for (std::size_t k = 0; k < op.inputs.size(); ++k)
         inputs.push_back(calls_[action.target].owns(k)
                              ? StoragePointer()
                              : rebuild.at(op.inputs[k].storage, op.inputs[k].version));
+    verifySources(action.target);
     std::vector<at::Tensor> results;
     again([&] {
         results = calls_[action.target].run(agent_, op.inputs, [&](const Input& input) {
@@ -110,7 +112,8 @@ void Runtime::recompute(const Action& action) {
 }
 
 void Runtime::restore(std::size_t storage) {
-    Rebuild rebuild(agent_, program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_,
+                    [&](std::uint32_t each) { verifySources(each); });
     again([&] { streams_.run([&] { rebuild.restore(storage); }); });
     figures_.restoredBytes += program().storages[storage].bytes;
     verifyRecomputed(program().storages[storage].chain.back());
@@ -119,7 +122,8 @@ void Runtime::restore(std::size_t storage) {
 void Runtime::restoreAll() {
     const std::vector<std::size_t> gone = slots_.away();
     if (gone.empty()) return;
-    Rebuild rebuild(agent_, program(), calls_, slots_);
+    Rebuild rebuild(agent_, program(), calls_, slots_,
+                    [&](std::uint32_t each) { verifySources(each); });
     streams_.run([&] {
         for (const std::size_t storage : gone) {
             if (!slots_[storage].away()) continue;
@@ -336,6 +340,7 @@ void Runtime::bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins
 
 void Runtime::change(c10::StorageImpl* storage) {
     Guard guard(lock_);
+    exposures_.forgetReads(storage);
     if (!planned() || slots_.find(storage) < 0) return;
     awaitOp(guard);
     if (!planned()) return;
@@ -407,6 +412,7 @@ void Runtime::after(const Tensors& results, bool plain) {
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
         slots_[storage].version = slots_[storage].written;
+        if (!exposures_.trusted(false)) exposures_.forgetReads(slots_[storage].key());
     }
     ++position_;
     if (traced_) noteLiveBytes();
@@ -435,8 +441,10 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         op.handle.redispatchBoxed(op.below, stack);
     };
     if (aside_) profiler::native::standAside(true);
-    if (!planned() && !exposures_.trusted())
-        watchSources(plainTensors(torch::jit::last(*stack, op.known.schema->arguments().size())));
+    if (!planned() && !exposures_.trusted(false)) {
+        const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
+        watchSources(op.known, plainTensors(values), values);
+    }
     if (aside_ || !planned()) return letBy();
     timeSome();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
@@ -495,7 +503,12 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     if (aside_) profiler::native::standAside(true);
     if (aside_ || !planned()) {
         ++figures_.ops;
-        if (!planned() && !exposures_.trusted()) watchSources(plainTensors(arguments.tensors));
+        if (planned() || exposures_.trusted(false)) return Turn::Unseen;
+        if (!op.known.writes.empty() && exposures_.anyRead()) {
+            --figures_.ops;
+            return Turn::Boxed;
+        }
+        watchSources(op.known, plainTensors(arguments.tensors), {});
         return Turn::Unseen;
     }
     timeSome();

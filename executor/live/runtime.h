@@ -91,8 +91,11 @@ private:
     void keepInputs();
     void noteBorn(const ProgramOp& op);
     void expose(std::size_t storage);
-    void watchSources(const Tensors& tensors);
+    void watchSources(const profiler::native::Operator& known, const Tensors& tensors,
+                      Values values);
     void bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins);
+    bool isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) const;
+    void verifySources(std::uint32_t op);
     void verifyRecomputed(std::uint32_t op);
     void settle();
     bool isLookedAt() const;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "extension_calls.h"
 #include "guards.h"
 #include "runtime.h"
 
@@ -70,6 +71,14 @@ bool Runtime::keepCall(const profiler::native::Passing& op, const Tensors& tenso
     return false;
 }
 
+/// Recordings see whether its bytes change by no op: where memory is not the framework's, and where
+/// an op that only fills has made it.
+bool Runtime::isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) const {
+    const auto& chain = program().storages[storage].chain;
+    return isForeign(impl) || (!program().storages[storage].constant && !chain.empty() &&
+                               program().ops[chain.front()].onlyFills);
+}
+
 /// Sources of the op whose bytes may change by no op. Where they are trusted they are read again
 /// and stay; else the op gets copies of them, if that is worth while. False: it does not run again.
 bool Runtime::keepSources(const Tensors& tensors) {
@@ -78,7 +87,7 @@ bool Runtime::keepSources(const Tensors& tensors) {
     Call& call = calls_[position_];
     std::int64_t made = 0, copied = 0;
     for (const Output& output : planned.outputs) made += output.makes ? output.bytes : 0;
-    bool writes = false;
+    bool writes = false, trusted = true;
     for (std::size_t k = 0; k < tensors.size() && k < planned.inputs.size(); ++k) {
         const std::uint32_t s = planned.inputs[k].storage;
         c10::StorageImpl* const impl = plainStorage(*tensors[k]);
@@ -89,6 +98,7 @@ bool Runtime::keepSources(const Tensors& tensors) {
             exposures_.expose(impl);
             expose(s);
         }
+        if (!inExtension()) slot.born = Checksum();
         if (!exposures_.mayChange(*tensors[k])) continue;
         Call::Source source = exposures_.sourceOf(*tensors[k], k);
         exposures_.read(impl, source);
@@ -96,11 +106,12 @@ bool Runtime::keepSources(const Tensors& tensors) {
         call.sources().push_back(std::move(source));
         writes = writes ||
                  std::find(planned.writes.begin(), planned.writes.end(), s) != planned.writes.end();
-        if (!exposures_.trusted()) continue;
+        trusted = trusted && exposures_.trusted(isRecorded(s, *impl));
+        if (!trusted) continue;
         slot.stays = true;
         if (!slot.held) slot.held = slot.weak.lock();
     }
-    if (call.sources().empty() || (exposures_.trusted() && !writes)) return true;
+    if (call.sources().empty() || (trusted && !writes && copied <= kMostRead * made)) return true;
     if (writes || (2 * copied > made && isLastToMake(planned))) {
         call.clear();
         return false;
@@ -145,7 +156,7 @@ void Runtime::noteBorn(const ProgramOp& op) {
         const StoragePointer impl = slot.lock();
         if (!impl || impl->device_type() != c10::DeviceType::CPU || bytesOf(*impl) == nullptr)
             continue;
-        slot.born = verifier_.sample(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
+        slot.born = verifier_.whole(bytesOf(*impl), static_cast<std::int64_t>(impl->nbytes()));
         slot.born.version = slot.written;
     }
 }
@@ -157,7 +168,8 @@ void Runtime::expose(std::size_t storage) {
     Slot& slot = slots_[storage];
     slot.stays = true;
     const StoragePointer impl = slot.lock();
-    if (std::exchange(slot.exposed, true) || exposures_.trusted() || !impl || isForeign(*impl))
+    if (std::exchange(slot.exposed, true) || !impl || isForeign(*impl) ||
+        exposures_.trusted(isRecorded(static_cast<std::uint32_t>(storage), *impl)))
         return;
     StoragePointer copy;
     for (const std::size_t op : kept_) {
@@ -175,11 +187,32 @@ void Runtime::expose(std::size_t storage) {
     }
 }
 
-/// In a step without a plan: whether such bytes change.
-void Runtime::watchSources(const Tensors& tensors) {
+/// In a step without a plan: whether such bytes change by no op. `values`: of an op that writes.
+void Runtime::watchSources(const profiler::native::Operator& known, const Tensors& tensors,
+                           Values values) {
     for (std::size_t k = 0; k < tensors.size(); ++k)
         if (exposures_.mayChange(*tensors[k]))
             exposures_.read(plainStorage(*tensors[k]), exposures_.sourceOf(*tensors[k], k));
+    for (const std::size_t index : known.writes)
+        for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
+            exposures_.forgetReads(plainStorage(*tensor));
+}
+
+/// An op is about to run again: what it reads is what it was; else the program ends.
+void Runtime::verifySources(std::uint32_t op) {
+    const ProgramOp& planned = program().ops[op];
+    const auto find = [&](const Input& input) {
+        const Slot& slot = slots_[input.storage];
+        return slot.version == input.version ? slot.lock() : StoragePointer();
+    };
+    if (!calls_[op].changedSource(verifier_, planned.inputs, find)) return;
+    Mismatch mismatch;
+    mismatch.op = op;
+    mismatch.name = program().fullName(planned);
+    for (const Output& output : planned.outputs)
+        if (output.makes) mismatch.bytes += output.bytes;
+    mismatch.kind = MismatchKind::UnseenWriter;
+    condemn(std::move(mismatch));
 }
 
 /// What the op has just made again is what was dropped; else the program ends.

@@ -39,7 +39,7 @@ struct Slot {
     bool exposed = false;  // code past the dispatcher may write its bytes
     bool undefined = false;  // some of its bytes are what its memory had: nothing is compared
     Checksum sum;            // of the bytes that were dropped
-    Checksum born;           // of what an op has made that only fills; a sample
+    Checksum born;           // of what an op has made that only fills, until it is read
     std::unique_ptr<Encoded> encoded;
 
     /// The program may read it, and its bytes are not there, or they are an earlier version of it.

@@ -84,15 +84,15 @@ bool Verifier::matches(const Checksum& checksum, const c10::StorageImpl& storage
     return sum(checksum, bytesOf(storage), bytes) == checksum.value;
 }
 
-Checksum Verifier::sample(const void* data, std::int64_t bytes) const {
+Checksum Verifier::whole(const void* data, std::int64_t bytes) const {
     Checksum checksum;
     checksum.version = 0;
-    checksum.value = profiler::native::sampleOf(agent_, data, bytes);
+    checksum.value = agent_.checksum(data, bytes, 1, 0);
     return checksum;
 }
 
-bool Verifier::isSame(const Checksum& sample, const void* data, std::int64_t bytes) const {
-    return profiler::native::sampleOf(agent_, data, bytes) == sample.value;
+bool Verifier::isSame(const Checksum& whole, const void* data, std::int64_t bytes) const {
+    return agent_.checksum(data, bytes, 1, 0) == whole.value;
 }
 
 }  // namespace hw::executor::live

@@ -51,9 +51,9 @@ public:
     Checksum of(const c10::StorageImpl& storage, std::int32_t version);
     /// Whether the storage has the bytes of which it was taken.
     bool matches(const Checksum& checksum, const c10::StorageImpl& storage);
-    /// A sample of the bytes, whatever the level is: whether they change is to be seen.
-    Checksum sample(const void* data, std::int64_t bytes) const;
-    bool isSame(const Checksum& sample, const void* data, std::int64_t bytes) const;
+    /// Of all of the bytes, whatever the level is: whether they change is to be seen.
+    Checksum whole(const void* data, std::int64_t bytes) const;
+    bool isSame(const Checksum& whole, const void* data, std::int64_t bytes) const;
 
     /// Of this step: bytes that were compared, and nanoseconds that checksums took.
     std::int64_t bytes() const { return bytes_; }

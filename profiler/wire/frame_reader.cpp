@@ -16,7 +16,7 @@ static_assert(sizeof(Header) == kHeaderBytes);
 
 bool knownType(std::uint16_t type) {
     return (type >= static_cast<std::uint16_t>(Type::Hello) &&
-            type <= static_cast<std::uint16_t>(Type::LiveRescue)) ||
+            type <= static_cast<std::uint16_t>(Type::LiveMismatch)) ||
            type == static_cast<std::uint16_t>(Type::Config) ||
            type == static_cast<std::uint16_t>(Type::Native);
 }

@@ -270,8 +270,10 @@ void after(Session& session, Thread& thread, Values results) {
         eachTensor(results, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
     running.place.op = session.ops++;
     running.seq = session.registry.nextSeq();
-    for (Storage* storage : running.written)
+    for (Storage* storage : running.written) {
         running.writes.emplace_back(storage->id, storage->version++);
+        session.unseen.forgetReads(storage->key());
+    }
     eachTensor(results, [&](const at::Tensor& tensor) { noteResult(session, running, tensor); });
     sendOp(session, thread);
 }

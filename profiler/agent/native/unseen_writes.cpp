@@ -6,8 +6,6 @@
 namespace hw::profiler::native {
 namespace {
 
-constexpr std::int64_t kMostSampled = 16 << 10;
-
 const char* dataOf(const c10::StorageImpl& storage) {
     return static_cast<const char*>(storage.data_ptr().get());
 }
@@ -39,8 +37,8 @@ bool onlyFills(const std::string& op) {
                        [&](const char* begin) { return op.rfind(begin, 0) == 0; });
 }
 
-std::uint64_t sampleOf(const AgentApi& agent, const void* data, std::int64_t bytes) {
-    return agent.checksum(data, bytes, (bytes + kMostSampled - 1) / kMostSampled, 0);
+std::uint64_t sumOf(const AgentApi& agent, const void* data, std::int64_t bytes) {
+    return agent.checksum(data, bytes, 1, 0);
 }
 
 /// Strides are never negative.
@@ -61,7 +59,7 @@ void UnseenWrites::begin() {
 
 void UnseenWrites::made(std::int64_t id, const c10::StorageImpl& storage) {
     if (storage.device_type() != c10::DeviceType::CPU || dataOf(storage) == nullptr) return;
-    made_[id] = sampleOf(agent_, dataOf(storage), static_cast<std::int64_t>(storage.nbytes()));
+    made_[id] = sumOf(agent_, dataOf(storage), static_cast<std::int64_t>(storage.nbytes()));
 }
 
 void UnseenWrites::read(std::int64_t id, const at::Tensor& tensor, bool asMade) {
@@ -72,27 +70,34 @@ void UnseenWrites::read(std::int64_t id, const at::Tensor& tensor, bool asMade) 
     if (const auto made = made_.find(id); made != made_.end()) {
         const bool same =
             !asMade ||
-            made->second == sampleOf(agent_, data, static_cast<std::int64_t>(storage.nbytes()));
+            made->second == sumOf(agent_, data, static_cast<std::int64_t>(storage.nbytes()));
         if (!same) written_.push_back(id);
         if (!same || !asMade) made_.erase(made);
     }
-    if (!isForeign(storage) || isParameter(*tensor.unsafeGetTensorImpl())) return;
+    const bool filled = std::find(written_.begin(), written_.end(), id) != written_.end();
+    if (!(isForeign(storage) || filled) || isParameter(*tensor.unsafeGetTensorImpl())) return;
     stable_ = stable_ && seen_.size() < kMostSeen;
     if (!stable_) return;
     const Part part = partOf(*tensor.unsafeGetTensorImpl());
     auto* const impl = const_cast<c10::StorageImpl*>(&storage);
     c10::raw::weak_intrusive_ptr::incref(impl);
     seen_.push_back({c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl), part,
-                     sampleOf(agent_, data + part.from, part.bytes)});
+                     sumOf(agent_, data + part.from, part.bytes)});
+}
+
+void UnseenWrites::forgetReads(const c10::StorageImpl* storage) {
+    seen_.erase(std::remove_if(
+                    seen_.begin(), seen_.end(),
+                    [&](const Seen& seen) { return seen.storage._unsafe_get_target() == storage; }),
+                seen_.end());
 }
 
 std::string UnseenWrites::end() {
     for (const Seen& seen : seen_) {
         const auto storage =
             seen.storage.lock();  // gone: what has become of its bytes is not known
-        stable_ =
-            stable_ && storage && dataOf(*storage) != nullptr &&
-            sampleOf(agent_, dataOf(*storage) + seen.part.from, seen.part.bytes) == seen.sample;
+        stable_ = stable_ && storage && dataOf(*storage) != nullptr &&
+                  sumOf(agent_, dataOf(*storage) + seen.part.from, seen.part.bytes) == seen.sum;
     }
     std::string ids;
     for (const std::int64_t id : written_) ids += (ids.empty() ? "" : ",") + std::to_string(id);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Bytes that code which calls no op may write: numpy, dlpack, shared memory, extensions. What ops
-// read there is sampled, so that a change is seen.
+// read there leaves a checksum, so that a change is seen.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,8 +21,8 @@ bool isParameter(const c10::TensorImpl& tensor);
 /// The op makes storages that it fills with the same or with random numbers, or not at all: other
 /// code often fills them after it.
 bool onlyFills(const std::string& op);
-/// A checksum of at most 16 KiB of them, from all over.
-std::uint64_t sampleOf(const AgentApi& agent, const void* data, std::int64_t bytes);
+/// A checksum of all of them.
+std::uint64_t sumOf(const AgentApi& agent, const void* data, std::int64_t bytes);
 
 /// A part of a storage: what a tensor looks at, from its first byte to its last.
 struct Part {
@@ -40,6 +40,8 @@ public:
     void made(std::int64_t id, const c10::StorageImpl& storage);
     /// An op reads a tensor; no op has written the storage since it was made, if `asMade`.
     void read(std::int64_t id, const at::Tensor& tensor, bool asMade);
+    /// An op has written the storage: what was read before proves nothing.
+    void forgetReads(const c10::StorageImpl* storage);
     /// The step has ended. JSON: storages of the session that were written since an op had made
     /// them, and whether other memory kept its bytes from each op that read it to the step's end.
     std::string end();
@@ -50,11 +52,11 @@ private:
     struct Seen {
         c10::weak_intrusive_ptr<c10::StorageImpl> storage;
         Part part;
-        std::uint64_t sample;
+        std::uint64_t sum;
     };
 
     const AgentApi& agent_;
-    std::unordered_map<std::int64_t, std::uint64_t> made_;  // samples, by the storage's id
+    std::unordered_map<std::int64_t, std::uint64_t> made_;  // sums, by the storage's id
     std::vector<std::int64_t> written_;
     std::vector<Seen> seen_;
     bool stable_ = true;
