@@ -190,9 +190,10 @@ void Runtime::expose(std::size_t storage) {
 /// In a step without a plan: whether such bytes change by no op. `values`: of an op that writes.
 void Runtime::watchSources(const profiler::native::Operator& known, const Tensors& tensors,
                            Values values) {
-    for (std::size_t k = 0; k < tensors.size(); ++k)
+    for (std::size_t k = 0; known.writes.empty() && k < tensors.size(); ++k)
         if (exposures_.mayChange(*tensors[k]))
             exposures_.read(plainStorage(*tensors[k]), exposures_.sourceOf(*tensors[k], k));
+    if (!exposures_.anyRead()) return;
     for (const std::size_t index : known.writes)
         for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
             exposures_.forgetReads(plainStorage(*tensor));
