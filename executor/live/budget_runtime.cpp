@@ -552,6 +552,11 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     slots_[s].exposed = true;
 }
 
+void BudgetRuntime::hand(const c10::TensorImpl& tensor) {
+    const Guard guard(lock_);
+    if (acting_ && plainStorage(tensor) != nullptr) bring(tensor, true);
+}
+
 /// Its bytes are there, for code past the dispatcher. `pins`: and stay.
 void BudgetRuntime::bring(const c10::TensorImpl& tensor, bool pins) {
     const std::int64_t there = slots_.find(plainStorage(tensor));

@@ -51,6 +51,7 @@ public:
     void touch(const c10::TensorImpl& tensor, bool stays) override;
     OpLock& lock() override { return lock_; }
     bool forked() override;
+    void hand(const c10::TensorImpl& tensor) override;
     void change(c10::StorageImpl* storage) override;
 
     /// A plan for steps of that kind, from the next one on; it says what goes and what comes back

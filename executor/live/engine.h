@@ -85,6 +85,8 @@ public:
     /// Code past the dispatcher is about to look at a tensor's bytes. `stays`: it keeps the
     /// address, and may write; the tensor is not dropped any more.
     virtual void touch(const c10::TensorImpl& tensor, bool stays) = 0;
+    /// The same of its storage as an object, which may give the address out later: it stays.
+    virtual void hand(const c10::TensorImpl& tensor) = 0;
     /// A storage's bytes are about to change, to go or to come without any op: FSDP takes those of
     /// gathered parameters away and gives them others. What was made from them is there before.
     virtual void change(c10::StorageImpl* storage) = 0;

@@ -298,6 +298,22 @@ HW_EXPORT const char* hwl_touch(std::int64_t impl, int stays) {
     return guarded(
         [&] { gEngine->touch(*reinterpret_cast<const c10::TensorImpl*>(impl), stays != 0); });
 }
+/// As Engine::hand(). Null, or what is wrong.
+HW_EXPORT const char* hwl_hand(std::int64_t impl) {
+    return guarded([&] { gEngine->hand(*reinterpret_cast<const c10::TensorImpl*>(impl)); });
+}
+/// As hwl_touch() of one that keeps the address, of a storage's impl.
+HW_EXPORT const char* hwl_touch_storage(std::int64_t storage) {
+    return guarded([&] {
+        auto* const impl = reinterpret_cast<c10::StorageImpl*>(storage);
+        const auto reference = c10::intrusive_ptr<c10::StorageImpl>::reclaim_copy(impl);
+        const at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+            c10::Storage(reference), c10::DispatchKeySet(c10::DispatchKey::CPU),
+            caffe2::TypeMeta::Make<std::uint8_t>());
+        if (impl->device_type() == c10::DeviceType::CPU)
+            gEngine->touch(*tensor.unsafeGetTensorImpl(), true);
+    });
+}
 /// As Engine::change(), of a storage's impl. Null, or what is wrong.
 HW_EXPORT const char* hwl_change(std::int64_t storage) {
     return guarded([&] { gEngine->change(reinterpret_cast<c10::StorageImpl*>(storage)); });

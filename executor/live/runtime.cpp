@@ -321,6 +321,11 @@ void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
         expose(static_cast<std::size_t>(storage));
 }
 
+void Runtime::hand(const c10::TensorImpl& tensor) {
+    Guard guard(lock_);
+    bringAndPin(guard, tensor, true);
+}
+
 /// Its bytes are there. `pins`: and stay.
 void Runtime::bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins) {
     c10::StorageImpl* const impl = plainStorage(tensor);

@@ -46,6 +46,7 @@ public:
     [[gnu::cold]] void failTyped();
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void touch(const c10::TensorImpl& tensor, bool stays) override;
+    void hand(const c10::TensorImpl& tensor) override;
     void change(c10::StorageImpl* storage) override;
     OpLock& lock() override { return lock_; }
     bool forked() override;

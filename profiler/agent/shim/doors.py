@@ -11,8 +11,10 @@ import torch
 from _highwater import library
 
 # They give out an address of the bytes, which stays known, ...
-ADDRESSES = ("numpy", "data_ptr", "storage", "untyped_storage", "_typed_storage", "__dlpack__", "share_memory_",
-             "__array__")
+ADDRESSES = ("numpy", "data_ptr", "__dlpack__", "share_memory_", "__array__")
+# ... or the storage, whose methods give it out, ...
+STORAGES = ("storage", "untyped_storage", "_typed_storage")
+STORAGE_ADDRESSES = ("data_ptr", "_share_fd_cpu_", "_share_filename_cpu_", "share_memory_")
 # ... or the bytes.
 COPIES = ("tolist", "__reduce_ex__")
 # They write the bytes, by no op.
@@ -55,6 +57,8 @@ class Doors:
     def __init__(self, native):
         self.touch = raising(native.hwl_touch)    # address of a tensor's impl, and whether its bytes' address stays known
         self.change = raising(native.hwl_change)  # address of a storage's impl
+        self.hand = raising(native.hwl_hand)      # address of a tensor's impl
+        self.touch_storage = raising(native.hwl_touch_storage)  # address of a storage's impl
         self.write = raising(native.hwl_change_tensor)  # address of a tensor's impl
         self.native = native
         self.patches = Patches()
@@ -66,6 +70,15 @@ class Doors:
                 if hasattr(torch.Tensor, name):
                     self.patches.set(torch.Tensor, name,
                                      guard(getattr(torch.Tensor, name), torch.Tensor, self.touching(stays)))
+        for name in STORAGES:
+            if hasattr(torch.Tensor, name):
+                self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
+                                                           lambda tensor: self.hand(tensor._cdata)))
+        storages = getattr(torch, "UntypedStorage", None)
+        for name in STORAGE_ADDRESSES if storages is not None else ():
+            if hasattr(storages, name):
+                self.patches.set(storages, name, guard(getattr(storages, name), storages,
+                                                       lambda storage: self.touch_storage(storage._cdata)))
         for name in WRITES:
             if hasattr(torch.Tensor, name):
                 self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,

@@ -49,6 +49,8 @@ def load():
             ("end", None),
             ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
             ("touch", ctypes.c_char_p, ctypes.c_int64, ctypes.c_int),
+            ("hand", ctypes.c_char_p, ctypes.c_int64),
+            ("touch_storage", ctypes.c_char_p, ctypes.c_int64),
             ("change", ctypes.c_char_p, ctypes.c_int64),
             ("change_tensor", ctypes.c_char_p, ctypes.c_int64),
             ("region", None, ctypes.c_int),
