@@ -157,7 +157,8 @@ class Unseen(InFolder):
         alone = self.run_program("/usr/bin/python3", script)[1]
         session, plan = self.path("s.hws"), self.path("p.json")
         self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
-        status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", "dtr:lru", "--ratio", "0.7", "-o", plan)
+        status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", "dtr:eqclass", "--ratio", "0.8", "-o",
+                                             plan)
         self.assertEqual(status, 0, errors)
         ended = 0
         for _ in range(8):  # one op after the other is found to differ, and kept
