@@ -128,7 +128,7 @@ void BudgetRuntime::verifySources(const TapeOp& op) {
     condemn(std::move(mismatch));
 }
 
-/// What the op has just made again is what was dropped; else the program ends.
+/// What the op has just recomputed is what was dropped; else the program ends.
 void BudgetRuntime::verifyRecomputed(const TapeOp& op) {
     const auto wrong = slots_.takeMismatch();
     if (!wrong) return;

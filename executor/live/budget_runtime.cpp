@@ -466,7 +466,7 @@ void BudgetRuntime::follow(const Action& action) {
             if (action.kind == wire::LiveAction::Drop) return evict(s);
             if (wanted(s)) return;
             if (needed_[s]) return drop(s);
-            slots_.release(s);  // nobody asks for it any more, nor for what it was made from
+            slots_.release(s);  // neither it nor what it was made from is needed any more
             return released(s);
         default:  // what a later op would take away is made again before it anyway
             return;

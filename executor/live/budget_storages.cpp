@@ -237,7 +237,7 @@ void BudgetRuntime::aboutToChange(const std::vector<Storage>& changed) {
     for (const Storage s : changed) tape_.forgetReaders(s);
 }
 
-/// What was made from these, which are gone for good, cannot be made again. False: nothing was.
+/// What was made from these, which are gone for good, cannot be recomputed. False: nothing was.
 bool BudgetRuntime::loseWith(Items<Storage> gone) {
     const auto lost = tape_.lostWith(gone, [&](Storage s) { return wanted(s); });
     for (const Storage s : lost) giveUp(s);
@@ -380,7 +380,7 @@ void BudgetRuntime::bring(Running& running) {
 }
 
 /// What waits for something else to be made lets what it has locked so far go, the longest first:
-/// it is made again once the other is there. False: nothing waits.
+/// it is recomputed once the other is there. False: nothing waits.
 bool BudgetRuntime::unlockWaiting() {
     if (unlocks_ == planners::kUnlocks) return false;
     const auto unlock = [&](auto& locked) {

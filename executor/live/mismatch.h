@@ -25,7 +25,7 @@ struct Mismatch {
 
 /// In words, with the likely cause.
 std::string describe(const Mismatch& mismatch);
-/// Tells whoever follows the run.
+/// Tells the recorder.
 void send(const profiler::native::AgentApi& agent, const Mismatch& mismatch);
 
 /// Thrown into the program.

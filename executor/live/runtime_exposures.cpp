@@ -216,7 +216,7 @@ void Runtime::verifySources(std::uint32_t op) {
     condemn(std::move(mismatch));
 }
 
-/// What the op has just made again is what was dropped; else the program ends.
+/// What the op has just recomputed is what was dropped; else the program ends.
 void Runtime::verifyRecomputed(std::uint32_t op) {
     const auto wrong = slots_.takeMismatch();
     if (!wrong) return;

@@ -352,7 +352,7 @@ std::vector<StorageIndex> LiveReplay::lostWith(const std::vector<StorageIndex>& 
     return lost;
 }
 
-/// What was made from these, which are gone for good, cannot be made again. False: nothing was.
+/// What was made from these, which are gone for good, cannot be recomputed. False: nothing was.
 bool LiveReplay::loseWith(const std::vector<StorageIndex>& gone) {
     const std::vector<StorageIndex> lost = lostWith(gone);
     for (const StorageIndex s : lost) giveUp(s);
