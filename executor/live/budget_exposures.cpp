@@ -116,13 +116,20 @@ void BudgetRuntime::noteBorn(const Running& running) {
             if (made_[s]) note(s);
 }
 
+Mismatch BudgetRuntime::mismatchOf(const TapeOp& op) const {
+    Mismatch mismatch;
+    mismatch.op = op.number;
+    mismatch.name = op.call.name();
+    mismatch.layer = place_.path(kinds_.layerOf(op.number, mismatch.name));
+    mismatch.line = lines_[op.line];
+    return mismatch;
+}
+
 /// An op is about to run again: what it reads is what it was; else the program ends.
 void BudgetRuntime::verifySources(const TapeOp& op) {
     const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
     if (!op.call.changedSource(verifier_, op.inputs, find)) return;
-    Mismatch mismatch;
-    mismatch.op = op.number;
-    mismatch.name = op.call.name();
+    Mismatch mismatch = mismatchOf(op);
     for (const Output& output : op.outputs) mismatch.bytes += output.makes ? output.bytes : 0;
     mismatch.kind = MismatchKind::UnseenWriter;
     condemn(std::move(mismatch));
@@ -132,9 +139,7 @@ void BudgetRuntime::verifySources(const TapeOp& op) {
 void BudgetRuntime::verifyRecomputed(const TapeOp& op) {
     const auto wrong = slots_.takeMismatch();
     if (!wrong) return;
-    Mismatch mismatch;
-    mismatch.op = op.number;
-    mismatch.name = op.call.name();
+    Mismatch mismatch = mismatchOf(op);
     mismatch.bytes = evictor_[static_cast<core::StorageIndex>(*wrong)].size;
     const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
     if (op.call.changedSource(verifier_, op.inputs, find))

@@ -170,6 +170,7 @@ void BudgetRuntime::noteThrashing() {
 void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) {
     if (op.known.profiler) return letProfilerBy(op, stack);
     Guard guard(lock_);
+    const std::int32_t line = lines_.here(guard);
     if (!acting_) {
         ++figures_.ops;
         guard.unlock();
@@ -186,6 +187,7 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     auto begun = spare_.empty() ? std::make_unique<Running>() : std::move(spare_.back());
     if (!spare_.empty()) spare_.pop_back();
     Running& running = *begun;
+    running.line = line;
     ++underWay_;
     const std::int64_t came = agent_.now();
     const std::int64_t recomputed = figures_.recomputedNs;
@@ -324,6 +326,7 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     const bool plain = kept.call.keep(op.handle, values, tensors,
                                       {running.inputs.size(), op.known.random || foreign, updates});
     kept.number = figures_.ops - 1;
+    kept.line = running.line;
     if (!plain) kept.call.clear();
     return plain;
 }

@@ -63,6 +63,7 @@ public:
     /// The step that goes on is traced, and where its ops come from is of use.
     bool tracing() const { return trace_ != nullptr; }
     Place& place() { return place_; }
+    SourceLines& lines() { return lines_; }
     /// In the middle of a step so many storages and ops stay known whatever they are, and more if
     /// they are at most so many times as many as the storages that are alive.
     void keepKnown(std::size_t few, std::size_t times) {
@@ -121,6 +122,7 @@ private:
 
         /// It reads the storage again when it runs again.
         bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }
+        std::int32_t line = SourceLines::kNone;
         bool onTape = false;
         bool doubtful = false;            // read what may have changed when it is to run again
         bool unlocked = false;            // while it waited for what is missing
@@ -186,6 +188,7 @@ private:
     void loseTrust();
     void noteBorn(const Running& running);
     void bring(const c10::TensorImpl& tensor, bool pins);
+    Mismatch mismatchOf(const TapeOp& op) const;
     void verifySources(const TapeOp& op);
     void verifyRecomputed(const TapeOp& op);
 
@@ -290,6 +293,7 @@ private:
     Guides guides_;
     StepKinds kinds_;
     Place place_;
+    SourceLines lines_{agent_};
     std::unique_ptr<StepTrace> trace_;  // of the step that goes on
     bool tracing_ = false;              // the op that runs
     std::int64_t opPeak_ = 0, opEvicted_ = 0;

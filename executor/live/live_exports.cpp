@@ -336,6 +336,10 @@ HW_EXPORT void hwl_verify(int level, const char* kept, int trusted) {
     gEngine->keepResultsOf(kept);
     if (trusted != 0) gEngine->trustSources();
 }
+/// Where Python has its frames, and torch's folder: lines of ops are known from now on.
+HW_EXPORT void hwl_lines(const hw::profiler::native::FrameLayout* layout, const char* framework) {
+    gBudget->lines().start(*layout, framework);
+}
 /// What extensions are to call instead of the framework's caster of tensors, which is at
 /// `original`.
 HW_EXPORT std::uint64_t hwl_wrap_caster(std::uint64_t original) {

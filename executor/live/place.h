@@ -21,6 +21,10 @@ public:
         return static_cast<std::int64_t>(paths_.size() - 1);
     }
     const std::vector<std::string>& paths() const { return paths_; }
+    /// Empty: outside of any module.
+    std::string path(std::int64_t of) const {
+        return of < 0 ? std::string() : paths_[static_cast<std::size_t>(of)];
+    }
 
 private:
     std::vector<std::string> paths_;

@@ -64,6 +64,12 @@ void StepKinds::ask(Kind& kind) {
         requests_.push_back({kind.number, true, kind.trace->json()});
 }
 
+std::int64_t StepKinds::layerOf(std::int64_t op, const std::string& name) const {
+    for (const Kind& kind : kinds_)
+        if (const std::int64_t layer = kind.trace->layerOf(op, name); layer >= 0) return layer;
+    return -1;
+}
+
 std::optional<PlanRequest> StepKinds::take() {
     if (requests_.empty()) return std::nullopt;
     PlanRequest next = std::move(requests_.front());

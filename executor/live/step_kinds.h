@@ -31,6 +31,8 @@ public:
     void planned(std::int64_t kind);
     /// The next one, if there is one.
     std::optional<PlanRequest> take();
+    /// Of an op, by what was traced of steps that have it at that place; see Place.
+    std::int64_t layerOf(std::int64_t op, const std::string& name) const;
 
 private:
     struct Kind {

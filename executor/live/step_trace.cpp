@@ -148,11 +148,14 @@ void StepTrace::begin(const profiler::native::Operator& op, Values arguments,
             writes += pair(storage.index, storage.version);
             written_.push_back(impl);
         }
-    op_ = "{\"name\":\"" + op.name + (op.overload.empty() ? "" : "." + op.overload) +
-          "\",\"random\":" + (op.random ? "true" : "false") +
-          ",\"layer\":" + std::to_string(place_.layer) +
-          ",\"phase\":" + std::to_string(static_cast<int>(place_.phase)) + ",\"inputs\":[" +
-          inputs + "],\"writes\":[" + writes + "]";
+    op_ = {};
+    op_.name = op.name;
+    op_.layer = place_.layer;
+    op_.text = "{\"name\":\"" + op.name + (op.overload.empty() ? "" : "." + op.overload) +
+               "\",\"random\":" + (op.random ? "true" : "false") +
+               ",\"layer\":" + std::to_string(place_.layer) +
+               ",\"phase\":" + std::to_string(static_cast<int>(place_.phase)) + ",\"inputs\":[" +
+               inputs + "],\"writes\":[" + writes + "]";
 }
 
 void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak) {
@@ -168,8 +171,10 @@ void StepTrace::end(Values results, std::int64_t nanoseconds, std::int64_t peak)
         outputs += pair(tensor(*each), made ? 1 : 0);
     }
     append(events_, "[\"op\"," + std::to_string(ops_.size()) + "]");
-    ops_.push_back(
-        {op_ + ",\"outputs\":[" + outputs + "]", {nanoseconds}, std::max<std::int64_t>(0, peak)});
+    op_.text += ",\"outputs\":[" + outputs + "]";
+    op_.nanoseconds = {nanoseconds};
+    op_.workspace = std::max<std::int64_t>(0, peak);
+    ops_.push_back(std::move(op_));
 }
 
 void StepTrace::finish(const Wanted& wanted) {
@@ -192,6 +197,12 @@ void StepTrace::finish(const Wanted& wanted) {
     untouched_ = std::min(untouched_, atEnd);
     storages_.clear();
     untold_.clear();
+}
+
+std::int64_t StepTrace::layerOf(std::int64_t op, const std::string& name) const {
+    if (op < 0 || op >= static_cast<std::int64_t>(ops_.size())) return -1;
+    const Op& known = ops_[static_cast<std::size_t>(op)];
+    return known.name == name ? known.layer : -1;
 }
 
 bool StepTrace::merge(const StepTrace& later) {

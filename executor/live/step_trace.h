@@ -51,6 +51,8 @@ public:
     void finish(const Wanted& wanted);
     /// Takes the figures of a later step along. False: it has done something else.
     bool merge(const StepTrace& later);
+    /// -1: it is in none, or the step has another op there.
+    std::int64_t layerOf(std::int64_t op, const std::string& name) const;
     std::size_t steps() const { return ops_.empty() ? 0 : ops_.front().nanoseconds.size(); }
     /// JSON (profiler/recorder/step_trace.h); of each op the median time and the smallest
     /// workspace.
@@ -66,7 +68,8 @@ private:
     };
 
     struct Op {
-        std::string text;
+        std::string name, text;
+        std::int64_t layer = -1;
         std::vector<std::int64_t> nanoseconds;  // in each step
         std::int64_t workspace = 0;
     };
@@ -87,7 +90,7 @@ private:
     const Place& place_;
     std::int64_t untouched_;  // live bytes that no op touches
     bool broken_ = false;
-    std::string op_;  // that goes on, as far as it is written
+    Op op_;  // that goes on, as far as it is written
     std::vector<Op> ops_;
     std::string events_, tensors_, bytes_, finals_;
     std::string parameters_;  // storages of constants that want gradients

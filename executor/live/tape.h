@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "call.h"
+#include "source_lines.h"
 
 namespace hw::executor::live {
 
@@ -35,6 +36,7 @@ struct TapeOp {
     Call call;
     std::int64_t cost = 0;    // ns, of its first run
     std::int64_t number = 0;  // in its step
+    std::int32_t line = SourceLines::kNone;
 };
 
 class Tape {

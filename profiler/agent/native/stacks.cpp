@@ -30,12 +30,12 @@ std::uintptr_t at(std::uintptr_t address, std::int64_t offset) {
 }
 
 template <typename Visit>
-void eachFrame(const FrameLayout& layout, const Visit& visit) {
+void eachFrame(const FrameLayout& layout, std::size_t most, const Visit& visit) {
     const auto thread = reinterpret_cast<std::uintptr_t>(PyGILState_GetThisThreadState());
     if (thread == 0) return;  // Python does not know the thread
     std::uintptr_t frame = at(thread, layout.innermost);
     if (frame != 0 && layout.indirect >= 0) frame = at(frame, layout.indirect);
-    for (std::size_t depth = 0; frame != 0 && depth < Stacks::kDeepest; ++depth) {
+    for (std::size_t depth = 0; frame != 0 && depth < most; ++depth) {
         visit(frame);
         frame = at(frame, layout.previous);
     }
@@ -81,9 +81,9 @@ void Stacks::start(wire::Stacks mode, const FrameLayout& layout, std::string fra
     folder_ = std::move(frameworkFolder);
 }
 
-void Stacks::read(Sites& sites) const {
+void Stacks::read(Sites& sites, std::size_t most) const {
     sites.clear();
-    eachFrame(layout_,
+    eachFrame(layout_, most,
               [&](std::uintptr_t frame) { sites.push_back(at(frame, layout_.instruction)); });
 }
 
@@ -120,7 +120,7 @@ std::vector<const SourceFrame*> Stacks::describe(Sites& sites) {
     const HoldPython hold;
     std::vector<const SourceFrame*> frames;
     sites.clear();
-    eachFrame(layout_, [&](std::uintptr_t frame) {
+    eachFrame(layout_, kDeepest, [&](std::uintptr_t frame) {
         sites.push_back(at(frame, layout_.instruction));
         frames.push_back(&described(
             sites.back(), reinterpret_cast<PyObject*>(at(frame, layout_.code) & ~kMarks)));

@@ -50,8 +50,8 @@ public:
     void start(wire::Stacks mode, const FrameLayout& layout, std::string frameworkFolder);
     bool on() const { return mode_ != wire::Stacks::Off; }
 
-    /// Of the calling thread, with or without Python's lock.
-    void read(Sites& sites) const;
+    /// Of the calling thread, with or without Python's lock; at most so many.
+    void read(Sites& sites, std::size_t most = kDeepest) const;
     /// Its id; kNew: it has to be described and added. Under the session's lock.
     std::int64_t find(const Sites& sites) const;
     /// Takes Python's lock, so never under the session's. What it tells stays where it is.

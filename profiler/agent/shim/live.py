@@ -14,6 +14,7 @@ from _highwater.forwards import Forwards
 from _highwater.modules import compiling
 from _highwater.places import Engine, Places
 from _highwater.shortage import Rescues, adopt_tensors
+from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as framework
@@ -54,6 +55,7 @@ def load():
             ("change", ctypes.c_char_p, ctypes.c_int64),
             ("change_tensor", ctypes.c_char_p, ctypes.c_int64),
             ("region", None, ctypes.c_int),
+            ("lines", None, ctypes.POINTER(FrameLayout), ctypes.c_char_p),
             ("verify", None, ctypes.c_int, ctypes.c_char_p, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
             ("wrap_result", ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64),
@@ -473,6 +475,9 @@ def start(flags, rank):
     plans = library.hw_programs() if flags & wire.CONFIG_PLANNERS else b""
     if heuristic >= 0:
         native.hwl_keep_within(heuristic, bool(plans), not flags & wire.CONFIG_ON_OOM)
+    layout = frame_layout()
+    if layout is not None:
+        native.hwl_lines(layout, os.fsencode(FRAMEWORK))
     native.hwl_verify(verification(flags), kept_ops(), bool(flags & wire.CONFIG_STABLE_SOURCES))
     if plans and rank >= 0:
         plans += b".rank%d" % rank
