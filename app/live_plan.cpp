@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "core/memory/keep_nondeterministic.h"
 #include "core/session/step_environment.h"
 
 namespace hw::app {
@@ -130,12 +131,32 @@ Result<PlannedStep> stepOf(const LivePlanFrom& from, const Plan& plan,
                  "give one plan a rank"};
 }
 
+/// What ops make that are not deterministic stays where the plan's budget has room for it.
+Status keepWhatVaries(const LoadedStep& step, Plan& plan, Evaluation& judged) {
+    const auto devices = step.session.storageDevices();
+    if (!devices) return devices.error();
+    const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
+        return each.starts_with("cuda");
+    });
+    plan.schedule = keepNondeterministic(step.graph, plan.schedule, plan.budget, onGpu);
+    const Evaluation kept = evaluate(step.graph, plan.schedule);
+    if (kept.recomputedOps == judged.recomputedOps) return {};
+    plan.overhead *= static_cast<double>(kept.time.count()) /
+                     static_cast<double>(std::max<std::int64_t>(1, judged.time.count()));
+    plan.predictedPeak = kept.peak;
+    plan.predictedTime = kept.time;
+    plan.layout.reset();
+    judged = kept;
+    return {};
+}
+
 Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedStep& bound) {
     LivePlan prepared;
-    const Evaluation judged = evaluate(bound.step.graph, plan.schedule);
+    Evaluation judged = evaluate(bound.step.graph, plan.schedule);
     if (!judged.valid)
         return Error{ErrorCode::Verification, "the plan is invalid: " + judged.why,
                      "plan again; a plan file should not be edited by hand"};
+    if (const Status kept = keepWhatVaries(bound.step, plan, judged); !kept) return kept.error();
     auto program = compile(bound.step, plan);
     if (!program) return program.error();
     prepared.session = from.session;

@@ -83,7 +83,7 @@ Json figuresOf(const profiler::LiveProcess& process, const LivePlan* prepared,
     const StepTimes times = timesOf(process);
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
-    std::int64_t verified = 0, verifying = 0;
+    std::int64_t verified = 0, verifying = 0, uncompared = 0;
     std::size_t bySize = 0;  // of those within a budget
     for (const auto& step : process.steps) {
         if (step.mode == wire::LiveMode::Mimose) ++bySize;
@@ -95,6 +95,7 @@ Json figuresOf(const profiler::LiveProcess& process, const LivePlan* prepared,
         evictions += step.evictions;
         verified += step.verified;
         verifying += step.verifyingNs;
+        uncompared += step.uncompared;
         pinned = std::max(pinned, step.pinned);
     }
     const auto with = times.with(), without = times.without();
@@ -137,6 +138,7 @@ Json figuresOf(const profiler::LiveProcess& process, const LivePlan* prepared,
             {"evictions", evictions},
             {"verified_bytes", verified},
             {"verification_ns", verifying},
+            {"uncompared_ops", uncompared},
             {"mismatches", mismatchesOf(process, prepared)},
             {"rescues", rescuesOf(process)},
             {"pinned_bytes", pinned + kept.count()}};
@@ -186,6 +188,9 @@ void tell(const Json& report, const std::string& whose) {
     const auto verified = [&] {
         if (report["verified_bytes"] > 0 && report["mismatches"].empty())
             row("verified", bytes("verified_bytes") + " recomputed, all as they were dropped");
+        if (report["uncompared_ops"] > 0)
+            row("not compared", report["uncompared_ops"].dump() +
+                                    " ops run again that are not deterministic (see notes)");
     };
     std::cerr << "highwater: " << whose << report["steps"] << " steps, ";
     if (modes["dtr"] > 0 || modes["mimose"] > 0) {

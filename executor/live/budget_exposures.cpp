@@ -135,6 +135,17 @@ void BudgetRuntime::verifySources(const TapeOp& op) {
     condemn(std::move(mismatch));
 }
 
+/// Whether what it has just recomputed may be other bytes: it is not deterministic, or has read
+/// such ones.
+bool BudgetRuntime::noteVaried(const TapeOp& op) {
+    const bool varies =
+        op.varies || std::any_of(op.inputs.begin(), op.inputs.end(), [&](const Input& input) {
+            return input.version != kUnread && slots_[input.storage].varied;
+        });
+    if (varies) noteVarying(op.call.name(), streams_.any());
+    return varies;
+}
+
 /// What the op has just recomputed is what was dropped; else the program ends.
 void BudgetRuntime::verifyRecomputed(const TapeOp& op) {
     const auto wrong = slots_.takeMismatch();

@@ -40,6 +40,7 @@ BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
       hasStatistics(live::hasStatistics(*op.schema)),
       onlyFills(op.onlyFills),
       undefined(leavesBytesUndefined(op.name)),
+      varies{core::isNondeterministic(op.name, false), core::isNondeterministic(op.name, true)},
       setsAll(op.name == "aten::zero_" || op.name == "aten::fill_") {}
 
 void BudgetRuntime::Running::clear() {
@@ -50,7 +51,7 @@ void BudgetRuntime::Running::clear() {
     kept.clear();
     exposed.clear();
     owned.clear();
-    onTape = doubtful = elsewhere = unlocked = false;
+    onTape = varies = doubtful = elsewhere = unlocked = false;
     onGpu = nullptr;
 }
 
@@ -291,6 +292,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     if (!running.written.empty()) aboutToChange(running.written);
     running.onTape = (device.is_cpu() || (device.is_cuda() && !running.elsewhere)) &&
                      mayRunAgain(op, values, tensors, running);
+    running.varies = running.onTape && facts.varies.on(device.type());
 }
 
 /// The op runs on a GPU. What it reads there on another stream than recomputations stays, as nobody
@@ -352,7 +354,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
             made.push_back(static_cast<core::StorageIndex>(s));
             slots_[s].unread = !running.facts->leavesEmpty;
             unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills || inExtension();
-            slots_[s].undefined = running.facts->undefined || !coversStorage(*tensor);
+            slots_[s].uncompared =
+                running.facts->undefined || !coversStorage(*tensor) || running.varies;
         }
         if (isNew(s)) touched.push_back(s);
     }
@@ -381,6 +384,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
+        if (running.varies) slot.uncompared = true;
         if (slot.exposed) exposures_.forgetReads(slot.key());
         needed_[s] = false;
         const StoragePointer impl = slot.lock();
@@ -398,6 +402,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
                 {s, 0, running.readsAgain(s) ? slots_[s].written - (own ? 1 : 0) : kUnread});
         }
         tape_.next().cost = cost;
+        tape_.next().varies = running.varies;
         tape_.add(running.kept, outputs, writes ? running.written : kNone);
         for (const Input& input : running.kept)
             if (input.version != kUnread && !tape_.canMake(input.storage) &&
@@ -409,7 +414,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
         const StoragePointer impl = slots_[storage].lock();
         if (impl && evictable(*impl)) watch(storage);
         if (!running.onTape || !impl || !evictable(*impl)) keepAsItIs(storage);
-        if (running.doubtful) doubt(storage);
+        if (running.doubtful || running.varies) doubt(storage);
         if (!unfilled_[storage]) continue;
         if (log_) log_->line("pin", s);
         evictor_.pin(s);

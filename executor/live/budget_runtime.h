@@ -103,7 +103,8 @@ private:
         bool hasStatistics;
         bool onlyFills;  // see unseen_writes.h
         bool undefined;  // see leavesBytesUndefined
-        bool setsAll;    // the same in place: zero_, fill_
+        Varies varies;
+        bool setsAll;  // the same in place: zero_, fill_
     };
     /// An op between its arguments and its results. The room of its lists is used again.
     struct Running {
@@ -124,6 +125,7 @@ private:
         bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }
         std::int32_t line = SourceLines::kNone;
         bool onTape = false;
+        bool varies = false;              // see Varies
         bool doubtful = false;            // read what may have changed when it is to run again
         bool unlocked = false;            // while it waited for what is missing
         bool elsewhere = false;           // on a GPU, on another stream than what is run again
@@ -191,6 +193,7 @@ private:
     Mismatch mismatchOf(const TapeOp& op) const;
     void verifySources(const TapeOp& op);
     void verifyRecomputed(const TapeOp& op);
+    bool noteVaried(const TapeOp& op);
 
     Storage known(c10::StorageImpl* impl);
     Storage add(c10::StorageImpl* impl);

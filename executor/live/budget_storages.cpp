@@ -414,10 +414,12 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
         agent_, op.inputs, [&](const Input& input) { return slots_[input.storage].lock(); });
     ++figures_.recomputedOps;
     figures_.recomputedNs += streams_.any() ? op.cost : agent_.now() - began;
+    const bool varies = noteVaried(op);
     madeAgain_.clear();
     if (log_) log_->line("made");
     const auto take = [&](Storage s, std::size_t result) {
         if (log_) log_->filled(s);
+        if (varies) slots_.vary(s);
         slots_.fill(s, StoragePointer::reclaim_copy(plainStorage(results[result])), 0);
         evictor_[s].material = true;
         madeAgain_.push_back(static_cast<core::StorageIndex>(s));
@@ -438,7 +440,10 @@ void BudgetRuntime::runAgain(const TapeOp& op, Storage wantedOne, const Items<In
             take(s, j);
     }
     if (wantedResult >= 0) take(wantedOne, static_cast<std::size_t>(wantedResult));
-    for (const std::uint32_t s : op.writes) slots_.advance(s);
+    for (const std::uint32_t s : op.writes) {
+        if (varies) slots_.vary(s);
+        slots_.advance(s);
+    }
     evictor_.state().clock += op.cost;
     evictor_.materialized(madeAgain_);
     for (const core::StorageIndex s : madeAgain_) watch(static_cast<Storage>(s));

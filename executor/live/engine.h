@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "agent_api.h"
+#include "core/graph/nondeterministic_ops.h"
 #include "exposures.h"
 #include "mismatch.h"
 #include "observer.h"
@@ -46,6 +47,7 @@ struct StepFigures {
     std::int64_t begunNs = 0;         // where something else came before the planned ops; else 0
     std::int64_t recomputedNs = 0;    // of recomputations on the CPU
     std::int64_t evictions = 0;       // under a budget
+    std::int64_t uncomparedOps = 0;   // run again, and not deterministic
     std::int64_t peakBefore = 0;      // highest live bytes before the last look at them
     Rescue rescue;
 };
@@ -127,6 +129,14 @@ protected:
         op.handle.redispatchBoxed(op.below, stack);
     }
 
+    /// What an op makes is recomputed and not compared.
+    void noteVarying(const std::string& name, bool onGpu) {
+        ++figures_.uncomparedOps;
+        if (core::isNondeterministic(name, onGpu))
+            remark(name +
+                   " is not deterministic, as PyTorch says: what it makes is kept where there is "
+                   "room, else recomputed and not compared");
+    }
     /// Recomputed bytes are others: the program ends here, and with every op that it tries.
     [[noreturn]] void condemn(Mismatch mismatch) {
         if (!mismatch_) {

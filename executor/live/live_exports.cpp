@@ -364,8 +364,8 @@ HW_EXPORT std::uint64_t hwl_wrap_function(std::uint64_t self, std::uint64_t orig
 /// the divergence (-1: none), bytes of constants that the agent does not count, when the planned
 /// ops began where other ones came before them (else 0), nanoseconds of the runtime's own work;
 /// under a budget, nanoseconds of recomputations and how many storages were evicted; the highest
-/// live bytes, whether an allocation has failed, and what time it is; bytes that were compared, and
-/// nanoseconds of checksums.
+/// live bytes, whether an allocation has failed, and what time it is; bytes that were compared,
+/// nanoseconds of checksums, and ops that ran again without being compared.
 HW_EXPORT int hwl_step(std::int64_t* out) {
     Boundary boundary = Boundary::Unplanned;
     static_cast<void>(guarded([&] { boundary = gEngine->boundary(); }));  // its next op says why
@@ -388,6 +388,7 @@ HW_EXPORT int hwl_step(std::int64_t* out) {
     out[12] = gEngine->agent().now();
     out[13] = gEngine->verifier().bytes();
     out[14] = gEngine->verifier().nanoseconds();
+    out[15] = figures.uncomparedOps;
     return static_cast<int>(boundary);
 }
 /// out[5]: of the step's allocations that had failed, those that were made after all and those that

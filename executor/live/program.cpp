@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "core/graph/nondeterministic_ops.h"
 #include "operators.h"
 #include "unseen_writes.h"
 #include "verifier.h"
@@ -219,6 +220,19 @@ char* ItemStore::take(std::size_t bytes) {
     return std::exchange(next_, next_ + bytes);
 }
 
+/// What follows from what such ops make, as far as the plan recomputes it.
+void findVarying(Program& program) {
+    std::vector<Varies> varying(program.storages.size());
+    for (ProgramOp& op : program.ops) {
+        const std::string& name = program.names[op.name].name;
+        op.varies = {core::isNondeterministic(name, false), core::isNondeterministic(name, true)};
+        for (const Input& input : op.inputs)
+            if (program.storages[input.storage].moved) op.varies.add(varying[input.storage]);
+        for (const Output& output : op.outputs) varying[output.storage].add(op.varies);
+        for (const std::uint32_t storage : op.writes) varying[storage].add(op.varies);
+    }
+}
+
 std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != wire::kLiveMagic ||
@@ -252,6 +266,7 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
         if (op.keep || anyMoves(op.before) || anyMoves(op.after)) program.settledAt = i + 1;
     }
     program.doneAt = program.settledAt;
+    findVarying(program);
     return program;
 }
 

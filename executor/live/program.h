@@ -3,8 +3,9 @@
 // from it: which ops make the versions of a storage, and which version each op reads.
 #pragma once
 
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-
 #include <c10/core/ScalarType.h>
 
 #include <limits>
@@ -59,6 +60,22 @@ struct OpName {
     const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
 };
 
+/// What such an op makes may have other bytes when it runs again, on the CPU or on a GPU; see
+/// core::isNondeterministic.
+struct Varies {
+    bool onCpu = false, onGpu = false;
+
+    void add(const Varies& other) {
+        onCpu = onCpu || other.onCpu;
+        onGpu = onGpu || other.onGpu;
+    }
+    bool on(c10::DeviceType device) const {
+        const bool varies =
+            device == c10::DeviceType::CPU ? onCpu && at::get_num_threads() > 1 : onGpu;
+        return varies && !at::globalContext().deterministicAlgorithms();
+    }
+};
+
 struct ProgramOp {
     const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
     std::uint32_t name = 0;                       // of the program's
@@ -67,6 +84,7 @@ struct ProgramOp {
     bool comparesWithZero = false;  // may read signs for elements
     bool onlyFills = false;         // see unseen_writes.h
     bool undefined = false;         // see leavesBytesUndefined
+    Varies varies;                  // or it reads what such an op recomputes
     bool agrees = false;            // with the framework's schema on what it writes
     bool adopts = false;            // its last input is known by its result only
     bool receives = false;          // see receivesBatch()

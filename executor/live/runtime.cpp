@@ -417,6 +417,9 @@ void Runtime::after(const Tensors& results, bool plain) {
     for (const std::uint32_t storage : planned.writes) {
         ++slots_[storage].written;
         slots_[storage].version = slots_[storage].written;
+        if (slots_[storage].key() != nullptr &&
+            planned.varies.on(slots_[storage].key()->device_type()))
+            slots_[storage].uncompared = true;
         if (!exposures_.trusted(false)) exposures_.forgetReads(slots_[storage].key());
     }
     ++position_;

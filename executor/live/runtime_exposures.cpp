@@ -202,6 +202,8 @@ void Runtime::watchSources(const profiler::native::Operator& known, const Tensor
 /// An op is about to run again: what it reads is what it was; else the program ends.
 void Runtime::verifySources(std::uint32_t op) {
     const ProgramOp& planned = program().ops[op];
+    if (planned.varies.on(program().onGpu ? c10::DeviceType::CUDA : c10::DeviceType::CPU))
+        noteVarying(program().names[planned.name].name, program().onGpu);
     const auto find = [&](const Input& input) {
         const Slot& slot = slots_[input.storage];
         return slot.version == input.version ? slot.lock() : StoragePointer();

@@ -81,7 +81,8 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
             return false;
         }
         if (output.makes && output.followed)
-            slots_[output.storage].undefined = op.undefined || !coversStorage(*tensors[j]);
+            slots_[output.storage].uncompared =
+                op.undefined || !coversStorage(*tensors[j]) || op.varies.on(impl->device_type());
         if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
     }
     return true;

@@ -82,7 +82,7 @@ bool Slots::drop(std::size_t storage) {
     if (data.get() == nullptr) return impl->nbytes() == 0;
     if (impl->allocator() == nullptr || data.get_deleter() != impl->allocator()->raw_deleter())
         return false;
-    if (verifier_ != nullptr && !slot.undefined && slot.version == slot.written)
+    if (verifier_ != nullptr && !slot.uncompared && slot.version == slot.written)
         slot.sum = verifier_->of(*impl, slot.written);
     // The number of bytes stays: views that are made meanwhile are within their bounds.
     impl->set_data_ptr_noswap(back_ == nullptr

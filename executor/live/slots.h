@@ -37,9 +37,10 @@ struct Slot {
     bool stays = false;    // until the step ends, whatever a plan says: nothing could make it again
     bool unread = false;   // made by an op that only fills: other code may be filling it
     bool exposed = false;  // code past the dispatcher may write its bytes
-    bool undefined = false;  // some of its bytes are what its memory had: nothing is compared
-    Checksum sum;            // of the bytes that were dropped
-    Checksum born;           // of what an op has made that only fills, until it is read
+    bool uncompared = false;  // some of its bytes may be others when they are recomputed
+    bool varied = false;      // they have been recomputed since
+    Checksum sum;             // of the bytes that were dropped
+    Checksum born;            // of what an op has made that only fills, until it is read
     std::unique_ptr<Encoded> encoded;
 
     /// The program may read it, and its bytes are not there, or they are an earlier version of it.
@@ -96,6 +97,11 @@ public:
     /// A copy of its bytes has been made: it takes them over, or becomes the copy where the program
     /// has let go of it.
     void fill(std::size_t storage, StoragePointer made, std::int32_t version);
+    /// What comes next from a recomputation may be other bytes, and is not compared.
+    void vary(std::size_t storage) {
+        slots_[storage].sum = Checksum();
+        slots_[storage].uncompared = slots_[storage].varied = true;
+    }
     /// A recomputation has written it.
     void advance(std::size_t storage);
     /// Which storage of the plan it is; -1: none.

@@ -37,6 +37,7 @@ struct TapeOp {
     std::int64_t cost = 0;    // ns, of its first run
     std::int64_t number = 0;  // in its step
     std::int32_t line = SourceLines::kNone;
+    bool varies = false;  // see Varies
 };
 
 class Tape {

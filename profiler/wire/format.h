@@ -37,8 +37,8 @@
 //   Refusal        u32 code; str what, hint: CUPTI cannot be used
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
 //   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
-//                  runtime_ns, recomputed_ns, evictions, verified bytes, verification_ns; u8 LiveMode:
-//                  a step of a live run, whole
+//                  runtime_ns, recomputed_ns, evictions, verified bytes, verification_ns,
+//                  uncompared ops; u8 LiveMode: a step of a live run, whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep

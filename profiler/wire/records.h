@@ -133,7 +133,8 @@ struct LiveStepRecord {
                  pinned = 0, ops = 0, runtimeNs = 0,  // of the runtime's own work
         recomputedNs = 0,                             // of recomputations on the CPU
         evictions = 0,                                // under a budget
-        verified = 0, verifyingNs = 0;                // bytes compared, and what checksums took
+        verified = 0, verifyingNs = 0,                // bytes compared, and what checksums took
+        uncompared = 0;                               // ops run again that are not deterministic
     LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {

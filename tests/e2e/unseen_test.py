@@ -98,6 +98,17 @@ OTHERS = LAYERS + """
         return h.view(-1)[indices.view(-1)].pow(2).mean() + torch.sparse.mm(sparse, h).pow(2).mean() * weights.mean()
     """ + STEPS
 
+# Elements that several threads add to, in whatever order.
+UNORDERED = LAYERS + """
+    import sys
+    torch.set_num_threads(2)
+    torch.use_deterministic_algorithms(sys.argv[1:] == ["deterministic"])
+    def forward(step):
+        h, at = torch.randn(512, 128), torch.randint(0, 64, (512,))
+        for layer in model: h = torch.sigmoid(torch.zeros_like(h).index_put((at,), torch.tanh(layer(h)), accumulate=True))
+        return h.pow(2).mean()
+    """ + STEPS
+
 PROGRAMS = {"filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS}
 
 
@@ -118,10 +129,10 @@ class Unseen(InFolder):
                               check=False)
         return done.returncode, done.stdout, done.stderr
 
-    def train(self, script, *arguments, **variables):
+    def train(self, script, *arguments, after=(), **variables):
         report = os.path.join(self.folder, "report.json")
         status, lines, errors = self.run_program(HIGHWATER, "train", *arguments, "--report", report, "--", "/usr/bin/python3",
-                                                 script, **variables)
+                                                 script, *after, **variables)
         with open(report, encoding="utf-8") as file:
             return status, lines, errors, json.load(file)
 
@@ -176,6 +187,31 @@ class Unseen(InFolder):
             self.assertIn("settings.py", mismatch["line"])
         self.assertEqual((status, lines), (0, alone), errors)
         self.assertGreater(ended, 0)
+
+    def test_within_a_budget_a_mismatch_has_its_line(self):
+        script = self.script(REFILLED, "refilled.py")
+        peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
+        status, _, errors, report = self.train(script, "--budget", str(int(0.6 * peak)), "--verify", "full",
+                                               HIGHWATER_LIVE_WITHOUT="exposures")
+        self.assertEqual(status, 6, errors)
+        (mismatch,) = report["mismatches"]
+        with open(script, encoding="utf-8") as file:
+            line = file.read().splitlines().index(
+                "        loss = loss + layer(torch.from_numpy(buffer) / 2).pow(2).mean()") + 1
+        self.assertEqual(mismatch["line"], f"refilled.py:{line}", mismatch)
+
+    def test_what_is_not_deterministic_is_kept_or_not_compared(self):
+        script = self.script(UNORDERED, "unordered.py")
+        peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
+        for after, varies in ((), True), (("deterministic",), False):
+            with self.subTest(after=after):
+                status, _, errors, report = self.train(script, "--budget", str(int(0.6 * peak)), "--verify", "full",
+                                                       after=after)
+                self.assertEqual(status, 0, errors)
+                self.assertEqual(report["mismatches"], [])
+                self.assertEqual(report["uncompared_ops"] > 0, varies)
+                self.assertEqual("aten::index_put is not deterministic" in str(report["notes"]), varies)
+                self.assertEqual("ops run again that are not deterministic" in errors, varies)
 
     def test_a_word_that_verify_does_not_know_is_refused(self):
         status, _, errors = self.run_program(HIGHWATER, "train", "--budget", "1GB", "--verify", "some", "--", "true")

@@ -81,7 +81,7 @@ class Step:
         self.begin, self.end, self.peak = begin, begin, 0
         self.mode = None
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
-        self.recomputing = self.evictions = self.verified = self.verifying = 0
+        self.recomputing = self.evictions = self.verified = self.verifying = self.uncompared = 0
         self.rescues = Rescues()
         self.divergence = self.curve = None
 
@@ -117,7 +117,7 @@ class Live:
         self.depth = 0            # of optimizers' steps
         self.number = 0
         self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 15)()
+        self.figures = (ctypes.c_int64 * 16)()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -328,7 +328,7 @@ class Live:
             return
         self.places.unwatch()
         (recomputed, restored, pinned, ops, diverged, uncounted, begun, runtime, recomputing, evictions, peak, rescued,
-         now, verified, verifying) = self.figures
+         now, verified, verifying, uncompared) = self.figures
         step = self.pending or Step(begun or self.begun)
         step.end = self.begun = now
         if self.running and boundary == PLANNED:
@@ -346,6 +346,7 @@ class Live:
         step.evictions += evictions
         step.verified += verified
         step.verifying += verifying
+        step.uncompared += uncompared
         if rescued:
             step.rescues.add(self.native)
         self.told = True
@@ -388,9 +389,9 @@ class Live:
         if step.curve is not None:
             encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
-            "<13qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            "<14qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
             step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.verified,
-            step.verifying, step.mode))
+            step.verifying, step.uncompared, step.mode))
         self.number += 1
 
     def finish(self):
@@ -475,9 +476,9 @@ def start(flags, rank):
     plans = library.hw_programs() if flags & wire.CONFIG_PLANNERS else b""
     if heuristic >= 0:
         native.hwl_keep_within(heuristic, bool(plans), not flags & wire.CONFIG_ON_OOM)
-    layout = frame_layout()
-    if layout is not None:
-        native.hwl_lines(layout, os.fsencode(FRAMEWORK))
+        layout = frame_layout()
+        if layout is not None:
+            native.hwl_lines(layout, os.fsencode(FRAMEWORK))
     native.hwl_verify(verification(flags), kept_ops(), bool(flags & wire.CONFIG_STABLE_SOURCES))
     if plans and rank >= 0:
         plans += b".rank%d" % rank
