@@ -170,6 +170,9 @@ TEST(LiveProgress, AProgramThatGoesOnHasNoStatus) {
     EXPECT_FALSE(running.end()->exitStatus);
     ended.take("{\"event\":\"ended\",\"report\":{\"exit_status\":3}}");
     EXPECT_EQ(ended.end()->exitStatus, 3);
+    EXPECT_EQ(ended.end()->verified, Bytes(0));
+    ended.take("{\"event\":\"ended\",\"report\":{\"verified_bytes\":700}}");
+    EXPECT_EQ(ended.end()->verified, Bytes(700));
 }
 
 TEST(Tool, AProgramIsNamedByItsScript) {

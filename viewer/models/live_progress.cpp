@@ -14,7 +14,8 @@ LiveEnd endOf(const QJsonObject& report) {
     const QJsonValue status = report[QLatin1String("exit_status")];
     const QJsonValue overhead = report[QLatin1String("measured_overhead")];
     return {status.isDouble() ? std::optional(status.toInt()) : std::nullopt,
-            overhead.isDouble() ? std::optional(overhead.toDouble()) : std::nullopt};
+            overhead.isDouble() ? std::optional(overhead.toDouble()) : std::nullopt,
+            core::Bytes(report[QLatin1String("verified_bytes")].toInteger())};
 }
 
 std::optional<double> median(std::vector<double> values) {

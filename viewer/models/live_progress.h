@@ -23,6 +23,7 @@ struct LiveDivergence {
 struct LiveEnd {
     std::optional<int> exitStatus;
     std::optional<double> overhead;  // measured
+    core::Bytes verified;            // recomputed, and the same as what was dropped
 };
 
 /// A step that has ended.

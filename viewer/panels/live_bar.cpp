@@ -56,6 +56,10 @@ QStringList LiveBar::plannedTexts() const {
     if (!run_.busy() && progress.planned() == 0) return {tr("over, without a step under the plan")};
     QStringList parts = stepTexts(progress);
     if (progress.planned() > 0) parts << peakText();
+    if (!run_.busy() && progress.end() && progress.end()->verified > core::Bytes(0))
+        parts
+            << tr("%1 verified")
+                   .arg(SizeUnit::fitting(progress.end()->verified).text(progress.end()->verified));
     return parts;
 }
 

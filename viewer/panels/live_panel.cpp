@@ -16,6 +16,14 @@ QString coloured(const QColor& colour, const QString& text) {
         .arg(colour.name(), text.toHtmlEscaped());
 }
 
+/// What was compared of what was recomputed; empty: nothing was.
+QString verifiedText(const LiveRun& run) {
+    const std::optional<LiveEnd>& end = run.progress().end();
+    if (run.busy() || !end || end->verified == core::Bytes(0)) return {};
+    return LivePanel::tr("verified: %1 recomputed, the same as dropped")
+        .arg(SizeUnit::fitting(end->verified).text(end->verified));
+}
+
 QString endText(const LiveRun& run) {
     const std::optional<LiveEnd>& end = run.progress().end();
     return end && end->exitStatus ? LivePanel::tr("the program has ended")
@@ -119,6 +127,8 @@ void LivePanel::showNote() {
     } else {
         QStringList lines = run_.notes();
         lines.prepend(run_.busy() ? run_.status() : endText(run_));
+        if (const QString verified = verifiedText(run_); !verified.isEmpty())
+            lines.insert(1, verified);
         text = coloured(theme().muted, lines.join(QStringLiteral(" · ")));
     }
     note_->setText(text);
