@@ -214,7 +214,8 @@ std::string TrainingGraph::finish() {
 
 /// Collectives go on with their tensors after they have returned, and write them without saying so.
 /// What is read as it was made empty has been filled by code that calls no op (through numpy, or by
-/// C++ that has its address). Parameters that a step lets go of are those that FSDP has gathered:
+/// C++ that has its address); so has what was filled after its op and not changed since, but what
+/// reads that may run again. Parameters that a step lets go of are those that FSDP has gathered:
 /// it takes their bytes away, whoever still refers to them, and a plan cannot put that off. Of a
 /// quantized tensor, scale and zero point are in no storage.
 void TrainingGraph::findUnseen() {
@@ -238,12 +239,14 @@ void TrainingGraph::findUnseen() {
     }
     for (Op& op : ops) {
         const auto unseen = [&](TensorIndex tensor) { return storages[storageOf(tensor)].unseen; };
-        op.once = !op.viewOnly &&
-                  (op.opaque ||
-                   std::any_of(op.inputs.begin(), op.inputs.end(),
-                               [&](const Use& use) { return unseen(use.tensor); }) ||
-                   std::any_of(op.outputs.begin(), op.outputs.end(),
-                               [&](const OpOutput& output) { return unseen(output.tensor); }));
+        op.once =
+            !op.viewOnly &&
+            (op.opaque ||
+             std::any_of(op.inputs.begin(), op.inputs.end(),
+                         [&](const Use& use) { return unseen(use.tensor); }) ||
+             std::any_of(op.outputs.begin(), op.outputs.end(), [&](const OpOutput& output) {
+                 return unseen(output.tensor) || storages[storageOf(output.tensor)].filledUnseen;
+             }));
     }
 }
 

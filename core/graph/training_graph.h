@@ -94,6 +94,7 @@ struct Storage {
     ShortList<OpIndex> readers;      // distinct ops with an input on it, in captured order
     bool aliveAtEnd = false;         // held when the step ends
     bool writtenUnseen = false;      // the recording has seen that code which calls no op wrote it
+    bool filledUnseen = false;       // likewise, before an op first read it, and never after that
     bool quantized = false;          // scale and zero point are not among its bytes
     bool unseen = false;             // ops do not show all of what is in it, or who reads it
     std::int64_t sessionId = kNone;

@@ -197,11 +197,14 @@ private:
 
     /// The recording has seen that they were filled by code that calls no op.
     void markWrittenUnseen() {
-        const auto ids = stepEnvironment(step_).writtenUnseen;  // as the process counts
+        const StepEnvironment environment = stepEnvironment(step_);
+        const auto& ids = environment.writtenUnseen;  // as the process counts
         if (ids.empty()) return;
-        for (const auto& [id, s] : storageOf_)
-            if (std::find(ids.begin(), ids.end(), id % kIdsOfProcess) != ids.end())
-                graph_.storages[s].writtenUnseen = true;
+        for (const auto& [id, s] : storageOf_) {
+            if (std::find(ids.begin(), ids.end(), id % kIdsOfProcess) == ids.end()) continue;
+            Storage& storage = graph_.storages[s];
+            (environment.stableSources ? storage.filledUnseen : storage.writtenUnseen) = true;
+        }
     }
 
     StorageIndex storage(std::int64_t id) const {
