@@ -149,8 +149,12 @@ bool BudgetRuntime::noteVaried(const TapeOp& op) {
 /// What the op has just recomputed is what was dropped; else the program ends.
 void BudgetRuntime::verifyRecomputed(const TapeOp& op) {
     const auto wrong = slots_.takeMismatch();
-    if (!wrong) return;
+    if (!wrong && !verifier_.unattributed()) return;
     Mismatch mismatch = mismatchOf(op);
+    if (!wrong) {
+        mismatch.kind = slots_.likelyKind(op.call, op.inputs);
+        return verifier_.attribute(mismatch);
+    }
     mismatch.bytes = evictor_[static_cast<core::StorageIndex>(*wrong)].size;
     const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
     if (op.call.changedSource(verifier_, op.inputs, find))

@@ -13,6 +13,13 @@
 namespace hw::executor::live {
 namespace {
 
+bool writesParameter(const profiler::native::Operator& op, Values values) {
+    for (const std::size_t index : op.writes)
+        for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
+            if (isParameter(*tensor)) return true;
+    return false;
+}
+
 bool aliases(const c10::Argument& result) {
     return result.alias_info() != nullptr && !result.alias_info()->isWrite();
 }
@@ -104,6 +111,7 @@ Boundary BudgetRuntime::boundary() {
     endTrace();
     settle();
     noteThrashing();
+    settleDevices();
     const bool idle = figures_.evictions == 0 && figures_.recomputedOps == 0;
     return !keepsLimit_ && idle && ended.how == Boundary::Budget ? Boundary::Unplanned : ended.how;
 }
@@ -148,6 +156,7 @@ void BudgetRuntime::release() {
     log_.reset();
     try {
         for (const std::size_t away : slots_.away()) materialize(static_cast<Storage>(away));
+        settleDevices();
     } catch (const std::exception& error) {
         if (fault_.empty()) fault_ = error.what();
     }
@@ -274,6 +283,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     if (log_) log_->line("op", op.known.name, facts.onlyViews ? 1 : 0, running.inputs);
     if (facts.onlyViews) return;
     bring(running);
+    if (verifier_.queued() && writesParameter(op.known, values)) settleDevices();
     const c10::Device device = deviceOf(tensors, toldDevice(values));
     if (device.is_cuda()) followStream(device, op.known, tensors, running);
     for (const Storage s : running.inputs) {
@@ -312,6 +322,7 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     if (keepsAll_ || op.known.adopts || running.facts->collective || regions_ > 0) return false;
     const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
     if ((foreign && op.known.python) || keptOps_.has(op.known.name, figures_.ops - 1)) return false;
+    if (exposures_.changeOnGpu(tensors)) return false;
     const bool updates =
         running.facts->hasStatistics && updatesStatistics(*op.known.schema, values);
     if (updates) {

@@ -46,6 +46,7 @@ BudgetRuntime::BudgetRuntime(const profiler::native::AgentApi& agent,
       tags_(static_cast<std::size_t>(profiler::native::kMostFreed)),
       log_(DecisionLog::wanted(static_cast<int>(heuristic))) {
     slots_.verifyWith(&verifier_);
+    verifier_.watch(&streams_);
     if (log_) logStretch({});
 }
 

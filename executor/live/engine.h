@@ -145,6 +145,13 @@ protected:
         }
         throw OtherBytes("highwater: " + describe(*mismatch_));
     }
+    /// What was recomputed on GPUs is what was dropped; else the program ends. Waits for them,
+    /// where something was compared there since the last time.
+    void settleDevices() {
+        auto different = verifier_.queued() ? verifier_.settle() : std::nullopt;
+        if (!verifier_.whyNotOnGpus().empty()) remark(verifier_.whyNotOnGpus());
+        if (different) condemn(std::move(*different));
+    }
     void throwIfCondemned() {
         if (mismatch_) condemn(*mismatch_);
     }

@@ -100,8 +100,17 @@ Call::Source Exposures::sourceOf(const c10::TensorImpl& tensor, std::size_t k) c
 bool Exposures::mayChange(const c10::TensorImpl& tensor) const {
     if (!Guards::on(GuardKind::Exposures)) return false;
     const c10::StorageImpl* const storage = plainStorage(tensor);
+    if (storage->device_type() != c10::DeviceType::CPU) return false;
     return (isForeign(*storage) || isExposed(storage)) && bytesOf(*storage) != nullptr &&
            !isParameter(tensor);
+}
+
+bool Exposures::changeOnGpu(const Tensors& tensors) const {
+    return changed_ && std::any_of(tensors.begin(), tensors.end(), [&](const auto* tensor) {
+               const c10::StorageImpl* const storage = plainStorage(*tensor);
+               return storage->device_type() == c10::DeviceType::CUDA && isExposed(storage) &&
+                      !isParameter(*tensor);
+           });
 }
 
 }  // namespace hw::executor::live

@@ -54,8 +54,11 @@ public:
     static StoragePointer copyOf(const c10::StorageImpl& storage, const Call::Source& part);
     /// What a tensor, input k of an op, looks at, with the sum of what is there.
     Call::Source sourceOf(const c10::TensorImpl& tensor, std::size_t k) const;
-    /// Whether a tensor's bytes may change by no op.
+    /// Whether a tensor's bytes may change by no op, and lie where the host can read them.
     bool mayChange(const c10::TensorImpl& tensor) const;
+    /// Those on a GPU are taken to stay until such bytes have been seen to change. Whether one of
+    /// these tensors then may.
+    bool changeOnGpu(const Tensors& tensors) const;
 
 private:
     static constexpr int kCleanSteps = 2;

@@ -267,6 +267,7 @@ void Runtime::diverge(const std::string& found) {
         donePeak_ = window[1];
     }
     forgetStep();
+    settleDevices();
 }
 
 void Runtime::restoreForGood(const std::string& why) {
@@ -295,6 +296,7 @@ void Runtime::release() {
     if (planned()) {
         try {
             restoreAll();
+            settleDevices();
         } catch (const std::exception& error) {  // a forked process cannot use the GPU
             restoreForGood(error.what());
         }
@@ -425,6 +427,7 @@ void Runtime::after(const Tensors& results, bool plain) {
     ++position_;
     if (traced_) noteLiveBytes();
     perform(planned.after);
+    if (position_ >= program().doneAt && verifier_.queued()) settleDevices();
     if (position_ >= program().settledAt) settle();
     fetchAhead(planned);
     stopClock();

@@ -20,6 +20,7 @@ public:
     /// `agent` outlives the runtime.
     explicit Runtime(const profiler::native::AgentApi& agent) : Engine(agent) {
         slots_.verifyWith(&verifier_);
+        verifier_.watch(&streams_);
     }
 
     /// Ready for other plans, after release() too.

@@ -83,6 +83,7 @@ bool Runtime::isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) co
 /// and stay; else the op gets copies of them, if that is worth while. False: it does not run again.
 bool Runtime::keepSources(const Tensors& tensors) {
     if (!Guards::on(GuardKind::Exposures)) return true;
+    if (exposures_.changeOnGpu(tensors)) return false;
     const ProgramOp& planned = program().ops[position_];
     Call& call = calls_[position_];
     std::int64_t made = 0, copied = 0;
@@ -169,6 +170,7 @@ void Runtime::expose(std::size_t storage) {
     slot.stays = true;
     const StoragePointer impl = slot.lock();
     if (std::exchange(slot.exposed, true) || !impl || isForeign(*impl) ||
+        impl->device_type() != c10::DeviceType::CPU ||
         exposures_.trusted(isRecorded(static_cast<std::uint32_t>(storage), *impl)))
         return;
     StoragePointer copy;
@@ -221,12 +223,16 @@ void Runtime::verifySources(std::uint32_t op) {
 /// What the op has just recomputed is what was dropped; else the program ends.
 void Runtime::verifyRecomputed(std::uint32_t op) {
     const auto wrong = slots_.takeMismatch();
-    if (!wrong) return;
+    if (!wrong && !verifier_.unattributed()) return;
     const ProgramOp& planned = program().ops[op];
     const Call& call = calls_[op];
     Mismatch mismatch;
     mismatch.op = op;
     mismatch.name = program().fullName(planned);
+    if (!wrong) {
+        mismatch.kind = slots_.likelyKind(call, planned.inputs);
+        return verifier_.attribute(mismatch);
+    }
     mismatch.bytes = program().storages[*wrong].bytes;
     const auto find = [&](const Input& input) { return slots_[input.storage].lock(); };
     const bool there =

@@ -159,6 +159,7 @@ Boundary Runtime::boundary() {
     exposures_.endStep();
     donePeak_.reset();
     forgetStep();
+    settleDevices();
     return result;
 }
 

@@ -97,6 +97,7 @@ void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version)
     Slot& slot = slots_[storage];
     StoragePointer impl = slot.lock();
     if (impl) {
+        if (impl->nbytes() != made->nbytes()) slot.sum = Checksum();
         c10::DataPtr none(nullptr, impl->device());
         impl->set_data_ptr_noswap(made->set_data_ptr(std::move(none)));
     } else {
@@ -175,6 +176,14 @@ void Slots::compare(std::size_t storage) {
     if (impl && verifier_ != nullptr && !verifier_->matches(slot.sum, *impl) && !mismatch_)
         mismatch_ = storage;
     slot.sum = Checksum();
+}
+
+MismatchKind Slots::likelyKind(const Call& call, Items<Input> inputs) const {
+    if (call.kept() && call.foreign()) return MismatchKind::HiddenState;
+    const bool exposed = std::any_of(inputs.begin(), inputs.end(), [&](const Input& input) {
+        return slots_[input.storage].exposed;
+    });
+    return exposed ? MismatchKind::UnseenWriter : MismatchKind::Unknown;
 }
 
 void Slots::note(std::size_t storage) {

@@ -68,6 +68,8 @@ public:
     void release(std::size_t storage) { letGo(slots_[storage]); }
     /// A storage that came back with other bytes since the last time; none: there is none.
     std::optional<std::size_t> takeMismatch() { return std::exchange(mismatch_, std::nullopt); }
+    /// What a difference comes from, most likely, where it is seen later.
+    MismatchKind likelyKind(const Call& call, Items<Input> inputs) const;
 
     void reset(std::size_t storages);
     /// There are more of them.

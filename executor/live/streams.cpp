@@ -15,14 +15,19 @@ void exchange(c10::Stream stream) {
     c10::impl::VirtualGuardImpl(stream.device_type()).exchangeStream(stream);
 }
 
-/// What is queued on the one from here on runs after what is queued on the other now.
-void letWait(c10::Stream one, c10::Stream other) {
+}  // namespace
+
+void Streams::letWait(c10::Stream one, c10::Stream other) {
     c10::Event event(other.device_type());
     event.record(other);
     event.block(one);
 }
 
-}  // namespace
+std::optional<c10::Stream> Streams::of(c10::Device device) const {
+    for (const c10::Stream stream : settled_)
+        if (stream.device() == device) return stream;
+    return std::nullopt;
+}
 
 std::vector<std::size_t> Streams::follow(c10::Device device, bool reads, std::size_t op) {
     if (!device.has_index()) device = c10::impl::VirtualGuardImpl(device.type()).getDevice();

@@ -6,6 +6,7 @@
 
 #include <c10/core/Stream.h>
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,10 @@ public:
     /// Whether this thread is on another stream of a device. What it queues from here on waits for
     /// what the plan has queued.
     bool elsewhere() const;
+    /// Of the device; none: no op has read there yet.
+    std::optional<c10::Stream> of(c10::Device device) const;
+    /// What is queued on the one from here on runs after what is queued on the other now.
+    static void letWait(c10::Stream one, c10::Stream other);
     /// Returns when what was queued on them is done.
     void wait() const;
     /// Runs the work on the plan's streams. Whatever it throws comes through.
