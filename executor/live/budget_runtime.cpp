@@ -143,9 +143,9 @@ void BudgetRuntime::interrupt(const std::string&) {
 }
 
 /// Of what it reads and writes, nothing is seen but that it has the tensors.
-void BudgetRuntime::region(bool begins) {
+void BudgetRuntime::region(const std::string& what) {
     const Guard guard(lock_);
-    if (Guards::on(GuardKind::Compiled)) regions_ += begins ? 1 : -1;
+    if (Guards::on(GuardKind::Compiled)) regions_ += what.empty() ? -1 : 1;
 }
 
 void BudgetRuntime::release() {

@@ -44,7 +44,7 @@ public:
     void begin() override;
     void forward() override;
     void interrupt(const std::string& why) override;
-    void region(bool begins) override;
+    void region(const std::string& what) override;
     void release() override;
     void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;
     void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) override;

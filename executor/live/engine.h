@@ -81,9 +81,9 @@ public:
     virtual void op(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
     /// One op of a thread beside the one that trains.
     virtual void opBeside(const profiler::native::Passing& op, torch::jit::Stack* stack) = 0;
-    /// A region that a compiler has made begins or ends: its kernels read and write past the
-    /// dispatcher.
-    virtual void region(bool begins) = 0;
+    /// A region begins that reads and writes past the dispatcher, such as "torch.compile"; empty:
+    /// it ends.
+    virtual void region(const std::string& what) = 0;
     /// Code past the dispatcher is about to look at a tensor's bytes. `stays`: it keeps the
     /// address, and may write; the tensor is not dropped any more.
     virtual void touch(const c10::TensorImpl& tensor, bool stays) = 0;

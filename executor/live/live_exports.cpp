@@ -325,9 +325,10 @@ HW_EXPORT const char* hwl_change_tensor(std::int64_t impl) {
             gEngine->change(storage);
     });
 }
-/// A region that a compiler has made begins, or ends.
-HW_EXPORT void hwl_region(int begins) {
-    gEngine->region(begins != 0);
+/// A region begins whose code reads and writes memory by no op, such as "torch.compile"; empty: it
+/// ends.
+HW_EXPORT void hwl_region(const char* what) {
+    gEngine->region(what);
 }
 /// How much is compared, see Verify; what came back with other bytes in an earlier run of the
 /// program, see KeptOps; whether a recording has seen that sources do not change.

@@ -281,14 +281,14 @@ void Runtime::interrupt(const std::string& why) {
 }
 
 /// Its kernels write what no op shows: the rest of the step keeps everything.
-void Runtime::region(bool begins) {
+void Runtime::region(const std::string& what) {
     const std::lock_guard<OpLock> guard(lock_);
-    if (!begins || !Guards::on(GuardKind::Compiled)) return;
+    if (what.empty() || !Guards::on(GuardKind::Compiled)) return;
     if (fault_.empty())
-        fault_ =
-            "torch.compile: steps with compiled regions are not carried out under the plan, "
-            "which is for ops that run one by one";
-    if (planned()) diverge("a region compiled by torch.compile");
+        fault_ = what +
+                 ": steps with such regions are not carried out under the plan, which is for ops "
+                 "that run one by one";
+    if (planned()) diverge("a region of " + what);
 }
 
 void Runtime::release() {

@@ -35,7 +35,7 @@ public:
     void forward() override;
     void ends() override;
     void interrupt(const std::string& why) override;
-    void region(bool begins) override;
+    void region(const std::string& what) override;
     void release() override;
 
     [[gnu::hot]] void op(const profiler::native::Passing& op, torch::jit::Stack* stack) override;

@@ -98,6 +98,23 @@ OTHERS = LAYERS + """
         return h.view(-1)[indices.view(-1)].pow(2).mean() + torch.sparse.mm(sparse, h).pow(2).mean() * weights.mean()
     """ + STEPS
 
+# A scripted function reads tensors as lists, and one that it makes itself.
+SCRIPTED = LAYERS + """
+    from typing import List
+    @torch.jit.script
+    def first(x: torch.Tensor) -> float:
+        rows: List[List[float]] = x.tolist()
+        made = x * 2
+        others: List[List[float]] = made.tolist()
+        return rows[0][0] + others[1][1]
+    def forward(step):
+        h = torch.randn(512, 128)
+        t = torch.sin(h)
+        u = t.exp()
+        for layer in model: h = torch.tanh(layer(h)) * u
+        return h.pow(2).mean() * (1 + first(t) * first(u))
+    """ + STEPS
+
 # Elements that several threads add to, in whatever order.
 UNORDERED = LAYERS + """
     import sys
@@ -109,7 +126,7 @@ UNORDERED = LAYERS + """
         return h.pow(2).mean()
     """ + STEPS
 
-PROGRAMS = {"filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS}
+PROGRAMS = {"filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS, "scripted": SCRIPTED}
 
 
 class Unseen(InFolder):

@@ -6,6 +6,7 @@ import importlib.machinery
 import os
 import re
 import sys
+import weakref
 
 import torch
 from _highwater import library
@@ -92,6 +93,7 @@ class Doors:
                 self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
         self.extensions = Extensions(self.touch, self.native)
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
+        Scripts(self.patches, self.touch, self.native.hwl_region)
         load = importlib.machinery.ExtensionFileLoader.exec_module
 
         def exec_module(loader, module):
@@ -168,14 +170,59 @@ class Regions:
             for each in inputs:
                 if isinstance(each, torch.Tensor):
                     self.touch(each._cdata, True)
-            self.region(1)
+            self.region(b"torch.compile")
             try:
                 return call(graph, inputs, *arguments, **named)
             finally:
-                self.region(0)
+                self.region(b"")
 
         region.region = True
         return region
+
+
+class Scripts:
+    """What torch.jit has made: its interpreter reads a tensor's bytes for a list, and on a GPU it fuses kernels."""
+
+    def __init__(self, patches, touch, region):
+        self.touch, self.region = touch, region
+        self.reads = weakref.WeakKeyDictionary()
+        for name in ("ScriptFunction", "ScriptMethod"):
+            kind = getattr(torch._C, name, None)
+            if kind is not None:
+                patches.set(kind, "__call__", self.around(kind.__call__))
+
+    def past_the_dispatcher(self, script):
+        try:
+            known = self.reads.get(script)
+            if known is None:
+                known = self.reads[script] = "prim::tolist" in str(script.inlined_graph)
+        except (AttributeError, RuntimeError, TypeError):
+            return True
+        return known or (torch.cuda.is_initialized() and torch._C._jit_texpr_fuser_enabled())
+
+    def around(self, call):
+        def scripted(script, *arguments, **named):
+            if not self.past_the_dispatcher(script):
+                return call(script, *arguments, **named)
+            for tensor in tensors_in((arguments, named)):
+                self.touch(tensor._cdata, False)
+            self.region(b"TorchScript")
+            try:
+                return call(script, *arguments, **named)
+            finally:
+                self.region(b"")
+
+        return scripted
+
+
+def tensors_in(value):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from tensors_in(each)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
 
 
 class Functions:

@@ -54,7 +54,7 @@ def load():
             ("touch_storage", ctypes.c_char_p, ctypes.c_int64),
             ("change", ctypes.c_char_p, ctypes.c_int64),
             ("change_tensor", ctypes.c_char_p, ctypes.c_int64),
-            ("region", None, ctypes.c_int),
+            ("region", None, ctypes.c_char_p),
             ("lines", None, ctypes.POINTER(FrameLayout), ctypes.c_char_p),
             ("verify", None, ctypes.c_int, ctypes.c_char_p, ctypes.c_int),
             ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
