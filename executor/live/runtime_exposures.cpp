@@ -71,12 +71,12 @@ bool Runtime::keepCall(const profiler::native::Passing& op, const Tensors& tenso
     return false;
 }
 
-/// Recordings see whether its bytes change by no op: where memory is not the framework's, and where
-/// an op that only fills has made it.
+/// Recordings see whether its bytes change by no op: where memory is not the framework's or was
+/// there before the step, and where an op that only fills has made it.
 bool Runtime::isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) const {
     const auto& chain = program().storages[storage].chain;
-    return isForeign(impl) || (!program().storages[storage].constant && !chain.empty() &&
-                               program().ops[chain.front()].onlyFills);
+    return isForeign(impl) || program().storages[storage].constant ||
+           (!chain.empty() && program().ops[chain.front()].onlyFills);
 }
 
 /// Sources of the op whose bytes may change by no op. Where they are trusted they are read again

@@ -128,7 +128,11 @@ std::int64_t touch(Session& session, Running& running, const at::Tensor& tensor)
         return -1;
     }
     session.registry.storeContents(*storage, tensor);
-    session.unseen.read(storage->id, tensor, storage->version == 0);
+    const bool lasting = storage->category == Category::Parameter ||
+                         storage->category == Category::Gradient ||
+                         storage->category == Category::OptimizerState;
+    const bool before = storage->op < 0 || storage->epoch < session.registry.epoch();
+    session.unseen.read(storage->id, tensor, storage->version == 0, before && !lasting);
     running.inputs.emplace_back(id, storage->version);
     return id;
 }

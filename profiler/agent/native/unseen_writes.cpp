@@ -2,6 +2,7 @@
 #include "unseen_writes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hw::profiler::native {
 namespace {
@@ -51,7 +52,7 @@ Part partOf(const c10::TensorImpl& tensor) {
 }
 
 void UnseenWrites::begin() {
-    made_.clear();
+    earlier_ = std::exchange(made_, {});
     written_.clear();
     seen_.clear();
     stable_ = true;
@@ -62,27 +63,30 @@ void UnseenWrites::made(std::int64_t id, const c10::StorageImpl& storage) {
     made_[id] = sumOf(agent_, dataOf(storage), static_cast<std::int64_t>(storage.nbytes()));
 }
 
-void UnseenWrites::read(std::int64_t id, const at::Tensor& tensor, bool asMade) {
+void UnseenWrites::read(std::int64_t id, const at::Tensor& tensor, bool asMade, bool given) {
     const c10::StorageImpl& storage =
         *tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
     const char* const data = dataOf(storage);
     if (data == nullptr) return;
-    if (const auto made = made_.find(id); made != made_.end()) {
+    auto& sums = made_.count(id) != 0 ? made_ : earlier_;
+    if (const auto made = sums.find(id); made != sums.end()) {
         const bool same =
             !asMade ||
             made->second == sumOf(agent_, data, static_cast<std::int64_t>(storage.nbytes()));
         if (!same) written_.push_back(id);
-        if (!same || !asMade) made_.erase(made);
+        if (!same || !asMade) sums.erase(made);
     }
     const bool filled = std::find(written_.begin(), written_.end(), id) != written_.end();
-    if (!(isForeign(storage) || filled) || isParameter(*tensor.unsafeGetTensorImpl())) return;
+    const bool watched = isForeign(storage) || filled;
+    if (!(watched || given) || isParameter(*tensor.unsafeGetTensorImpl())) return;
+    if (!watched && seen_.size() >= kMostSeen / 2) return;
     stable_ = stable_ && seen_.size() < kMostSeen;
     if (!stable_) return;
     const Part part = partOf(*tensor.unsafeGetTensorImpl());
     auto* const impl = const_cast<c10::StorageImpl*>(&storage);
     c10::raw::weak_intrusive_ptr::incref(impl);
     seen_.push_back({c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim(impl), part,
-                     sumOf(agent_, data + part.from, part.bytes)});
+                     sumOf(agent_, data + part.from, part.bytes), !watched});
 }
 
 void UnseenWrites::forgetReads(const c10::StorageImpl* storage) {
@@ -94,8 +98,8 @@ void UnseenWrites::forgetReads(const c10::StorageImpl* storage) {
 
 std::string UnseenWrites::end() {
     for (const Seen& seen : seen_) {
-        const auto storage =
-            seen.storage.lock();  // gone: what has become of its bytes is not known
+        const auto storage = seen.storage.lock();
+        if (!storage && seen.mayGo) continue;
         stable_ = stable_ && storage && dataOf(*storage) != nullptr &&
                   sumOf(agent_, dataOf(*storage) + seen.part.from, seen.part.bytes) == seen.sum;
     }

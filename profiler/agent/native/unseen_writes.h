@@ -38,12 +38,14 @@ public:
     void begin();
     /// An op that only fills has made the storage, which the session calls `id`.
     void made(std::int64_t id, const c10::StorageImpl& storage);
-    /// An op reads a tensor; no op has written the storage since it was made, if `asMade`.
-    void read(std::int64_t id, const at::Tensor& tensor, bool asMade);
+    /// An op reads a tensor; no op has written the storage since it was made, if `asMade`. `given`:
+    /// it was there before the step, and is no parameter, gradient or optimizer state.
+    void read(std::int64_t id, const at::Tensor& tensor, bool asMade, bool given);
     /// An op has written the storage: what was read before proves nothing.
     void forgetReads(const c10::StorageImpl* storage);
     /// The step has ended. JSON: storages of the session that were written since an op had made
-    /// them, and whether other memory kept its bytes from each op that read it to the step's end.
+    /// them, and whether other memory and what was given kept its bytes from each op that read it
+    /// to the step's end.
     std::string end();
 
 private:
@@ -53,10 +55,12 @@ private:
         c10::weak_intrusive_ptr<c10::StorageImpl> storage;
         Part part;
         std::uint64_t sum;
+        bool mayGo;  // the program may let go of it: then nobody changes what a plan keeps of it
     };
 
     const AgentApi& agent_;
-    std::unordered_map<std::int64_t, std::uint64_t> made_;  // sums, by the storage's id
+    std::unordered_map<std::int64_t, std::uint64_t> made_;     // sums, by the storage's id
+    std::unordered_map<std::int64_t, std::uint64_t> earlier_;  // of the step before, unread in it
     std::vector<std::int64_t> written_;
     std::vector<Seen> seen_;
     bool stable_ = true;
