@@ -44,6 +44,7 @@ Recorded record(const Program& program, std::uint64_t seed);
 
 struct Figures {
     std::int64_t steps = 0, planned = 0, recomputed = 0, restored = 0;
+    std::int64_t unplannable = 0;          // programs whose plan was given up for good
     std::int64_t within = 0, evicted = 0;  // a budget
     std::int64_t bySize = 0, requests = 0;
     std::int64_t rescued = 0, refused = 0, freed = 0;  // allocations that had failed; bytes

@@ -151,7 +151,11 @@ void runCase(unsigned number, Figures& figures) {
                                             : changed(usual, random));
     const std::string alone = runAlone(steps, number);
     EXPECT_TRUE(runLive(steps, number, runtime, figures) == alone);
-    EXPECT_TRUE(runtime.fault() == "released") << runtime.fault();
+    // What code past the dispatcher may write, an op writes in place, and a later one again: such a
+    // program is not for plans, and says so.
+    const bool twice = runtime.fault().find("may not run twice") != std::string::npos;
+    EXPECT_TRUE(runtime.fault() == "released" || twice) << runtime.fault();
+    figures.unplannable += twice ? 1 : 0;
 }
 
 TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
@@ -160,6 +164,7 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     EXPECT_GT(figures.planned, figures.steps / 3);
     EXPECT_GT(figures.recomputed, figures.planned);
     EXPECT_GT(figures.restored, 0);
+    EXPECT_LE(figures.unplannable, static_cast<int>(wantedCases() / 200));
     // Ops come by typed, planned or not, and boxed where they are not the planned ones.
     EXPECT_GT(gTurns[native::Turn::Seen], 10 * figures.planned);
     EXPECT_GT(gTurns[native::Turn::Unseen], 0);
