@@ -23,16 +23,20 @@ const char* kindName(wire::MismatchKind kind) {
     return "setting or unseen writer";
 }
 
-/// Layer and line of an op of the planned step, as it was recorded.
-void addPlace(Json& row, const LivePlan& plan, std::int64_t op) {
-    const auto loaded = loadStep(plan.session, plan.step, {});
+/// Layer and line of an op of the step that a program was for, as it was recorded.
+void addPlace(Json& row, const LivePlan& plan, std::int64_t program, std::int64_t op) {
+    const auto& programs = plan.programs.programs;
+    const bool known = program >= 0 && program < static_cast<std::int64_t>(programs.size());
+    if (!known) return;
+    const auto loaded =
+        loadStep(plan.session, programs[static_cast<std::size_t>(program)].step, {});
     if (!loaded || op < 0 || op >= static_cast<std::int64_t>(loaded->graph.ops.size())) return;
-    const Op& known = loaded->graph.ops[static_cast<std::size_t>(op)];
-    if (known.layer >= 0)
-        row["layer"] = loaded->graph.layers[static_cast<std::size_t>(known.layer)].path;
+    const Op& recorded = loaded->graph.ops[static_cast<std::size_t>(op)];
+    if (recorded.layer >= 0)
+        row["layer"] = loaded->graph.layers[static_cast<std::size_t>(recorded.layer)].path;
     const auto stacks = CallStacks::load(loaded->session);
     const SourceFrameRow* const line =
-        stacks ? stacks->line(stacks->ofOp(known.sessionId)) : nullptr;
+        stacks ? stacks->line(stacks->ofOp(recorded.sessionId)) : nullptr;
     if (line != nullptr) row["line"] = lineText(*line);
 }
 
@@ -45,7 +49,7 @@ Json mismatchesOf(const profiler::LiveProcess& process, const LivePlan* plan) {
                  {"line", nullptr}, {"bytes", each.bytes}, {"kind", kindName(each.kind)}};
         if (!each.layer.empty()) row["layer"] = each.layer;
         if (!each.line.empty()) row["line"] = each.line;
-        if (plan != nullptr) addPlace(row, *plan, each.op);
+        if (plan != nullptr) addPlace(row, *plan, each.program, each.op);
         rows.push_back(std::move(row));
     }
     return rows;

@@ -20,7 +20,9 @@ constexpr std::size_t kMostPrograms = 8;
 Result<profiler::LiveProgram> compile(const LoadedStep& step, const Plan& plan) {
     const auto tensors = step.session.tensors();
     if (!tensors) return tensors.error();
-    return profiler::liveProgram(step.graph, plan, *tensors);
+    auto program = profiler::liveProgram(step.graph, plan, *tensors);
+    if (program) program->step = step.graph.sessionStep;
+    return program;
 }
 
 /// A plan for another recorded step by the given one's planner: within its peak, or at least within

@@ -36,6 +36,7 @@ void send(const profiler::native::AgentApi& agent, const Mismatch& mismatch) {
     profiler::native::Stream stream(agent);
     stream.begin(profiler::wire::Type::LiveMismatch)
         .put(mismatch.op)
+        .put(mismatch.program)
         .put(mismatch.bytes)
         .put(static_cast<std::uint8_t>(mismatch.kind))
         .text(mismatch.name)

@@ -16,7 +16,8 @@ namespace hw::executor::live {
 using MismatchKind = profiler::wire::MismatchKind;
 
 struct Mismatch {
-    std::int64_t op = -1;  // its number in the step, from 0
+    std::int64_t op = -1;       // its number in the step, from 0
+    std::int64_t program = -1;  // the plan's, in the order in which they were given; -1: no plan
     std::string name;
     std::string layer, line;  // empty where they are not known
     std::int64_t bytes = 0;   // of the storage

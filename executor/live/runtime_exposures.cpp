@@ -213,6 +213,7 @@ void Runtime::verifySources(std::uint32_t op) {
     if (!calls_[op].changedSource(verifier_, planned.inputs, find)) return;
     Mismatch mismatch;
     mismatch.op = op;
+    mismatch.program = current_;
     mismatch.name = program().fullName(planned);
     for (const Output& output : planned.outputs)
         if (output.makes) mismatch.bytes += output.bytes;
@@ -228,6 +229,7 @@ void Runtime::verifyRecomputed(std::uint32_t op) {
     const Call& call = calls_[op];
     Mismatch mismatch;
     mismatch.op = op;
+    mismatch.program = current_;
     mismatch.name = program().fullName(planned);
     if (!wrong) {
         mismatch.kind = slots_.likelyKind(call, planned.inputs);

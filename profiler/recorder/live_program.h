@@ -14,7 +14,8 @@
 namespace hw::profiler {
 
 struct LiveProgram {
-    std::string bytes;  // of the wire format
+    std::string bytes;      // of the wire format
+    std::int64_t step = 0;  // of the session, that it is for
     std::int64_t recomputes = 0;
     std::int64_t drops = 0;
     core::Bytes kept;  // of storages that the plan drops and that could not be restored

@@ -44,7 +44,7 @@
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
 //   LiveRescue     i64 step, allocations, refused, bytes, freed, evictions; str op: before its LiveStep, or
 //                  instead of it where the program has ended within the step
-//   LiveMismatch   i64 op, bytes; u8 MismatchKind; str name, layer, line: what was recomputed has other
+//   LiveMismatch   i64 op, program, bytes; u8 MismatchKind; str name, layer, line: what was recomputed has other
 //                  bytes, and the program ends
 //   LiveNote       u8 LiveNoteKind; str text: what a live run has to say
 //   Config         i32 steps, warmup, every; u32 flags; i64 cap, heuristic; char nativeCapture[kPathBytes],

@@ -263,8 +263,8 @@ bool decode(Payload payload, LiveRescueRecord& record) {
 
 bool decode(Payload payload, LiveMismatchRecord& record) {
     Fields fields(payload);
-    return fields.read(record.op, record.bytes, record.kind, record.name, record.layer,
-                       record.line) &&
+    return fields.read(record.op, record.program, record.bytes, record.kind, record.name,
+                       record.layer, record.line) &&
            record.kind <= MismatchKind::NotDeterministic && fields.done();
 }
 

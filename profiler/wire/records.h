@@ -153,8 +153,9 @@ struct LiveRescueRecord {
 };
 /// What was recomputed has other bytes than what was dropped.
 struct LiveMismatchRecord {
-    std::int64_t op = 0;     // its number in the step
-    std::int64_t bytes = 0;  // of the storage
+    std::int64_t op = 0;       // its number in the step
+    std::int64_t program = 0;  // of the plan; -1: no plan
+    std::int64_t bytes = 0;    // of the storage
     MismatchKind kind = MismatchKind::Unknown;
     std::string name, layer, line;  // the last two: empty where they are not known
 };

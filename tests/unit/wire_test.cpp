@@ -352,19 +352,20 @@ TEST(Records, ReadRescues) {
 
 TEST(Records, ReadMismatches) {
     Bytes bytes;
-    bytes << I64{84} << I64{262144} << std::uint8_t{1} << std::string("aten::mul.Tensor");
+    bytes << I64{84} << I64{2} << I64{262144} << std::uint8_t{1} << std::string("aten::mul.Tensor");
     bytes << std::string("blocks.3");
     LiveMismatchRecord mismatch;
     EXPECT_FALSE(decode(bytes.get(), mismatch));
     bytes << std::string();
     ASSERT_TRUE(decode(bytes.get(), mismatch));
     EXPECT_EQ(mismatch.op, 84);
+    EXPECT_EQ(mismatch.program, 2);
     EXPECT_EQ(mismatch.bytes, 262144);
     EXPECT_EQ(mismatch.kind, MismatchKind::UnseenWriter);
     EXPECT_EQ(mismatch.name, "aten::mul.Tensor");
     EXPECT_EQ(mismatch.layer, "blocks.3");
     Bytes unknown;
-    unknown << I64{84} << I64{1} << std::uint8_t{9} << std::string() << std::string()
+    unknown << I64{84} << I64{0} << I64{1} << std::uint8_t{9} << std::string() << std::string()
             << std::string();
     EXPECT_FALSE(decode(unknown.get(), mismatch));
 }
