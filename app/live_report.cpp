@@ -147,7 +147,7 @@ Json figuresOf(const profiler::LiveProcess& process, const LivePlan* prepared,
 Json reportOf(const profiler::LiveProcess& process, const LivePlan* prepared,
               const std::optional<Bytes>& limit, const profiler::LiveSummary& summary) {
     Json report = figuresOf(process, prepared, limit, summary.found);
-    addShortfall(shortfallOf(process, prepared, limit, summary.seen), report);
+    addShortfall(shortfallOf(process, prepared, limit, summary), report);
     return report;
 }
 

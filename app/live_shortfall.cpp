@@ -54,7 +54,8 @@ std::string sentence(Cause cause, const LivePlan* plan, std::int64_t steps, cons
         case Cause::Looked:
             return "up to " + humanBytes(bytes) +
                    " of what the plan drops stayed: numpy, an extension or another thread of the "
-                   "program may still read them";
+                   "program may still read them, or an op came back with other bytes in an earlier "
+                   "run";
         case Cause::Kept:
             return humanBytes(bytes) +
                    " of what the plan drops stayed: they could not be restored at any time";
@@ -102,12 +103,13 @@ const LivePlan* planOf(const std::vector<LivePlan>& plans, std::int64_t rank) {
 }
 
 Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan,
-                      const std::optional<Bytes>& limit, const std::string& seen) {
+                      const std::optional<Bytes>& limit, const profiler::LiveSummary& summary) {
     Shortfall shortfall;
     const auto budget = budgetOf(plan, limit);
     if (!budget) return shortfall;
     if (process.steps.empty()) {
-        shortfall.why.push_back(seen + kNoStepHint);
+        const bool ended = !process.mismatches.empty() || !summary.shortage.empty();
+        if (!ended) shortfall.why.push_back(summary.seen + kNoStepHint);
         return shortfall;
     }
     const bool never = plan != nullptr && std::none_of(process.steps.begin(), process.steps.end(),
@@ -136,6 +138,15 @@ Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan
         ++group.steps;
         group.bytes = std::max(group.bytes, bytesOf(cause, step, plan));
         if (!group.first) group.first.emplace(step);
+    }
+    // Where a plan is not for such a program, nothing else is worth saying of its steps.
+    const auto region =
+        std::find_if(summary.notes.begin(), summary.notes.end(), [](const std::string& note) {
+            return note.find("are not carried out under the plan") != std::string::npos;
+        });
+    if (never && region != summary.notes.end()) {
+        shortfall.why.push_back(*region);
+        return shortfall;
     }
     for (const auto& [cause, group] : groups)
         shortfall.why.push_back(sentence(cause, plan, group.steps, *group.first, group.bytes));

@@ -28,9 +28,9 @@ struct Shortfall {
     std::vector<std::string> why;
 };
 
-/// `seen`: how far the program came, where it took no step.
 Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan,
-                      const std::optional<core::Bytes>& limit, const std::string& seen);
+                      const std::optional<core::Bytes>& limit,
+                      const profiler::LiveSummary& summary);
 
 /// Says once for each process, while it runs, that a step was above the budget, or that none is
 /// under the plan.

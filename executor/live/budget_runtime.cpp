@@ -145,7 +145,12 @@ void BudgetRuntime::interrupt(const std::string&) {
 /// Of what it reads and writes, nothing is seen but that it has the tensors.
 void BudgetRuntime::region(const std::string& what) {
     const Guard guard(lock_);
-    if (Guards::on(GuardKind::Compiled)) regions_ += what.empty() ? -1 : 1;
+    if (!Guards::on(GuardKind::Compiled)) return;
+    regions_ += what.empty() ? -1 : 1;
+    if (!what.empty())
+        remark(what +
+               ": what such regions read and make stays within the budget, as their code works on "
+               "memory by no op");
 }
 
 void BudgetRuntime::release() {

@@ -99,6 +99,9 @@ public:
     /// What these made came back with other bytes in an earlier run.
     void keepResultsOf(const std::string& lines) {
         keptOps_.read(lines);
+        for (const std::string& name : keptOps_.names())
+            remark("what " + name +
+                   " makes stays: it came back with other bytes in an earlier run of the program");
         if (keptOps_.sourcesChange()) exposures_.distrust();
     }
     const Verifier& verifier() const { return verifier_; }

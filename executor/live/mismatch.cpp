@@ -68,4 +68,10 @@ bool KeptOps::has(const std::string& name, std::int64_t number) const {
     return false;
 }
 
+std::set<std::string> KeptOps::names() const {
+    std::set<std::string> names;
+    for (const Op& op : ops_) names.insert(op.name);
+    return names;
+}
+
 }  // namespace hw::executor::live

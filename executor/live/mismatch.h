@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -43,6 +44,8 @@ public:
     bool empty() const { return ops_.empty(); }
     bool has(const std::string& name, std::int64_t number) const;
     bool sourcesChange() const { return sourcesChange_; }
+    /// Each once.
+    std::set<std::string> names() const;
 
 private:
     struct Op {

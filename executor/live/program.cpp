@@ -64,7 +64,13 @@ Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
         action.kind = static_cast<wire::LiveAction>(from.number<std::uint8_t>());
         const bool recompute = action.kind == wire::LiveAction::Recompute;
         action.target = from.index(recompute ? ops : program.storages.size());
-        if (from.good() && !recompute) program.storages[action.target].moved = true;
+        const bool drops =
+            action.kind == wire::LiveAction::Drop || action.kind == wire::LiveAction::Encode;
+        if (from.good() && !recompute) {
+            ProgramStorage& storage = program.storages[action.target];
+            storage.moved = true;
+            storage.dropped = storage.dropped || drops;
+        }
         if (action.kind == wire::LiveAction::Encode) {
             action.encoding.codec = static_cast<wire::LiveCodec>(from.number<std::uint8_t>());
             action.encoding.type = static_cast<c10::ScalarType>(from.number<std::uint8_t>());
@@ -227,7 +233,7 @@ void findVarying(Program& program) {
         const std::string& name = program.names[op.name].name;
         op.varies = {core::isNondeterministic(name, false), core::isNondeterministic(name, true)};
         for (const Input& input : op.inputs)
-            if (program.storages[input.storage].moved) op.varies.add(varying[input.storage]);
+            if (program.storages[input.storage].dropped) op.varies.add(varying[input.storage]);
         for (const Output& output : op.outputs) varying[output.storage].add(op.varies);
         for (const std::uint32_t storage : op.writes) varying[storage].add(op.varies);
     }

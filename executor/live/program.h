@@ -106,6 +106,7 @@ struct ProgramStorage {
     bool lasting = false;              // the step leaves it behind
     bool followed = false;             // the plan moves its bytes, or may make others from them
     bool moved = false;                // the plan does something with its bytes
+    bool dropped = false;              // or an encoded form takes their place
     bool gathered = false;             // its bytes go by no op, and nothing is made from them again
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
     bool pinned = false;               // somebody read it past the dispatcher: it stays

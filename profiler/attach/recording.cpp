@@ -158,6 +158,11 @@ bool Receiver::poll() {
         capturing_ = true;
         progress_("capturing");
     }
+    if (!saidCompiled_ && server_.recorded() != nullptr &&
+        !server_.recorded()->compiledCode().empty()) {
+        saidCompiled_ = true;
+        progress_("note: " + server_.recorded()->compiledCode());
+    }
     if (server_.steps() > steps_) {
         steps_ = server_.steps();
         progress_("step " + std::to_string(steps_ - 1) + ": " +

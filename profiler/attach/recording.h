@@ -78,7 +78,7 @@ private:
     Server& server_;
     const Progress& progress_;
     std::int64_t steps_ = 0;
-    bool capturing_ = false;
+    bool capturing_ = false, saidCompiled_ = false;
 };
 
 /// Where the options ask for the GPU and CUPTI refuses: why.

@@ -453,6 +453,7 @@ core::Status Assembler::take(wire::GapRecord record) {
     if (record.endNs > 0) row.endNs = record.endNs;
     row.what = std::move(record.what);
     row.why = std::move(record.why);
+    if (row.what == "compiled code") compiledCode_ = row.why;
     const bool repeated = std::any_of(pending_.gaps.begin(), pending_.gaps.end(), [&](auto& gap) {
         return gap.what == row.what && gap.why == row.why;
     });

@@ -62,6 +62,8 @@ public:
     const std::vector<wire::LiveRescueRecord>& rescues() const { return rescues_; }
     /// The newest; of no bytes where there is none.
     const wire::LiveCurveRecord& liveCurve() const { return liveCurve_; }
+    /// What the recording does to code that torch.compile has made; empty: there is none so far.
+    const std::string& compiledCode() const { return compiledCode_; }
     const std::vector<wire::LiveMismatchRecord>& mismatches() const { return mismatches_; }
     const std::vector<wire::LiveNoteRecord>& liveNotes() const { return liveNotes_; }
 
@@ -188,6 +190,7 @@ private:
     wire::LiveCurveRecord liveCurve_;
     std::vector<wire::LiveRescueRecord> rescues_;
     std::vector<wire::LiveMismatchRecord> mismatches_;
+    std::string compiledCode_;
     std::vector<wire::LiveNoteRecord> liveNotes_;
     std::vector<std::string> faults_, notes_;
 };
