@@ -35,6 +35,8 @@ void BudgetRuntime::findUnseenWrites(const Tensors& tensors, Running& running) {
         }
         if (slots_[s].exposed && exposures_.mayChange(*tensors[k]))
             running.exposed.push_back(exposures_.sourceOf(*tensors[k], k));
+        else if (exposures_.isLookedAt(*tensors[k]) && !contains(running.written, s))
+            running.lookedAt.push_back(exposures_.sourceOf(*tensors[k], k));
     }
 }
 

@@ -55,6 +55,7 @@ void BudgetRuntime::Running::clear() {
         list->clear();
     outputs.clear();
     made.clear();
+    lookedAt.clear();
     kept.clear();
     exposed.clear();
     owned.clear();
@@ -378,6 +379,10 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     if (!made.empty() && outputs.front().makes)  // the pool gets it after the others
         std::rotate(made.begin(), made.begin() + 1, made.end());
     if (running.onTape && !running.exposed.empty()) running.onTape = keepSources(running);
+    if (!running.lookedAt.empty() && exposures_.changed()) running.onTape = false;
+    if (running.onTape)
+        for (Call::Source& source : running.lookedAt)
+            tape_.next().call.sources().push_back(std::move(source));
     if (log_) logEnd(outputs, cost, running);
     const std::size_t ofOutputs = touched.size();
     for (const Storage s : running.written)

@@ -117,9 +117,10 @@ private:
         std::vector<Output> outputs;
         std::vector<Storage> touched;  // outputs and written, each once
         std::vector<core::StorageIndex> made;
-        std::vector<Input> kept;            // inputs, for the tape
-        std::vector<Call::Source> exposed;  // inputs whose bytes may change unseen
-        std::vector<Storage> owned;         // those of which its call has copies
+        std::vector<Input> kept;             // inputs, for the tape
+        std::vector<Call::Source> exposed;   // inputs whose bytes may change unseen
+        std::vector<Call::Source> lookedAt;  // parameters likewise
+        std::vector<Storage> owned;          // those of which its call has copies
 
         /// It reads the storage again when it runs again.
         bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }

@@ -3,6 +3,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/record_function.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/version.h>
 
@@ -27,6 +28,13 @@ const std::unordered_set<std::string> kUpdating{
     "aten::native_batch_norm",       "aten::cudnn_batch_norm",
     "aten::miopen_batch_norm",       "aten::batch_norm_update_stats",
     "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts"};
+
+/// What torch.func puts before the ops of a function: an op that runs again is none of it.
+constexpr c10::DispatchKeySet kTransforms(
+    {c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
+     c10::DispatchKey::FuncTorchDynamicLayerBackMode, c10::DispatchKey::FuncTorchGradWrapper,
+     c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchVmapMode,
+     c10::DispatchKey::Batched, c10::DispatchKey::VmapMode, c10::DispatchKey::Functionalize});
 
 bool hasTensors(const c10::IValue& value) {
     bool any = false;
@@ -309,7 +317,8 @@ std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, Items
         const c10::impl::ExcludeDispatchKeyGuard unseen(
             c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::Python,
                                  c10::DispatchKey::PythonTLSSnapshot}) |
-            c10::autocast_dispatch_keyset);
+            c10::autocast_dispatch_keyset | kTransforms);
+        const at::DisableRecordFunctionGuard unprofiled;
         op_->callBoxed(&values);
     }
     std::vector<at::Tensor> results;

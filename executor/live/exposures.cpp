@@ -105,6 +105,13 @@ bool Exposures::mayChange(const c10::TensorImpl& tensor) const {
            !isParameter(tensor);
 }
 
+bool Exposures::isLookedAt(const c10::TensorImpl& tensor) const {
+    if (!tensor.requires_grad() || !Guards::on(GuardKind::Exposures)) return false;
+    const c10::StorageImpl* const storage = plainStorage(tensor);
+    return storage->device_type() == c10::DeviceType::CPU && bytesOf(*storage) != nullptr &&
+           (isForeign(*storage) || isExposed(storage)) && isParameter(tensor);
+}
+
 bool Exposures::changeOnGpu(const Tensors& tensors) const {
     return changed_ && std::any_of(tensors.begin(), tensors.end(), [&](const auto* tensor) {
                const c10::StorageImpl* const storage = plainStorage(*tensor);

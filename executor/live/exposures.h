@@ -56,6 +56,9 @@ public:
     Call::Source sourceOf(const c10::TensorImpl& tensor, std::size_t k) const;
     /// Whether a tensor's bytes may change by no op, and lie where the host can read them.
     bool mayChange(const c10::TensorImpl& tensor) const;
+    /// The same of a parameter, which mostly only the optimizer changes: it is read again, and
+    /// looked at before that.
+    bool isLookedAt(const c10::TensorImpl& tensor) const;
     /// Those on a GPU are taken to stay until such bytes have been seen to change. Whether one of
     /// these tensors then may.
     bool changeOnGpu(const Tensors& tensors) const;

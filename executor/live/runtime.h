@@ -88,6 +88,7 @@ private:
     [[gnu::cold]] bool keepCall(const profiler::native::Passing& op, const Tensors& tensors,
                                 Values arguments);
     bool keepSources(const Tensors& tensors);
+    bool keepChanging(const Tensors& tensors);
     bool isLastToMake(const ProgramOp& op) const;
     void keepResults();
     void keepInputs();

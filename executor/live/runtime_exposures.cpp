@@ -83,6 +83,21 @@ bool Runtime::isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) co
 /// and stay; else the op gets copies of them, if that is worth while. False: it does not run again.
 bool Runtime::keepSources(const Tensors& tensors) {
     if (!Guards::on(GuardKind::Exposures)) return true;
+    if (!keepChanging(tensors)) return false;
+    const ProgramOp& planned = program().ops[position_];
+    for (std::size_t k = 0; k < tensors.size() && k < planned.inputs.size(); ++k) {
+        const std::uint32_t s = planned.inputs[k].storage;
+        if (!exposures_.isLookedAt(*tensors[k]) ||
+            std::find(planned.writes.begin(), planned.writes.end(), s) != planned.writes.end())
+            continue;
+        if (exposures_.changed()) return false;
+        calls_[position_].sources().push_back(exposures_.sourceOf(*tensors[k], k));
+    }
+    return true;
+}
+
+/// The same of those that the program changes, other than parameters.
+bool Runtime::keepChanging(const Tensors& tensors) {
     if (exposures_.changeOnGpu(tensors)) return false;
     const ProgramOp& planned = program().ops[position_];
     Call& call = calls_[position_];

@@ -32,19 +32,19 @@ at::Context& context() {
     return at::globalContext();
 }
 
-/// Flush to zero and denormals are zero, of this thread.
-constexpr unsigned kDenormals = 0x8040;
+/// Flush to zero, denormals are zero, and the direction of rounding, of this thread.
+constexpr unsigned kFloatControl = 0xe040;
 
-std::int64_t denormals() {
+std::int64_t floatControl() {
 #ifdef __SSE2__
-    return _mm_getcsr() & kDenormals;
+    return _mm_getcsr() & kFloatControl;
 #else
     return 0;
 #endif
 }
-void setDenormals([[maybe_unused]] std::int64_t value) {
+void setFloatControl([[maybe_unused]] std::int64_t value) {
 #ifdef __SSE2__
-    _mm_setcsr((_mm_getcsr() & ~kDenormals) | static_cast<unsigned>(value));
+    _mm_setcsr((_mm_getcsr() & ~kFloatControl) | static_cast<unsigned>(value));
 #endif
 }
 
@@ -98,7 +98,7 @@ constexpr Setting reductionOf() {
 const Setting kSettings[] = {
     {[] { return std::int64_t{at::get_num_threads()}; },
      [](std::int64_t threads) { at::set_num_threads(static_cast<int>(threads)); }},
-    {&denormals, &setDenormals},
+    {&floatControl, &setFloatControl},
     {[] { return static_cast<std::int64_t>(c10::get_default_dtype_as_scalartype()); },
      [](std::int64_t type) {
          c10::set_default_dtype(c10::scalarTypeToTypeMeta(static_cast<c10::ScalarType>(type)));

@@ -21,7 +21,7 @@ COPIES = ("tolist", "__reduce_ex__")
 # They write the bytes, by no op.
 WRITES = ("apply_", "map_", "map2_")
 # Of storages: they give bytes others' values, or take them away.
-CHANGES = ("resize_", "copy_", "fill_", "__setitem__")
+CHANGES = ("resize_", "copy_", "fill_", "__setitem__", "byteswap", "_set_from_file")
 
 
 class Patches:
@@ -74,23 +74,26 @@ class Doors:
         for name in STORAGES:
             if hasattr(torch.Tensor, name):
                 self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
-                                                           lambda tensor: self.hand(tensor._cdata)))
+                                                           lambda tensor: self.hand(address(tensor))))
         storages = getattr(torch, "UntypedStorage", None)
         for name in STORAGE_ADDRESSES if storages is not None else ():
             if hasattr(storages, name):
                 self.patches.set(storages, name, guard(getattr(storages, name), storages,
-                                                       lambda storage: self.touch_storage(storage._cdata)))
+                                                       lambda storage: self.touch_storage(address(storage))))
         for name in WRITES:
             if hasattr(torch.Tensor, name):
                 self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
-                                                           lambda tensor: self.write(tensor._cdata)))
+                                                           lambda tensor: self.write(address(tensor))))
         for name in CHANGES:
             if hasattr(torch.UntypedStorage, name):
                 self.patches.set(torch.UntypedStorage, name, guard(
-                    getattr(torch.UntypedStorage, name), torch.UntypedStorage, lambda storage: self.change(storage._cdata)))
+                    getattr(torch.UntypedStorage, name), torch.UntypedStorage, lambda storage: self.change(address(storage))))
         for holder in (torch, torch.utils.dlpack):
             if hasattr(holder, "to_dlpack"):
                 self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
+        set_state = torch.random.set_rng_state
+        for holder in (torch, torch.random):
+            self.patches.set(holder, "set_rng_state", guard(set_state, torch.Tensor, self.touching(False)))
         self.extensions = Extensions(self.touch, self.native)
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
         Scripts(self.patches, self.touch, self.native.hwl_region)
@@ -111,7 +114,7 @@ class Doors:
 
     def touching(self, stays):
         touch = self.touch
-        return lambda tensor: touch(tensor._cdata, stays)
+        return lambda tensor: touch(address(tensor), stays)
 
 
 def guard(method, kind, tell):
@@ -169,7 +172,7 @@ class Regions:
         def region(graph, inputs, *arguments, **named):
             for each in inputs:
                 if isinstance(each, torch.Tensor):
-                    self.touch(each._cdata, True)
+                    self.touch(address(each), True)
             self.region(b"torch.compile")
             try:
                 return call(graph, inputs, *arguments, **named)
@@ -205,7 +208,7 @@ class Scripts:
             if not self.past_the_dispatcher(script):
                 return call(script, *arguments, **named)
             for tensor in tensors_in((arguments, named)):
-                self.touch(tensor._cdata, False)
+                self.touch(address(tensor), False)
             self.region(b"TorchScript")
             try:
                 return call(script, *arguments, **named)
@@ -213,6 +216,12 @@ class Scripts:
                 self.region(b"")
 
         return scripted
+
+
+def address(thing):
+    """Of what a tensor or a storage is in C++. A subclass of the program's does not hear of it."""
+    with torch._C.DisableTorchFunction():
+        return thing._cdata
 
 
 def tensors_in(value):
@@ -280,7 +289,7 @@ class Extensions:
             def __instancecheck__(cls, thing):
                 if not isinstance(thing, torch.Tensor):
                     return False
-                touch(thing._cdata, True)
+                touch(address(thing), True)
                 return True
 
         self.substitute = Asked("Tensor", (), {})
