@@ -17,7 +17,27 @@ using namespace hw::core;
 constexpr double kOtherStepSeconds = 5;  // to plan a step that the given plan is not for
 constexpr std::size_t kMostPrograms = 8;
 
-Result<profiler::LiveProgram> compile(const LoadedStep& step, const Plan& plan) {
+/// What ops make that are not deterministic stays where the plan's budget has room for it.
+Status keepWhatVaries(const LoadedStep& step, Plan& plan) {
+    const auto devices = step.session.storageDevices();
+    if (!devices) return devices.error();
+    const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
+        return each.starts_with("cuda");
+    });
+    auto kept = keepNondeterministic(step.graph, plan.schedule, plan.budget, onGpu);
+    if (!kept) return {};
+    const Evaluation judged = evaluate(step.graph, *kept);
+    plan.overhead *= static_cast<double>(judged.time.count()) /
+                     static_cast<double>(std::max<std::int64_t>(1, plan.predictedTime.count()));
+    plan.predictedPeak = judged.peak;
+    plan.predictedTime = judged.time;
+    plan.schedule = std::move(*kept);
+    plan.layout.reset();
+    return {};
+}
+
+Result<profiler::LiveProgram> compile(const LoadedStep& step, Plan& plan) {
+    if (const Status kept = keepWhatVaries(step, plan); !kept) return kept.error();
     const auto tensors = step.session.tensors();
     if (!tensors) return tensors.error();
     auto program = profiler::liveProgram(step.graph, plan, *tensors);
@@ -70,7 +90,7 @@ Status addOtherSteps(const std::string& session, const LoadedStep& planned, cons
             continue;
         }
         if (!known.insert(step->graph.fingerprint()).second) continue;
-        const auto other = planLike(plan, *step);
+        auto other = planLike(plan, *step);
         if (!other) {
             ++prepared.unplannedKinds;
             prepared.whyUnplanned = other.error().what;
@@ -133,32 +153,12 @@ Result<PlannedStep> stepOf(const LivePlanFrom& from, const Plan& plan,
                  "give one plan a rank"};
 }
 
-/// What ops make that are not deterministic stays where the plan's budget has room for it.
-Status keepWhatVaries(const LoadedStep& step, Plan& plan, Evaluation& judged) {
-    const auto devices = step.session.storageDevices();
-    if (!devices) return devices.error();
-    const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
-        return each.starts_with("cuda");
-    });
-    plan.schedule = keepNondeterministic(step.graph, plan.schedule, plan.budget, onGpu);
-    const Evaluation kept = evaluate(step.graph, plan.schedule);
-    if (kept.recomputedOps == judged.recomputedOps) return {};
-    plan.overhead *= static_cast<double>(kept.time.count()) /
-                     static_cast<double>(std::max<std::int64_t>(1, judged.time.count()));
-    plan.predictedPeak = kept.peak;
-    plan.predictedTime = kept.time;
-    plan.layout.reset();
-    judged = kept;
-    return {};
-}
-
 Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedStep& bound) {
     LivePlan prepared;
-    Evaluation judged = evaluate(bound.step.graph, plan.schedule);
+    const Evaluation judged = evaluate(bound.step.graph, plan.schedule);
     if (!judged.valid)
         return Error{ErrorCode::Verification, "the plan is invalid: " + judged.why,
                      "plan again; a plan file should not be edited by hand"};
-    if (const Status kept = keepWhatVaries(bound.step, plan, judged); !kept) return kept.error();
     auto program = compile(bound.step, plan);
     if (!program) return program.error();
     prepared.session = from.session;
@@ -167,7 +167,9 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
         for (const StepRow& row : *steps)
             if (row.id == prepared.step)
                 prepared.stableSources = stepEnvironment(row).stableSources;
-    prepared.recomputedOps = judged.recomputedOps;
+    prepared.recomputedOps =
+        std::count_if(plan.schedule.begin(), plan.schedule.end(),
+                      [](const Action& action) { return action.recomputes(); });
     prepared.kept = program->kept;
     prepared.programs.programs.push_back(std::move(*program));
     Status firstStep;

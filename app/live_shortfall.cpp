@@ -139,13 +139,8 @@ Shortfall shortfallOf(const profiler::LiveProcess& process, const LivePlan* plan
         group.bytes = std::max(group.bytes, bytesOf(cause, step, plan));
         if (!group.first) group.first.emplace(step);
     }
-    // Where a plan is not for such a program, nothing else is worth saying of its steps.
-    const auto region =
-        std::find_if(summary.notes.begin(), summary.notes.end(), [](const std::string& note) {
-            return note.find("are not carried out under the plan") != std::string::npos;
-        });
-    if (never && region != summary.notes.end()) {
-        shortfall.why.push_back(*region);
+    if (never && !summary.fault.empty()) {
+        shortfall.why.push_back(summary.fault);
         return shortfall;
     }
     for (const auto& [cause, group] : groups)

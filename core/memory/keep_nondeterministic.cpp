@@ -73,11 +73,11 @@ Schedule withoutDrops(const TrainingGraph& graph, const Schedule& schedule, Stor
 
 }  // namespace
 
-Schedule keepNondeterministic(const TrainingGraph& graph, const Schedule& schedule, Bytes budget,
-                              bool onGpu) {
-    Schedule best = schedule;
+std::optional<Schedule> keepNondeterministic(const TrainingGraph& graph, const Schedule& schedule,
+                                             Bytes budget, bool onGpu) {
+    std::optional<Schedule> best;
     for (const StorageIndex s : dropped(graph, schedule, madeByThem(graph, onGpu))) {
-        Schedule tried = withoutDrops(graph, best, s);
+        Schedule tried = withoutDrops(graph, best ? *best : schedule, s);
         const Evaluation judged = evaluate(graph, tried);
         if (judged.valid && judged.peak <= budget) best = std::move(tried);
     }

@@ -29,7 +29,8 @@ const std::unordered_set<std::string> kUpdating{
     "aten::miopen_batch_norm",       "aten::batch_norm_update_stats",
     "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts"};
 
-/// What torch.func puts before the ops of a function: an op that runs again is none of it.
+/// Dispatch keys that torch.func puts before the ops of a function. An op that runs again is not
+/// part of that function.
 constexpr c10::DispatchKeySet kTransforms(
     {c10::DispatchKey::FuncTorchDynamicLayerFrontMode,
      c10::DispatchKey::FuncTorchDynamicLayerBackMode, c10::DispatchKey::FuncTorchGradWrapper,

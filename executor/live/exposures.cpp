@@ -97,19 +97,18 @@ Call::Source Exposures::sourceOf(const c10::TensorImpl& tensor, std::size_t k) c
     return source;
 }
 
+/// Code that calls no op can write its bytes, and the host can read them.
+bool Exposures::isReachable(const c10::StorageImpl& storage) const {
+    return Guards::on(GuardKind::Exposures) && storage.device_type() == c10::DeviceType::CPU &&
+           bytesOf(storage) != nullptr && (isForeign(storage) || isExposed(&storage));
+}
+
 bool Exposures::mayChange(const c10::TensorImpl& tensor) const {
-    if (!Guards::on(GuardKind::Exposures)) return false;
-    const c10::StorageImpl* const storage = plainStorage(tensor);
-    if (storage->device_type() != c10::DeviceType::CPU) return false;
-    return (isForeign(*storage) || isExposed(storage)) && bytesOf(*storage) != nullptr &&
-           !isParameter(tensor);
+    return isReachable(*plainStorage(tensor)) && !isParameter(tensor);
 }
 
 bool Exposures::isLookedAt(const c10::TensorImpl& tensor) const {
-    if (!tensor.requires_grad() || !Guards::on(GuardKind::Exposures)) return false;
-    const c10::StorageImpl* const storage = plainStorage(tensor);
-    return storage->device_type() == c10::DeviceType::CPU && bytesOf(*storage) != nullptr &&
-           (isForeign(*storage) || isExposed(storage)) && isParameter(tensor);
+    return isParameter(tensor) && isReachable(*plainStorage(tensor));
 }
 
 bool Exposures::changeOnGpu(const Tensors& tensors) const {

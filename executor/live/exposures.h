@@ -73,6 +73,7 @@ private:
         Checksum sum;
     };
 
+    bool isReachable(const c10::StorageImpl& storage) const;
     void forgetGone();
 
     const Verifier& verifier_;

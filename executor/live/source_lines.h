@@ -30,7 +30,7 @@ public:
         if (!stacks_.on()) return kNone;
         stacks_.read(sites_, kDeepest);
         if (sites_.empty()) return kNone;
-        const std::uint64_t place = hash();
+        const std::uint64_t place = profiler::native::Stacks::hash(sites_);
         const auto known = lines_.find(place);
         if (known != lines_.end()) return known->second;
         if (lines_.size() == kMost) return kNone;
@@ -49,7 +49,6 @@ private:
     static constexpr std::size_t kDeepest = 16;    // frames, the framework's among them
     static constexpr std::size_t kMost = 1 << 16;  // places
 
-    std::uint64_t hash() const;
     static std::string text(const std::vector<const profiler::native::SourceFrame*>& frames);
     std::int32_t add(std::uint64_t place, std::string line);
 

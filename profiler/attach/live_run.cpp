@@ -132,11 +132,14 @@ LiveSummary liveSummary(const Server& server) {
     if (summary.processes.empty()) summary.processes.emplace_back();
     summary.notes = server.notes();
     for (const Assembler* process : server.admittedProcesses())
-        for (const wire::LiveNoteRecord& note : process->liveNotes())
-            if (note.kind == wire::LiveNoteKind::Shortage)
+        for (const wire::LiveNoteRecord& note : process->liveNotes()) {
+            if (note.kind == wire::LiveNoteKind::Shortage) {
                 summary.shortage = note.text;
-            else
-                addOnce(summary.notes, note.text);
+                continue;
+            }
+            if (note.kind == wire::LiveNoteKind::Fault) summary.fault = note.text;
+            addOnce(summary.notes, note.text);
+        }
     for (const std::string& fault : server.faults())
         addOnce(summary.notes, "no plan was carried out: " + fault);
     summary.seen = seenOf(server);

@@ -79,6 +79,7 @@ struct LiveSummary {
     std::vector<std::string> notes;  // each once
     std::string seen;                // how far a program came that took no step
     std::optional<FoundPlan> found;  // under a budget, the last plan that took over
+    std::string fault;               // why a runtime has stopped for good; else empty
     std::string shortage;  // the last allocation that was refused because of a limit; else empty
 };
 

@@ -112,7 +112,7 @@ enum class Type : std::uint16_t {
 };
 
 /// Shortage: an allocation was refused because of the budget.
-enum class LiveNoteKind : std::uint8_t { Remark, Shortage };
+enum class LiveNoteKind : std::uint8_t { Remark, Shortage, Fault };
 
 /// Why recomputed bytes are likely to be others than those that were dropped.
 enum class MismatchKind : std::uint8_t {

@@ -270,7 +270,7 @@ bool decode(Payload payload, LiveMismatchRecord& record) {
 
 bool decode(Payload payload, LiveNoteRecord& record) {
     Fields fields(payload);
-    return fields.read(record.kind, record.text) && record.kind <= LiveNoteKind::Shortage &&
+    return fields.read(record.kind, record.text) && record.kind <= LiveNoteKind::Fault &&
            fields.done();
 }
 

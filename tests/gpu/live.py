@@ -92,11 +92,11 @@ class LiveChecks:
     KINDS = (prepare, bits, planned, counted, allocated, time)
 
 
-def row(kind, variant):
+def row(kind, variant, label=None):
     @functools.wraps(kind)
     def of(checks):
         return kind(checks, variant)
-    of.__doc__ = f"{variant}: {kind.__doc__}"
+    of.__doc__ = f"{label or variant}: {kind.__doc__}"
     return of
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rows for verification: what it costs, and programs with something that no op shows, within 0.7 of the memory that they
 take. With the guards their lines are those of the program alone; without, verification ends them."""
-import functools
 import json
 import os
 import statistics
@@ -80,13 +79,5 @@ class VerificationChecks(BudgetChecks):
         return check(done.returncode == VERIFICATION_FAILED and found and alone.startswith(done.stdout), text)
 
 
-def row_of(kind, name):
-    @functools.wraps(kind)
-    def of(checks):
-        return kind(checks, name)
-    of.__doc__ = f"{KINDS[name]}: {kind.__doc__}"
-    return of
-
-
 ROWS = [row(VerificationChecks.cost, variant) for variant in ("GPT", "ResNet-50")] + [
-    row_of(kind, name) for name in KINDS for kind in (VerificationChecks.guarded, VerificationChecks.unguarded)]
+    row(kind, name, KINDS[name]) for name in KINDS for kind in (VerificationChecks.guarded, VerificationChecks.unguarded)]

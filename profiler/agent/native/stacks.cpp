@@ -67,18 +67,24 @@ std::string textOf(PyObject* code, const char* attribute) {
     return text;
 }
 
-std::uint64_t hashOf(const Stacks::Sites& sites) {
-    std::uint64_t hash = sites.size();
-    for (const std::uintptr_t site : sites) hash = (hash ^ site) * 0x9e3779b97f4a7c15ull;
-    return hash ^ (hash >> 32);
-}
-
 }  // namespace
 
 void Stacks::start(wire::Stacks mode, const FrameLayout& layout, std::string frameworkFolder) {
     mode_ = mode;
     layout_ = layout;
     folder_ = std::move(frameworkFolder);
+}
+
+std::uint64_t Stacks::hash(const Sites& sites) {
+    std::uint64_t hash = sites.size();
+    for (const std::uintptr_t site : sites) hash = (hash ^ site) * 0x9e3779b97f4a7c15ull;
+    return hash ^ (hash >> 32);
+}
+
+const SourceFrame* Stacks::ownOf(const std::vector<const SourceFrame*>& frames) {
+    for (const SourceFrame* const frame : frames)
+        if (!frame->hidden && !frame->framework) return frame;
+    return nullptr;
 }
 
 void Stacks::read(Sites& sites, std::size_t most) const {
@@ -88,7 +94,7 @@ void Stacks::read(Sites& sites, std::size_t most) const {
 }
 
 std::int64_t Stacks::find(const Sites& sites) const {
-    for (std::uint64_t hash = hashOf(sites);; ++hash) {
+    for (std::uint64_t hash = Stacks::hash(sites);; ++hash) {
         const auto found = known_.find(hash);
         if (found == known_.end()) return kNew;
         if (found->second.sites == sites) return found->second.id;
@@ -160,15 +166,12 @@ std::int64_t Stacks::add(const Sites& sites, const std::vector<const SourceFrame
     };
     const auto visible = [](const SourceFrame* frame) { return !frame->hidden; };
     if (mode_ == wire::Stacks::Line) {
-        const auto line = std::find_if(frames.begin(), frames.end(), [&](const auto* frame) {
-            return visible(frame) && !frame->framework;
-        });
-        if (line != frames.end()) enter(**line);
+        if (const SourceFrame* const line = ownOf(frames)) enter(*line);
     } else {
         for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
             if (visible(*frame)) enter(**frame);
     }
-    std::uint64_t hash = hashOf(sites);
+    std::uint64_t hash = Stacks::hash(sites);
     while (!known_.try_emplace(hash, Known{sites, stack}).second) ++hash;
     return stack;
 }

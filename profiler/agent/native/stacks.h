@@ -52,6 +52,9 @@ public:
 
     /// Of the calling thread, with or without Python's lock; at most so many.
     void read(Sites& sites, std::size_t most = kDeepest) const;
+    static std::uint64_t hash(const Sites& sites);
+    /// The innermost of the program's own; null: there is none.
+    static const SourceFrame* ownOf(const std::vector<const SourceFrame*>& frames);
     /// Its id; kNew: it has to be described and added. Under the session's lock.
     std::int64_t find(const Sites& sites) const;
     /// Takes Python's lock, so never under the session's. What it tells stays where it is.

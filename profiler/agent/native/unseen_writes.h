@@ -55,7 +55,8 @@ private:
         c10::weak_intrusive_ptr<c10::StorageImpl> storage;
         Part part;
         std::uint64_t sum;
-        bool mayGo;  // the program may let go of it: then nobody changes what a plan keeps of it
+        bool mayGo;  // the program may release it: after that only a plan has it, and it stays as
+                     // it is
     };
 
     const AgentApi& agent_;

@@ -139,6 +139,19 @@ def watch_graphs(patches, native):
             patches.set(graph, name, guard(method, object, lambda _, what=what: interrupt(what)))
 
 
+class Region:
+    """While it is entered, code of that kind works on memory by no op."""
+
+    def __init__(self, tell, what):
+        self.tell, self.what = tell, what
+
+    def __enter__(self):
+        self.tell(self.what)
+
+    def __exit__(self, *_):
+        self.tell(b"")
+
+
 class Regions:
     """What torch.compile has made with inductor: kernels that read and write memory by no op."""
 
@@ -170,14 +183,10 @@ class Regions:
 
     def around(self, call):
         def region(graph, inputs, *arguments, **named):
-            for each in inputs:
-                if isinstance(each, torch.Tensor):
-                    self.touch(address(each), True)
-            self.region(b"torch.compile")
-            try:
+            for tensor in tensors_in(inputs):
+                self.touch(address(tensor), True)
+            with Region(self.region, b"torch.compile"):
                 return call(graph, inputs, *arguments, **named)
-            finally:
-                self.region(b"")
 
         region.region = True
         return region
@@ -209,11 +218,8 @@ class Scripts:
                 return call(script, *arguments, **named)
             for tensor in tensors_in((arguments, named)):
                 self.touch(address(tensor), False)
-            self.region(b"TorchScript")
-            try:
+            with Region(self.region, b"TorchScript"):
                 return call(script, *arguments, **named)
-            finally:
-                self.region(b"")
 
         return scripted
 

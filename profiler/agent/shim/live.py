@@ -409,7 +409,7 @@ class Live:
             rescues.add(self.native)
             rescues.send(self.number)
         self.send_remarks()
-        self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_fault())
+        self.note(wire.LIVE_NOTE_KIND_FAULT, self.native.hwl_fault())
         shortage = self.native.hwl_shortage()
         if not self.budget and library.hw_refused():
             shortage = b"an allocation of %d bytes passed the limit" % library.hw_refused()
