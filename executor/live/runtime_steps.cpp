@@ -112,7 +112,8 @@ bool Runtime::isWhole() const {
 /// than those whose ops were.
 bool Runtime::endsAsUsual() {
     ends_.nodes = at::sequence_number::peek() - nodesBefore_;
-    const bool same = usual_ && ends_ == *usual_;
+    // The program's last step lacks what others do for the next.
+    const bool same = usual_ && (over_ || ends_ == *usual_);
     if (!aside_) {
         alike_ = same ? alike_ + 1 : 1;
         usual_ = ends_;
