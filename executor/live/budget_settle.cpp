@@ -101,7 +101,8 @@ BudgetRuntime::Keeping BudgetRuntime::keepingAway(bool whole) const {
 /// What something away was made from, and that has come back or is made otherwise.
 void BudgetRuntime::releaseUnneeded(const Keeping& keeping) {
     for (Storage s = 0; s < tape_.storages(); ++s)
-        if (slots_[s].held && !keeping.needed[s] && watched_[s]) slots_.release(s);
+        if (slots_[s].isHeld() && !keeping.needed[s] && (watched_[s] || !wanted(s)))
+            slots_.release(s);
 }
 
 /// What is alive stays known, with how it is made; what that takes a long chain of things that are

@@ -175,7 +175,7 @@ void BudgetRuntime::traceOp(const profiler::native::Operator& op, Values argumen
     }
     trace_->begin(op, arguments, [&](c10::StorageImpl* impl) { return wanted(impl); });
     for (const Storage s : inputs)
-        if (!watched_[s] || slots_[s].held) trace_->untold(slots_[s].key());
+        if (!watched_[s] || slots_[s].isHeld()) trace_->untold(slots_[s].key());
 }
 
 /// Its bytes may have gone without us.
@@ -262,7 +262,7 @@ void BudgetRuntime::giveUp(Storage storage) {
 
 /// The program may let go of it, we do not.
 void BudgetRuntime::hold(Storage storage) {
-    if (!slots_[storage].held) slots_[storage].held = slots_[storage].weak.lock();
+    slots_[storage].hold();
     if (trace_) trace_->untold(slots_[storage].key());
 }
 

@@ -36,7 +36,8 @@ void Exposures::read(c10::StorageImpl* storage, const Call::Source& source) {
     changed_ =
         changed_ || (!fresh && last->second.value != source.sum.value && isForeign(*storage));
     last->second = source.sum;
-    seen_.push_back({weakTo(storage), source.from, source.bytes, source.sum});
+    seen_.push_back(
+        {weakTo(storage), LentMemory::of(*storage), source.from, source.bytes, source.sum});
 }
 
 void Exposures::forgetReads(const c10::StorageImpl* storage) {
@@ -51,9 +52,10 @@ void Exposures::forgetReads(const c10::StorageImpl* storage) {
 void Exposures::endStep() {
     bool unknown = false;
     for (const Seen& seen : seen_) {
-        const StoragePointer storage = seen.storage.lock();
+        StoragePointer storage = seen.storage.lock();
+        if (!storage && seen.lent) storage = seen.lent->copy();
         const char* const bytes = storage ? bytesOf(*storage) : nullptr;
-        if (bytes == nullptr)
+        if (bytes == nullptr || !isMapped(bytes + seen.from, seen.bytes))
             unknown = true;
         else
             changed_ = changed_ || !verifier_.isSame(seen.sum, bytes + seen.from, seen.bytes);

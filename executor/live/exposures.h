@@ -13,11 +13,13 @@
 
 #include "call.h"
 #include "flat_map.h"
+#include "lent_memory.h"
 #include "unseen_writes.h"
 
 namespace hw::executor::live {
 
 using profiler::native::isForeign;
+using profiler::native::isMapped;
 using profiler::native::isParameter;
 
 /// An op that reads so many times what it makes does not run again: all that it reads would be
@@ -69,6 +71,7 @@ private:
 
     struct Seen {
         c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+        std::shared_ptr<LentMemory> lent;
         std::int64_t from, bytes;
         Checksum sum;
     };

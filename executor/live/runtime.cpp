@@ -49,7 +49,7 @@ void Runtime::perform(const Action& action) {
             return;
         }
         case wire::LiveAction::Hold:
-            slots_[action.target].held = slots_[action.target].weak.lock();
+            slots_[action.target].hold();
             return;
         case wire::LiveAction::Release:
             if (!slots_[action.target].stays) slots_.release(action.target);

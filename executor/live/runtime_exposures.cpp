@@ -125,7 +125,7 @@ bool Runtime::keepChanging(const Tensors& tensors) {
         trusted = trusted && exposures_.trusted(isRecorded(s, *impl));
         if (!trusted) continue;
         slot.stays = true;
-        if (!slot.held) slot.held = slot.weak.lock();
+        slot.hold();
     }
     if (call.sources().empty() || (trusted && !writes && copied <= kMostRead * made)) return true;
     if (writes || (2 * copied > made && isLastToMake(planned))) {
@@ -145,7 +145,7 @@ void Runtime::keepResults() {
     const auto keep = [&](std::uint32_t storage) {
         Slot& slot = slots_[storage];
         if (slot.key() == nullptr || std::exchange(slot.stays, true)) return;
-        if (!slot.held) slot.held = slot.weak.lock();
+        slot.hold();
         figures_.pinnedBytes += program().storages[storage].bytes;
     };
     for (const Output& output : op.outputs)

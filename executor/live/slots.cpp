@@ -19,6 +19,7 @@ void Slots::reset(std::size_t storages) {
 }
 
 void Slots::letGo(Slot& slot) {
+    slot.lent.reset();
     if (!slot.held) return;
     if (profiler::native::isForeign(*slot.held)) lock_.bury(std::move(slot.held));
     slot.held.reset();
@@ -56,7 +57,7 @@ void Slots::unbind(std::size_t storage) {
 void Slots::forgetDead(std::size_t storage) {
     Slot& slot = slots_[storage];
     c10::StorageImpl* const impl = slot.key();
-    if (impl == nullptr || slot.held || slot.encoded || !slot.weak.expired()) return;
+    if (impl == nullptr || slot.held || slot.lent || slot.encoded || !slot.weak.expired()) return;
     if (indexed_) bound_.erase(impl);
     if (slot.dropped || slot.version != slot.written) away_.erase(impl);
     slot.weak.reset();

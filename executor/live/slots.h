@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "flat_map.h"
+#include "lent_memory.h"
 #include "op_lock.h"
 #include "verifier.h"
 
@@ -30,9 +31,10 @@ struct Encoded {
 /// address stands for the storage; nothing else of it is kept alive.
 struct Slot {
     c10::weak_intrusive_ptr<c10::StorageImpl> weak{StoragePointer()};
-    StoragePointer held;       // the program may let go of it, the plan does not
-    std::int32_t version = 0;  // of its bytes, where it has any
-    std::int32_t written = 0;  // the version that the program has brought it to
+    StoragePointer held;               // the program may let go of it, the plan does not
+    std::shared_ptr<LentMemory> lent;  // the same of memory that is the program's
+    std::int32_t version = 0;          // of its bytes, where it has any
+    std::int32_t written = 0;          // the version that the program has brought it to
     bool dropped = false;
     bool stays = false;    // until the step ends, whatever a plan says: nothing could make it again
     bool unread = false;   // made by an op that only fills: other code may be filling it
@@ -48,9 +50,19 @@ struct Slot {
         return weak.use_count() > (held ? 1U : 0U) && (dropped || version != written);
     }
     c10::StorageImpl* key() const { return weak._unsafe_get_target(); }
-    bool alive() const { return held || !weak.expired(); }
+    bool alive() const { return held || !weak.expired() || (lent && lent->copy()); }
     bool present() const { return key() != nullptr && !dropped && alive(); }
-    StoragePointer lock() const { return held ? held : weak.lock(); }
+    StoragePointer lock() const {
+        if (held) return held;
+        StoragePointer there = weak.lock();
+        return there || !lent ? there : lent->copy();
+    }
+    bool isHeld() const { return held || lent; }
+    /// The program may let go of it, and it can still be read.
+    void hold() {
+        const StoragePointer there = held || lent ? StoragePointer() : weak.lock();
+        if (there && !(lent = LentMemory::of(*there))) held = there;
+    }
 };
 
 /// Its bytes are the framework's to give back, and counted.

@@ -126,7 +126,41 @@ UNORDERED = LAYERS + """
         return h.pow(2).mean()
     """ + STEPS
 
-PROGRAMS = {"filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS, "scripted": SCRIPTED}
+# Memory that the program lends to a tensor and takes back: a file is closed, pages are unmapped. Nothing holds it.
+LENT = LAYERS + """
+    import ctypes, mmap, weakref
+    libc, size, kept = ctypes.CDLL(None), 4 * 512 * 128, []
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    random = numpy.random.default_rng(0)
+    def numbers(): return random.standard_normal((512, 128), dtype="float32")
+    def from_file():
+        file = mmap.mmap(-1, size)
+        file.write(numbers().tobytes())
+        made = torch.from_numpy(numpy.frombuffer(file, dtype="float32").reshape(512, 128)).exp()
+        file.close()
+        return made
+    def from_pages(at):
+        pages = libc.mmap(0x600000000000 + 2 * size * at, size, 3, 0x22, -1, 0)
+        array = numpy.ctypeslib.as_array((ctypes.c_float * (512 * 128)).from_address(pages)).reshape(512, 128)
+        array[:] = numbers()
+        made = torch.from_numpy(array).exp()
+        libc.munmap(pages, size)
+        return made
+    def from_array():
+        array = numbers()
+        kept.append(weakref.ref(array))
+        return torch.from_numpy(array).exp()
+    def forward(step):
+        a, b, c = from_file(), from_pages(step), from_array()
+        print("gone", [each() is None for each in kept])
+        h = a * b + c
+        for layer in model: h = torch.tanh(layer(h)) * b
+        return (h * torch.tanh(a) * b * c).pow(2).mean()
+    """ + STEPS
+
+PROGRAMS = {"lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS, "scripted": SCRIPTED}
 
 
 class Unseen(InFolder):

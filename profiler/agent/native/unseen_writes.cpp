@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "unseen_writes.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +22,13 @@ bool isForeign(const c10::StorageImpl& storage) {
            data.get() != nullptr &&
            (storage.allocator() == nullptr ||
             data.get_deleter() != storage.allocator()->raw_deleter());
+}
+
+bool isMapped(const void* data, std::int64_t bytes) {
+    static const auto kPage = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+    const auto from = reinterpret_cast<std::uintptr_t>(data) / kPage * kPage;
+    const auto end = reinterpret_cast<std::uintptr_t>(data) + static_cast<std::uintptr_t>(bytes);
+    return msync(reinterpret_cast<void*>(from), end - from, MS_ASYNC) == 0;
 }
 
 bool isParameter(const c10::TensorImpl& tensor) {
@@ -101,6 +111,7 @@ std::string UnseenWrites::end() {
         const auto storage = seen.storage.lock();
         if (!storage && seen.mayGo) continue;
         stable_ = stable_ && storage && dataOf(*storage) != nullptr &&
+                  isMapped(dataOf(*storage) + seen.part.from, seen.part.bytes) &&
                   sumOf(agent_, dataOf(*storage) + seen.part.from, seen.part.bytes) == seen.sum;
     }
     std::string ids;

@@ -16,6 +16,8 @@ namespace hw::profiler::native {
 
 /// Its memory is not that of the framework's allocator: from_numpy(), shared memory, mapped files.
 bool isForeign(const c10::StorageImpl& storage);
+/// What the program has lent to a tensor it may have taken back, by munmap, with the tensor there.
+bool isMapped(const void* data, std::int64_t bytes);
 /// A leaf that wants a gradient: its bytes change by its optimizer's ops only.
 bool isParameter(const c10::TensorImpl& tensor);
 /// The op makes storages that it fills with the same or with random numbers, or not at all: other
