@@ -44,11 +44,12 @@ FILLED = LAYERS + """
 # One buffer, filled again for each part of a step.
 REFILLED = LAYERS + """
     random, buffer = numpy.random.default_rng(0), numpy.zeros((512, 128), "float32")
+    batch = torch.from_numpy(buffer)
     def forward(step):
         loss = 0
         for layer in model:
             buffer[:] = random.standard_normal(buffer.shape, dtype="float32")
-            loss = loss + layer(torch.from_numpy(buffer) / 2).pow(2).mean()
+            loss = loss + layer(batch / 2).pow(2).mean()
         return loss
     """ + STEPS
 
@@ -248,7 +249,7 @@ class Unseen(InFolder):
         (mismatch,) = report["mismatches"]
         with open(script, encoding="utf-8") as file:
             line = file.read().splitlines().index(
-                "        loss = loss + layer(torch.from_numpy(buffer) / 2).pow(2).mean()") + 1
+                "        loss = loss + layer(batch / 2).pow(2).mean()") + 1
         self.assertEqual(mismatch["line"], f"refilled.py:{line}", mismatch)
 
     def test_what_is_not_deterministic_is_kept_or_not_compared(self):
