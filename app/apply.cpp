@@ -38,7 +38,7 @@ core::Result<std::vector<LivePlan>> plansOf(const ApplyArguments& arguments) {
 int runApply(const ApplyArguments& arguments, const Common& common) {
     const auto plans = plansOf(arguments);
     if (!plans) return fail(plans.error());
-    const auto limits = limitsOf(arguments.limits);
+    const auto limits = limitsOf(arguments.limits, !plans->empty());
     if (!limits) return fail(limits.error());
     profiler::ApplyOptions options;
     options.pid = arguments.pid;

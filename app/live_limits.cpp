@@ -42,7 +42,7 @@ void addLimits(CLI::App& command, LimitWords& words) {
                        "highwater), or which of DTR's heuristics is to stay (\"dtr:lru\")");
 }
 
-Result<profiler::LiveLimits> limitsOf(const LimitWords& words) {
+Result<profiler::LiveLimits> limitsOf(const LimitWords& words, bool planned) {
     profiler::LiveLimits limits;
     std::optional<Bytes> budget;
     for (auto [text, bytes] : {std::pair(&words.cap, &limits.cap), {&words.budget, &budget}}) {
@@ -54,6 +54,9 @@ Result<profiler::LiveLimits> limitsOf(const LimitWords& words) {
     const auto verify = verifyFlags(words.verify);
     if (!verify) return verify.error();
     limits.verify = *verify;
+    if (!words.verify.empty() && !planned && !words.any())
+        return Error{ErrorCode::Usage, "--verify has nothing to compare",
+                     "give it with a session and its plan, with --budget or with --on-oom"};
     if (!words.any()) return limits;
     const std::string planner = words.planner.empty() ? planners::ownPlanner().name : words.planner;
     const auto heuristic = planners::Dtr::find(planner);

@@ -21,7 +21,8 @@ struct LimitWords {
 /// --budget, --on-oom, --planner and --verify.
 void addLimits(CLI::App& command, LimitWords& words);
 
-/// Errors: Usage (no number of bytes, no such planner, one that does not go with --on-oom).
-core::Result<profiler::LiveLimits> limitsOf(const LimitWords& words);
+/// `planned`: a plan of a session acts. Errors: Usage (no number of bytes, no such planner, one
+/// that does not go with --on-oom, --verify where nothing is recomputed).
+core::Result<profiler::LiveLimits> limitsOf(const LimitWords& words, bool planned);
 
 }  // namespace hw::app

@@ -75,7 +75,7 @@ int run(const TrainArguments& arguments, const Common& common) {
             {ErrorCode::Usage,
              arguments.limits.onOom ? "--on-oom and a plan at once" : "a budget and a plan at once",
              "give either a session with its plan, or --budget, or --on-oom"});
-    const auto limits = limitsOf(arguments.limits);
+    const auto limits = limitsOf(arguments.limits, !arguments.words.empty());
     if (!limits) return fail(limits.error());
     std::vector<LivePlan> plans;
     if (!arguments.words.empty()) {

@@ -269,6 +269,9 @@ class Unseen(InFolder):
         status, _, errors = self.run_program(HIGHWATER, "train", "--budget", "1GB", "--verify", "some", "--", "true")
         self.assertEqual(status, 2)
         self.assertIn("full, sampled or off", errors)
+        status, _, errors = self.run_program(HIGHWATER, "train", "--verify", "full", "--", "true")
+        self.assertEqual(status, 2)
+        self.assertIn("--verify has nothing to compare", errors)
 
 
 if __name__ == "__main__":
