@@ -98,7 +98,8 @@ BudgetRuntime::Keeping BudgetRuntime::keepingAway(bool whole) const {
     return keeping;
 }
 
-/// What something away was made from, and that has come back or is made otherwise.
+/// What something away was made from, and that has come back or is made otherwise. What nobody
+/// tells the end of stays held as long as the program has it.
 void BudgetRuntime::releaseUnneeded(const Keeping& keeping) {
     for (Storage s = 0; s < tape_.storages(); ++s)
         if (slots_[s].isHeld() && !keeping.needed[s] && (watched_[s] || !wanted(s)))

@@ -161,7 +161,8 @@ LENT = LAYERS + """
         return (h * torch.tanh(a) * b * c).pow(2).mean()
     """ + STEPS
 
-PROGRAMS = {"lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS, "scripted": SCRIPTED}
+PROGRAMS = {"lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS,
+            "scripted": SCRIPTED}
 
 
 class Unseen(InFolder):
