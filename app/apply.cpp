@@ -1,72 +1,76 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "profiler/attach/apply.h"
+#include "live/host/apply.h"
 
 #include <iostream>
 
-#include "app/live_limits.h"
-#include "app/live_mismatch.h"
-#include "app/live_progress.h"
-#include "app/live_report.h"
-#include "app/live_shortfall.h"
+#include "app/live_options.h"
+#include "app/live_table.h"
 #include "app/recording.h"
+#include "live/host/limits.h"
+#include "live/host/mismatches.h"
+#include "live/host/plans.h"
+#include "live/host/progress_file.h"
+#include "live/host/report.h"
+#include "live/host/shortfall.h"
 
 namespace hw::app {
 namespace {
 
 struct ApplyArguments {
     pid_t pid = 0;
-    LivePlanFrom from;
-    LimitWords limits;
+    live::LivePlanFrom from;
+    live::LimitWords limits;
     double patience = 60;  // seconds
     std::string report, progress;
 };
 
-core::Result<std::vector<LivePlan>> plansOf(const ApplyArguments& arguments) {
+core::Result<std::vector<live::LivePlan>> plansOf(const ApplyArguments& arguments) {
     const bool planned = !arguments.from.session.empty();
     if (planned == arguments.limits.any())
         return core::Error{core::ErrorCode::Usage,
                            planned ? "a plan and a budget or --on-oom at once"
                                    : "nothing to apply to process " + std::to_string(arguments.pid),
                            "give either a session with its plan, or --budget, or --on-oom"};
-    if (!planned) return std::vector<LivePlan>();
+    if (!planned) return std::vector<live::LivePlan>();
     if (arguments.from.plans.empty())
         return core::Error{core::ErrorCode::Usage, "a plan is needed beside its session",
                            "write: highwater apply PID SESSION PLAN"};
-    return prepareLive(arguments.from);
+    return prepare(arguments.from);
 }
 
 int runApply(const ApplyArguments& arguments, const Common& common) {
     const auto plans = plansOf(arguments);
     if (!plans) return fail(plans.error());
-    const auto limits = limitsOf(arguments.limits, !plans->empty());
+    const auto limits = live::limitsOf(arguments.limits, !plans->empty());
     if (!limits) return fail(limits.error());
-    profiler::ApplyOptions options;
+    live::ApplyOptions options;
     options.pid = arguments.pid;
     options.limits = *limits;
-    for (const LivePlan& plan : *plans) options.programs.push_back(plan.programs);
+    for (const live::LivePlan& plan : *plans) options.programs.push_back(plan.programs);
     options.patience = std::chrono::duration<double>(arguments.patience);
-    LiveProgress progress;
+    live::ProgressFile progress;
     if (const core::Status opened = progress.open(arguments.progress); !opened)
         return fail(opened.error());
-    ShortfallTeller shortfall(*plans, limits->cap);
+    live::ShortfallTeller shortfall(*plans, limits->cap, noteToTerminal);
     options.curves = progress.wanted();
-    options.onStep = [&](const profiler::LiveStep& step) {
+    options.onStep = [&](const live::LiveStep& step) {
         shortfall.step(step);
         progress.step(step);
     };
-    const auto summary = profiler::apply(options, toTerminal);
+    const auto summary = live::apply(options, toTerminal);
     if (!summary) return fail(summary.error());
-    if (!plans->empty()) storeLive(arguments.from.session, *summary, *plans);
+    if (!plans->empty()) keepInSession(arguments.from.session, *summary, *plans);
     if (!arguments.limits.budget.empty() && !summary->shortage.empty())
         std::cerr << "note: live bytes went above the budget: " << summary->shortage << '\n';
-    const Json report = reportLive(*summary, *plans, limits->cap, arguments.report, common);
+    const Json report = live::liveReport(*summary, *plans, limits->cap);
+    tellReport(*summary, report, arguments.report, common);
     progress.ended(report);
-    if (const auto wrong = mismatchError(report["mismatches"])) return fail(*wrong);
+    if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
     return 0;
 }
 
 int runRelease(pid_t pid, const Common& common) {
-    if (const core::Status done = profiler::release(pid); !done) return fail(done.error());
+    if (const core::Status done = live::release(pid); !done) return fail(done.error());
     if (common.json)
         printJson({{"pid", pid}});
     else

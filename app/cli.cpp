@@ -73,32 +73,6 @@ void clearProgress() {
     if (std::exchange(progressShown, false)) std::fputs("\r\033[K", stderr);
 }
 
-core::Result<StepGraph> graphOfStep(const core::Session& session, const std::string& path,
-                                    std::optional<std::int64_t> step,
-                                    std::optional<core::CostSet> costs) {
-    if (!step) {
-        auto last = session.lastStep();
-        if (!last) return last.error();
-        step = *last;
-    }
-    auto graph = core::loadGraph(session, *step, costs);
-    if (!graph) return graph.error();
-    const core::Evaluation baseline = core::evaluate(*graph, core::baselineSchedule(*graph));
-    if (!baseline.valid)
-        return core::badInput("'" + path + "': the captured order does not replay: " + baseline.why,
-                              "the recording contradicts itself; record again");
-    return StepGraph{std::move(*graph), baseline};
-}
-
-core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,
-                                  std::optional<core::CostSet> costs) {
-    auto session = core::openAny(path);
-    if (!session) return session.error();
-    auto loaded = graphOfStep(*session, path, step, costs);
-    if (!loaded) return loaded.error();
-    return LoadedStep{std::move(*loaded), std::move(*session)};
-}
-
 bool isPlanFile(const std::string& path) {
     return path.ends_with(".json") && core::readPlanFile(path);
 }

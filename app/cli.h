@@ -11,6 +11,7 @@
 #include "core/base/parse_bytes.h"
 #include "core/base/result.h"
 #include "core/base/units.h"
+#include "core/import/load_step.h"
 #include "core/memory/caching_allocator.h"
 #include "core/session/session.h"
 #include "planners/plan_with.h"
@@ -77,20 +78,10 @@ using core::parseBytes;
 planners::Progress terminalProgress();
 void clearProgress();
 
-struct StepGraph {
-    core::TrainingGraph graph;
-    core::Evaluation baseline;
-};
-/// The last complete step of an open session or `step`; `path`: what errors call the session.
-core::Result<StepGraph> graphOfStep(const core::Session& session, const std::string& path,
-                                    std::optional<std::int64_t> step,
-                                    std::optional<core::CostSet> costs = std::nullopt);
-struct LoadedStep : StepGraph {
-    core::Session session;
-};
-/// A session or importable file, and the graph of its last complete step or of `step`.
-core::Result<LoadedStep> loadStep(const std::string& path, std::optional<std::int64_t> step,
-                                  std::optional<core::CostSet> costs = std::nullopt);
+using core::graphOfStep;
+using core::LoadedStep;
+using core::loadStep;
+using core::StepGraph;
 /// By its name and content.
 bool isPlanFile(const std::string& path);
 /// "captured" or "measured". Errors: Usage.

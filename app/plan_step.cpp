@@ -1,65 +1,49 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Plans a step of a program that trains within a budget: `train` starts this for it. Not for
-// people.
-#include <chrono>
-#include <optional>
+// Plans steps of a program that trains within a budget: `train` and `apply` start these beside it
+// (live/host/planner_pool.h). Not for people.
+#include <sys/resource.h>
 
-#include "app/traced_plan.h"
-#include "planners/mimose/mimose.h"
+#include "app/cli.h"
+#include "live/host/planner_task.h"
 
 namespace hw::app {
 namespace {
 
-using namespace hw::core;
+void addTask(CLI::App& command, live::PlannerTask& task) {
+    command.add_option("--budget", task.budget)->required();
+    command.add_option("TRACE", task.trace)->required();
+    command.add_option("KIND", task.kind)->required();
+    command.add_option("FOLDER", task.folder)->required();
+}
 
-// Of searching: for a first plan, which is soon better than none, and for the last one.
-constexpr double kFirstSeconds = 1, kSeconds = 10;
-
-Status run(const TracedStep& asked, const std::string& planner) {
-    const auto began = std::chrono::steady_clock::now();
-    const auto step = readTrace(asked.trace);
-    if (!step) return step.error();
-    planners::PlanRequest request;
-    request.budget = Bytes(asked.budget) - step->untouched;
-    if (planner == "echo") request.options["encodings"] = "off";
-    const auto mode = planner == planners::Mimose::info().name ? profiler::wire::LiveMode::Mimose
-                                                               : profiler::wire::LiveMode::Plan;
-    std::optional<double> best;  // overhead
-    for (const double seconds : {kFirstSeconds, kSeconds}) {
-        request.timeLimitSeconds = seconds;
-        const auto outcome = planners::planWith(planner, step->graph, request);
-        if (!outcome) return outcome.error();
-        // What has ended before its time would not find more in more of it.
-        const bool last = seconds == kSeconds || outcome->solveSeconds < seconds;
-        if (!outcome->plan && last && !best) return Error{ErrorCode::NoPlan, outcome->reason, ""};
-        if (outcome->plan && (!best || outcome->overhead < *best)) {
-            best = outcome->overhead;
-            const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-            const Status given =
-                givePlan(asked, asked.kind, mode, *step, *outcome->plan,
-                         {{"planner", planner},
-                          {"peak_bytes", (outcome->peak + step->untouched).count()},
-                          {"overhead", outcome->overhead},
-                          {"recomputed_ops", outcome->recomputedOps},
-                          {"seconds", took.count()}});
-            if (!given) return given;
-        }
-        if (last) break;
-    }
-    return {};
+/// The program that trains comes first.
+void yieldToAll() {
+    constexpr int kLowestPriority = 19;
+    setpriority(PRIO_PROCESS, 0, kLowestPriority);
 }
 
 }  // namespace
 
 void addPlanStep(CLI::App& app, Common& common) {
     auto* command = app.add_subcommand("plan-step")->group("");
-    auto step = std::make_shared<TracedStep>();
+    auto task = std::make_shared<live::PlannerTask>();
     auto planner = std::make_shared<std::string>();
-    addTracedStep(*command, *step);
+    addTask(*command, *task);
     command->add_option("--planner", *planner)->required();
-    command->callback([step, planner, &common] {
+    command->callback([task, planner, &common] {
         yieldToAll();
-        const Status done = run(*step, *planner);
+        const core::Status done = live::planStep(*task, *planner);
+        common.exitCode = done ? 0 : fail(done.error());
+    });
+}
+
+void addPlanSizes(CLI::App& app, Common& common) {
+    auto* command = app.add_subcommand("plan-sizes")->group("");
+    auto task = std::make_shared<live::PlannerTask>();
+    addTask(*command, *task);
+    command->callback([task, &common] {
+        yieldToAll();
+        const core::Status done = live::planBySize(*task);
         common.exitCode = done ? 0 : fail(done.error());
     });
 }

@@ -39,6 +39,11 @@ void toTerminal(const std::string& line) {
     std::cerr << "highwater: " + line + '\n';
 }
 
+void noteToTerminal(const std::string& line) {
+    clearProgress();
+    std::cerr << "note: " + line + '\n';
+}
+
 int tell(const profiler::RecordSummary& summary, const Json& own, const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     if (common.json) {

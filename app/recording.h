@@ -13,5 +13,7 @@ CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& opti
 int tell(const profiler::RecordSummary& summary, const Json& own, const Common& common);
 /// One line of progress.
 void toTerminal(const std::string& line);
+/// The same of what a person is to know.
+void noteToTerminal(const std::string& line);
 
 }  // namespace hw::app

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "profiler/attach/train.h"
+#include "live/host/train.h"
 
 #include <filesystem>
 #include <iostream>
 #include <set>
 
-#include "app/live_limits.h"
-#include "app/live_mismatch.h"
-#include "app/live_progress.h"
-#include "app/live_report.h"
-#include "app/live_shortfall.h"
+#include "app/live_options.h"
+#include "app/live_table.h"
 #include "app/recording.h"
+#include "live/host/limits.h"
+#include "live/host/mismatches.h"
+#include "live/host/plans.h"
+#include "live/host/progress_file.h"
+#include "live/host/report.h"
+#include "live/host/shortfall.h"
 
 namespace hw::app {
 namespace {
@@ -19,14 +22,14 @@ using namespace hw::core;
 
 struct TrainArguments {
     std::vector<std::string> words, command;
-    LimitWords limits;
+    live::LimitWords limits;
     std::string report, progress;
-    LivePlanFrom from;
+    live::LivePlanFrom from;
 };
 
 /// The session, and its plans: files, or those in a folder by their names.
-Result<LivePlanFrom> plansOf(const TrainArguments& arguments) {
-    LivePlanFrom from = arguments.from;
+Result<live::LivePlanFrom> plansOf(const TrainArguments& arguments) {
+    live::LivePlanFrom from = arguments.from;
     from.session = arguments.words.front();
     for (std::size_t i = 1; i < arguments.words.size(); ++i) {
         const std::string& path = arguments.words[i];
@@ -51,7 +54,7 @@ Result<LivePlanFrom> plansOf(const TrainArguments& arguments) {
 
 /// Where the program was refused memory because of a limit. Its own status says what has become of
 /// it only where it has ended by a --cap, which stands for a smaller machine.
-std::optional<Error> refusal(const profiler::LiveSummary& summary, const LimitWords& words,
+std::optional<Error> refusal(const live::LiveSummary& summary, const live::LimitWords& words,
                              const std::optional<Bytes>& limit) {
     if (summary.shortage.empty() || !limit || words.onOom || summary.running) return std::nullopt;
     const bool budget = !words.budget.empty();
@@ -75,39 +78,40 @@ int run(const TrainArguments& arguments, const Common& common) {
             {ErrorCode::Usage,
              arguments.limits.onOom ? "--on-oom and a plan at once" : "a budget and a plan at once",
              "give either a session with its plan, or --budget, or --on-oom"});
-    const auto limits = limitsOf(arguments.limits, !arguments.words.empty());
+    const auto limits = live::limitsOf(arguments.limits, !arguments.words.empty());
     if (!limits) return fail(limits.error());
-    std::vector<LivePlan> plans;
+    std::vector<live::LivePlan> plans;
     if (!arguments.words.empty()) {
         auto from = plansOf(arguments);
         if (!from) return fail(from.error());
-        auto prepared = prepareLive(*from);
+        auto prepared = prepare(*from);
         if (!prepared) return fail(prepared.error());
         plans = std::move(*prepared);
     }
-    profiler::TrainOptions options;
+    live::TrainOptions options;
     options.command = arguments.command;
-    for (const LivePlan& plan : plans) options.programs.push_back(plan.programs);
+    for (const live::LivePlan& plan : plans) options.programs.push_back(plan.programs);
     options.limits = *limits;
-    for (const LivePlan& plan : plans) options.limits.stableSources = plan.stableSources;
+    for (const live::LivePlan& plan : plans) options.limits.stableSources = plan.stableSources;
     options.childStdoutToStderr = common.json;
-    LiveProgress progress;
+    live::ProgressFile progress;
     if (const Status opened = progress.open(arguments.progress); !opened)
         return fail(opened.error());
-    ShortfallTeller shortfall(plans, limits->cap);
+    live::ShortfallTeller shortfall(plans, limits->cap, noteToTerminal);
     options.curves = progress.wanted();
-    options.onStep = [&](const profiler::LiveStep& step) {
+    options.onStep = [&](const live::LiveStep& step) {
         shortfall.step(step);
         progress.step(step);
     };
-    auto summary = profiler::train(options, toTerminal);
+    auto summary = live::train(options, toTerminal);
     if (!summary) return fail(summary.error());
-    if (!plans.empty()) storeLive(arguments.words.front(), *summary, plans);
+    if (!plans.empty()) keepInSession(arguments.words.front(), *summary, plans);
     if (!summary->shortage.empty() && !common.json)
         std::cerr << "highwater: memory was refused: " << summary->shortage << '\n';
-    const Json report = reportLive(*summary, plans, limits->cap, arguments.report, common);
+    const Json report = live::liveReport(*summary, plans, limits->cap);
+    tellReport(*summary, report, arguments.report, common);
     progress.ended(report);
-    if (const auto wrong = mismatchError(report["mismatches"])) return fail(*wrong);
+    if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
     if (const auto error = refusal(*summary, arguments.limits, limits->cap)) return fail(*error);
     if (!summary->running) return summary->exitStatus;
     std::cerr << "highwater: no plan acts in the program any more; it goes on\n";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What DTR decides, wherever it acts: in the simulation of a step (runtime.h) and in a program that
-// trains (executor/live). In C++17, as frameworks ask for.
+// trains (live/runtime). In C++17, as frameworks ask for.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What came to DTR in a program that trained within a budget, as its runtime has logged it
-// (executor/live/decision_log.h): for a replay by the simulation's runtime (live_replay.h).
+// (live/runtime/decision_log.h): for a replay by the simulation's runtime (live_replay.h).
 //
 // One line each, numbers after the word; lists begin with their length. Storages are numbered anew
 // in every stretch, between two moments at which the runtime begins anew.

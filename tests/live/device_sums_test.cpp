@@ -14,7 +14,7 @@
 #include "slots.h"
 #include "tests/live/live_harness.h"
 
-namespace hw::executor::live {
+namespace hw::live::runtime {
 namespace {
 
 using Bytes = std::vector<unsigned char>;
@@ -380,4 +380,4 @@ TEST_F(DeviceSlotsTest, AnotherSizeIsNotRead) {
 }
 
 }  // namespace
-}  // namespace hw::executor::live
+}  // namespace hw::live::runtime

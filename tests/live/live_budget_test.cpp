@@ -10,17 +10,17 @@
 #include <fstream>
 #include <sstream>
 
+#include "live/compile/program_writer.h"
+#include "live/compile/traced_step.h"
 #include "planners/dtr/live_replay.h"
-#include "profiler/recorder/live_program.h"
-#include "profiler/recorder/step_trace.h"
 #include "tests/live/live_harness.h"
 
 namespace hw::test {
 namespace {
 
 using namespace core;
-using executor::live::Boundary;
-using executor::live::BudgetRuntime;
+using live::runtime::Boundary;
+using live::runtime::BudgetRuntime;
 namespace native = profiler::native;
 
 constexpr unsigned kHeuristics = 7;  // of DTR
@@ -196,7 +196,7 @@ TEST_F(LiveBudget, HoldsNothingForWhatAPlanLetsGoOf) {
             plan.schedule.push_back(
                 Action::free(recorded.graph.storageOf(ops[3].outputs.front().tensor)));
     }
-    const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    const auto program = live::liveProgram(recorded.graph, plan, recorded.tensors);
     ASSERT_TRUE(program) << program.error().what;
     BudgetRuntime runtime(pressingAgent(), planners::DtrHeuristic::EqClass, true);
     std::string why;
@@ -228,7 +228,7 @@ TEST_F(LiveBudget, TracesAStepWithinABudgetAsItIsAlone) {
         const auto request = runtime.takeRequest();
         if (!request) continue;  // it fails half-way, or the other thread's ops come between
         ++traced;
-        const auto step = profiler::readStepTrace(request->trace);
+        const auto step = live::readTracedStep(request->trace);
         ASSERT_TRUE(step) << step.error().what;
         EXPECT_EQ(described(step->graph), described(recorded.graph));
     }

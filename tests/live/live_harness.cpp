@@ -9,19 +9,19 @@
 #include "core/memory/evaluate.h"
 #include "core/memory/rebuild.h"
 #include "core/memory/schedule_builder.h"
+#include "live/compile/program_writer.h"
 #include "planners/echo/codecs.h"
 #include "planners/schedule/free_early.h"
 #include "profiler/agent/checksum.h"
-#include "profiler/recorder/live_program.h"
 #include "tests/live/op_trace.h"
 
 namespace hw::test {
 
 using namespace core;
-using executor::live::Boundary;
-using executor::live::BudgetRuntime;
-using executor::live::Engine;
-using executor::live::Runtime;
+using live::runtime::Boundary;
+using live::runtime::BudgetRuntime;
+using live::runtime::Engine;
+using live::runtime::Runtime;
 namespace native = profiler::native;
 
 Pressure gPressure;
@@ -205,7 +205,7 @@ std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figure
     plan.schedule = encoded(recorded.graph, plan.schedule, random);
     for (const Action& action : plan.schedule)
         if (action.encoding) ++figures.encodings[action.encoding->codec];
-    const auto program = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    const auto program = live::liveProgram(recorded.graph, plan, recorded.tensors);
     EXPECT_TRUE(program) << program.error().what;
     return program->bytes;
 }
@@ -246,7 +246,7 @@ std::string runLive(const std::vector<Program>& steps, std::uint64_t seed, Engin
                               : 0;
         if (boundary == Boundary::Middle) continue;
         figures.evicted += runtime.figures().evictions;
-        const executor::live::Rescue& rescue = runtime.figures().rescue;
+        const live::runtime::Rescue& rescue = runtime.figures().rescue;
         EXPECT_EQ(rescue.op.empty(), rescue.allocations + rescue.refused == 0);
         EXPECT_LE(rescue.evictions, runtime.figures().evictions);
         figures.rescued += rescue.allocations;

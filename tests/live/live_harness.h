@@ -25,7 +25,7 @@ const profiler::native::AgentApi& silentAgent();
 
 /// Asks for room at any time, as allocations within ops do: whenever it is asked for the time.
 struct Pressure {
-    executor::live::BudgetRuntime* runtime = nullptr;
+    live::runtime::BudgetRuntime* runtime = nullptr;
     std::mt19937 random;
     unsigned oneIn = 4;
     std::int64_t time = 0;
@@ -58,13 +58,13 @@ std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figure
 /// All that there is after each step.
 std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed);
 std::string runLive(const std::vector<Program>& steps, std::uint64_t seed,
-                    executor::live::Engine& runtime, Figures& figures);
+                    live::runtime::Engine& runtime, Figures& figures);
 /// Allocations ask for room at any time.
 std::string runPressed(const std::vector<Program>& steps, unsigned number,
-                       executor::live::BudgetRuntime& runtime, std::mt19937& random,
+                       live::runtime::BudgetRuntime& runtime, std::mt19937& random,
                        Figures& figures);
 /// A step that does this, and does not end.
-void runStep(executor::live::BudgetRuntime& runtime, const std::function<void()>& step);
+void runStep(live::runtime::BudgetRuntime& runtime, const std::function<void()>& step);
 extern std::map<profiler::native::Turn, std::int64_t> gTurns;  // of typed ops
 
 /// HIGHWATER_LIVE_CASES: how many programs (10,000 take some minutes).

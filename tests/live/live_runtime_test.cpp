@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 
 #include "core/plan/codec.h"
-#include "profiler/recorder/live_program.h"
+#include "live/compile/program_writer.h"
 #include "tests/live/live_harness.h"
 
 namespace hw::test {
 namespace {
 
 using namespace core;
-using executor::live::Runtime;
+using live::runtime::Runtime;
 namespace native = profiler::native;
 
 class LiveRuntime : public LiveTest {};
@@ -32,7 +32,7 @@ TEST_F(LiveRuntime, RestoresWhatTheLongestChainMade) {
         plan.schedule.push_back(Action::compute(op));
     plan.schedule.push_back(Action::free(last));
     plan.schedule.push_back(Action::compute(kOps));
-    const auto compiled = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    const auto compiled = live::liveProgram(recorded.graph, plan, recorded.tensors);
     ASSERT_TRUE(compiled) << compiled.error().what;
     Runtime runtime(silentAgent());
     std::string why;
@@ -67,7 +67,7 @@ std::string planWithTail(const Program& program) {
             plan.schedule.push_back(
                 Action::free(recorded.graph.storageOf(ops[0].outputs.front().tensor)));
     }
-    const auto compiled = profiler::liveProgram(recorded.graph, plan, recorded.tensors);
+    const auto compiled = live::liveProgram(recorded.graph, plan, recorded.tensors);
     EXPECT_TRUE(compiled) << compiled.error().what;
     return compiled->bytes;
 }

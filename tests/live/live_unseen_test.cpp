@@ -12,11 +12,11 @@
 namespace hw::test {
 namespace {
 
-using executor::live::BudgetRuntime;
-using executor::live::Engine;
-using executor::live::Guards;
-using executor::live::OtherBytes;
-using executor::live::Runtime;
+using live::runtime::BudgetRuntime;
+using live::runtime::Engine;
+using live::runtime::Guards;
+using live::runtime::OtherBytes;
+using live::runtime::Runtime;
 namespace native = profiler::native;
 
 class LiveUnseen : public LiveTest {

@@ -12,9 +12,9 @@
 namespace hw::test {
 
 using namespace core;
-using executor::live::eachTensor;
-using executor::live::plainStorage;
-using executor::live::Values;
+using live::runtime::eachTensor;
+using live::runtime::plainStorage;
+using live::runtime::Values;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <array>
 #include <stdexcept>
 
-namespace hw::executor::live {
+namespace hw::live::runtime {
 namespace {
 
 using c10::Device;
@@ -122,4 +122,4 @@ TEST_F(StreamsTest, WhatBroughtDataBeforeIsTold) {
 }
 
 }  // namespace
-}  // namespace hw::executor::live
+}  // namespace hw::live::runtime

@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: MIT
+"""A plan acts in the program (live/runtime): where its steps begin and end, and what each of them came to."""
+import _thread
+import atexit
+import ctypes
+import os
+import struct
+import threading
+
+import torch
+from _highwater import access_guards, encode, gpu, library, wire
+from _highwater.by_hand import ByHand
+from _highwater.forwards import Forwards
+from _highwater.modules import compiling
+from _highwater.places import Engine, Places
+from _highwater.shortage import Rescues, adopt_tensors
+from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
+from torch.autograd import profiler
+from torch.autograd.variable import Variable
+from torch.nn.modules import module as framework
+
+MIDDLE, PLANNED, UNPLANNED, BUDGET, BY_SIZE = range(5)
+MODES = {PLANNED: wire.LIVE_MODE_PLAN, BUDGET: wire.LIVE_MODE_DTR, BY_SIZE: wire.LIVE_MODE_MIMOSE}
+CURVE_NANOSECONDS = 500_000_000  # between two curves at least
+
+def load():
+    """The runtime, ready; or why there is none."""
+    path = library.hw_native()
+    if not path:
+        return None, "the runtime could not be compiled for this framework"
+    # Without Python's lock: while the runtime brings bytes back, an op may need it.
+    native = ctypes.CDLL(path.decode("utf-8", "surrogateescape"))
+    for name, result, *arguments in (
+            ("open", ctypes.c_char_p, ctypes.c_void_p),
+            ("add", ctypes.c_char_p, ctypes.c_char_p),
+            ("keep_within", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int),
+            ("adopt", None, ctypes.c_int64),
+            ("rescue", ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)),
+            ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
+            ("layer", ctypes.c_int64, ctypes.c_char_p),
+            ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
+            ("enter", None),
+            ("enter_beside", None),
+            ("forked", ctypes.c_int),
+            ("trace", None),
+            ("curve", ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+            ("leave", None),
+            ("begin", ctypes.c_int),
+            ("forward", None),
+            ("end", None),
+            ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
+            ("touch", ctypes.c_char_p, ctypes.c_int64, ctypes.c_int),
+            ("hand", ctypes.c_char_p, ctypes.c_int64),
+            ("touch_storage", ctypes.c_char_p, ctypes.c_int64),
+            ("change", ctypes.c_char_p, ctypes.c_int64),
+            ("change_tensor", ctypes.c_char_p, ctypes.c_int64),
+            ("region", None, ctypes.c_char_p),
+            ("lines", None, ctypes.POINTER(FrameLayout), ctypes.c_char_p),
+            ("verify", None, ctypes.c_int, ctypes.c_char_p, ctypes.c_int),
+            ("wrap_caster", ctypes.c_uint64, ctypes.c_uint64),
+            ("wrap_result", ctypes.c_uint64, ctypes.c_int, ctypes.c_uint64),
+            ("wrap_function", ctypes.c_uint64, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int),
+            ("count_cuda", ctypes.c_char_p),
+            ("limit_cuda", ctypes.c_int),
+            ("interrupt", ctypes.c_char_p, ctypes.c_char_p),
+            ("divergence", ctypes.c_char_p),
+            ("remark", ctypes.c_char_p, ctypes.c_int64),
+            ("fault", ctypes.c_char_p),
+            ("shortage", ctypes.c_char_p)):
+        function = getattr(native, "hwl_" + name)
+        function.restype = result
+        function.argtypes = arguments
+    why = native.hwl_open(library.hw_api())
+    return (None, why.decode()) if why else (native, "")
+
+
+class Step:
+    """What a step has come to, as long as the next one has not shown that it was a whole one."""
+
+    def __init__(self, begin):
+        self.begin, self.end, self.peak = begin, begin, 0
+        self.mode = None
+        self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
+        self.recomputing = self.evictions = self.verified = self.verifying = self.uncompared = 0
+        self.rescues = Rescues()
+        self.divergence = self.curve = None
+
+
+class Backwards:
+    """Tells `live` where an outermost backward pass of the thread that trains begins and has ended."""
+
+    def __init__(self, live):
+        self.live = live
+        self.depth = 0
+
+    def __enter__(self):
+        if self.live.is_trainer():
+            self.depth += 1
+            if self.depth == 1:
+                self.live.guard(self.live.before_backward)
+
+    def __exit__(self, kind, *_):
+        if not self.live.is_trainer():
+            return
+        self.depth = max(0, self.depth - 1)
+        if self.depth == 0 and kind is None:
+            self.live.guard(self.live.passed_backward)
+
+
+class Live:
+    def __init__(self, native, running, budget, hands_over):
+        self.native = native
+        self.running = running    # the program was under way already
+        self.hands_over = hands_over  # begin of the names of files: a step for a planner, and its plan
+        self.budget = budget      # DTR acts, from the first op on or from the first whole step, whether planned or not
+        self.trainer = 0          # the thread that trains
+        self.depth = 0            # of optimizers' steps
+        self.number = 0
+        self.window = (ctypes.c_int64 * 2)()
+        self.figures = (ctypes.c_int64 * 16)()
+        self.unseen_bytes = 0     # of storages that were there before their allocator was counted
+        self.pending = None       # ended, unless another optimizer follows
+        self.begun = 0
+        self.milestones = set()   # told of
+        self.remarks = 0          # of the runtime, told of
+        self.active = False       # a forward with gradients has begun since the last step's end
+        self.nodes = 0            # of autograd that this thread had made at that end
+        self.forwards = Forwards(self.forward_by_op)
+        self.by_modules = False   # a forward with gradients has begun with one
+        self.by_op = False        # the first step has begun with an op, and no module has been called since
+        self.backwards = Backwards(self)
+        self.handle = None
+        self.patches = access_guards.Patches()
+        self.guards = access_guards.AccessGuards(native)
+        self.threads = access_guards.Patches()
+        self.places = Places(native)
+        self.by_hand = ByHand()
+        self.leaving = False      # at the end of this step
+        self.told = True          # figures of the runtime are among those of a step that has ended
+        self.next_curve = None    # not before that time; None: nobody wants them
+
+    # In and out.
+
+    def install(self):
+        record = profiler.record_function
+        enter_record, exit_record = record.__enter__, record.__exit__
+        live = self
+
+        def enter(scope):
+            result = enter_record(scope)
+            if scope.name.startswith("Optimizer.step#") and live.is_trainer():
+                live.depth += 1
+            return result
+
+        def leave(scope, *exception):
+            result = exit_record(scope, *exception)
+            if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
+                live.depth -= 1
+                if live.depth == 0:
+                    live.saw(wire.MILESTONE_OPTIMIZER)
+                    live.by_hand.optimizer()
+                    live.by_hand.passed = 0
+                    live.guard(live.stepped)
+            return result
+
+        self.patches.set(record, "__enter__", enter)
+        self.patches.set(record, "__exit__", leave)
+        begin_thread = threading.Thread._bootstrap_inner
+
+        def bootstrap_inner(thread):
+            live.native.hwl_enter_beside()
+            return begin_thread(thread)
+
+        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
+        self.guards.open()
+        access_guards.watch_graphs(self.patches, self.native)
+        self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, self.backwards))
+        if self.budget and not self.running:
+            self.enter()
+        if not self.running:  # else the first step begins where an optimizer has made the one under way
+            self.await_forward()
+
+    def remove(self):
+        """Everything is there again, and nothing of ours is left but the way."""
+        self.forwards.unwatch()
+        if self.trainer:
+            self.native.hwl_leave()
+        self.unhook()
+        self.threads.undo()
+        self.guards.close()
+        forget(self)
+        gpu.unlimit()
+        library.hw_unpatch()
+        library.hw_close()
+
+    def unhook(self):
+        """Steps are not seen any more."""
+        if self.handle is not None:
+            self.handle.remove()
+            self.handle = None
+        self.places.unwatch()
+        self.patches.undo()
+
+    def forked(self):
+        """In a child, whose steps are nobody's. It takes no lock that another thread may have had."""
+        self.unhook()
+        if not self.native.hwl_forked():
+            self.threads.undo()
+            self.guards.close()
+
+    # Steps.
+
+    def is_trainer(self):
+        return self.trainer in (0, _thread.get_ident())
+
+    def await_forward(self):
+        if self.handle is None:
+            self.handle = framework.register_module_forward_pre_hook(self.before_module)
+        if not self.by_modules:
+            self.forwards.watch()
+
+    def before_module(self, module, *_):
+        """Within a backward pass a checkpoint runs its forward again; a loss comes after the forward."""
+        if not compiling() and torch.is_grad_enabled() and not self.backwards.depth and \
+                not isinstance(module, torch.nn.modules.loss._Loss):
+            self.guard(self.forward_by_module)
+
+    def forward_by_module(self):
+        if not self.by_modules and self.is_trainer():
+            self.by_modules = True
+            self.forwards.unwatch()
+            if self.by_op:  # what the step has begun with was no forward: weights were made
+                self.native.hwl_interrupt(b"a module is called")
+                self.begin()
+                self.native.hwl_forward()
+        self.by_op = False
+        self.forward()
+
+    def forward_by_op(self):
+        """False: it is none, but of a backward pass."""
+        if self.backwards.depth:
+            return False
+        if not self.by_modules and self.is_trainer():
+            self.by_op = not self.budget and not self.trainer
+            self.guard(self.forward)
+        return True
+
+    def before_backward(self):
+        self.by_op = False
+        self.saw(wire.MILESTONE_BACKWARD)
+        unseen = self.forwards.nodes() != self.nodes if self.trainer else not self.running
+        if unseen and not self.active:
+            self.forward()
+
+    def guard(self, function):
+        """Nothing of ours is raised into the program; without a recorder the plan ends with this step."""
+        try:
+            function()
+        except encode.Broken:
+            self.leaving = True
+        except Exception as error:
+            self.leaving = True
+            try:
+                text = "the shim failed: %r" % error
+                encode.send(wire.TYPE_FAULT, encode.text(text))
+            except Exception:
+                pass
+
+    def saw(self, milestone):
+        if milestone not in self.milestones:
+            self.milestones.add(milestone)
+            encode.send_milestone(milestone)
+
+    def passed_backward(self):
+        if self.by_hand.backward():
+            self.await_forward()
+
+    def forward(self):
+        self.saw(wire.MILESTONE_FORWARD)
+        if self.active and self.is_trainer() and self.by_hand.ends():
+            self.by_hand.ended()
+            self.stepped()
+        if self.active:
+            return
+        if not self.is_trainer():
+            if not self.budget or self.number or self.pending is not None:
+                return
+            self.trainer = 0  # another thread trains than the one that began
+        self.active = True
+        if not self.trainer:
+            self.enter()
+        self.native.hwl_forward()
+        if self.pending is not None:
+            self.send(self.pending)
+            self.pending = None
+        if self.handle is not None and self.by_modules:
+            self.handle.remove()
+            self.handle = None
+
+    def enter(self):
+        """This thread trains, and a step begins."""
+        self.trainer = _thread.get_ident()
+        library.hw_window(self.window)
+        self.begun = library.hw_now()
+        if self.running and self.budget:
+            adopt_tensors(self.native.hwl_adopt)
+            library.hw_limit()
+        self.native.hwl_enter()
+        self.begin()
+
+    def begin(self):
+        traced = self.native.hwl_begin()
+        self.told = False
+        if traced:
+            self.places.watch()
+
+    def stepped(self):
+        """An optimizer has made its step."""
+        if not self.trainer:
+            if self.leaving:
+                self.remove()
+            elif self.running:
+                self.enter()
+                self.await_forward()
+            return
+        boundary = self.native.hwl_step(self.figures)
+        if boundary == MIDDLE:
+            return
+        self.places.unwatch()
+        (recomputed, restored, pinned, ops, diverged, uncounted, begun, runtime, recomputing, evictions, peak, rescued,
+         now, verified, verifying, uncompared) = self.figures
+        step = self.pending or Step(begun or self.begun)
+        step.end = self.begun = now
+        if self.running and boundary == PLANNED:
+            self.unseen_bytes = uncounted
+        step.peak = max(step.peak, peak + self.unseen_bytes)
+        mode = MODES.get(boundary, wire.LIVE_MODE_NONE)
+        mixed = wire.LIVE_MODE_DTR if self.budget else wire.LIVE_MODE_NONE
+        step.mode = mode if step.mode in (None, mode) else mixed
+        step.recomputed += recomputed
+        step.restored += restored
+        step.pinned = max(step.pinned, pinned)
+        step.ops += ops
+        step.runtime += runtime
+        step.recomputing += recomputing
+        step.evictions += evictions
+        step.verified += verified
+        step.verifying += verifying
+        step.uncompared += uncompared
+        if rescued:
+            step.rescues.add(self.native)
+        self.told = True
+        if diverged > 0 and step.divergence is None:
+            expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
+            step.divergence = diverged, expected, found
+        self.note_curve(step)
+        self.pending = step
+        self.active = False
+        self.nodes = self.forwards.nodes()
+        if self.leaving:
+            try:
+                self.finish()
+            finally:
+                self.remove()
+            return
+        self.await_forward()
+        if self.hands_over:
+            self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_hand_over(self.hands_over))
+        self.send_remarks()
+        self.begin()
+
+    def note_curve(self, step):
+        if step is self.pending:
+            step.curve = None  # the plan's ops are those of a part of it
+        elif self.next_curve is None or step.mode != wire.LIVE_MODE_PLAN or step.end < self.next_curve:
+            step.curve = None
+        else:
+            count = ctypes.c_int64()
+            address = self.native.hwl_curve(ctypes.byref(count))
+            step.curve = struct.pack("<qI", self.unseen_bytes, count.value) + ctypes.string_at(address, 8 * count.value)
+            self.next_curve = step.end + CURVE_NANOSECONDS
+
+    def send(self, step):
+        if step.divergence is not None:
+            op, expected, found = step.divergence
+            encode.send(wire.TYPE_LIVE_DIVERGENCE, struct.pack("<2q", self.number, op) +
+                        encode.text(expected) + encode.text(found))
+        step.rescues.send(self.number)
+        if step.curve is not None:
+            encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
+        encode.send(wire.TYPE_LIVE_STEP, struct.pack(
+            "<14qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.verified,
+            step.verifying, step.uncompared, step.mode))
+        self.number += 1
+
+    def finish(self):
+        """The program ends. A step that ends with it is one, too."""
+        if self.active and self.trainer == _thread.get_ident() and not self.backwards.depth and \
+                self.by_hand.remains(self.number or self.pending is not None):
+            self.by_hand.ended()
+            self.native.hwl_end()
+            self.stepped()
+        if self.pending is not None:
+            self.send(self.pending)
+            self.pending = None
+        if not self.told:
+            rescues = Rescues()
+            rescues.add(self.native)
+            rescues.send(self.number)
+        self.send_remarks()
+        self.note(wire.LIVE_NOTE_KIND_FAULT, self.native.hwl_fault())
+        shortage = self.native.hwl_shortage()
+        if not self.budget and library.hw_refused():
+            shortage = b"an allocation of %d bytes passed the limit" % library.hw_refused()
+        self.note(wire.LIVE_NOTE_KIND_SHORTAGE, shortage)
+
+    def send_remarks(self):
+        text = self.native.hwl_remark(self.remarks)
+        while text is not None:
+            self.note(wire.LIVE_NOTE_KIND_REMARK, text)
+            self.remarks += 1
+            text = self.native.hwl_remark(self.remarks)
+
+    def note(self, kind, text):
+        if text:
+            encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", kind) + encode.text(text.decode("utf-8", "replace")))
+
+
+_current = None
+_watching_exit = False
+
+
+def programs(rank):
+    """Files with the programs of that rank, or else of any process."""
+    every = os.fsencode(library.hw_programs())
+    own = b"%s.rank%d" % (every, max(rank, 0))
+    of = own if os.path.exists(own + b".0") else every
+    index = 0
+    while every and os.path.exists(b"%s.%d" % (of, index)):
+        yield b"%s.%d" % (of, index)
+        index += 1
+
+
+def verification(flags):
+    """How much is compared, as the runtime counts it (live/runtime/verifier.h)."""
+    levels = (wire.CONFIG_VERIFY_OFF, wire.CONFIG_VERIFY_SAMPLED, wire.CONFIG_VERIFY_FULL)
+    return next((level for level, flag in enumerate(levels) if flags & flag), len(levels))
+
+
+def kept_ops():
+    """What came back with other bytes in an earlier run of this program."""
+    try:
+        with open(os.fsencode(library.hw_programs()) + b".kept", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def start(flags, rank):
+    """Why no plan is carried out; "" where one is. `flags`: those of the configuration."""
+    global _current, _watching_exit
+    if library.hw_patch() == 0:
+        encode.send_gap("live bytes", "the calls of the framework's allocator could not be counted")
+    native, why = load()
+    if native is None:
+        return why
+    for path in programs(rank):
+        why = native.hwl_add(path).decode()
+        if why:
+            return why
+    if not flags & wire.CONFIG_RUNNING:  # else from the first whole step on
+        library.hw_limit()
+    gpu.count_blocks(native.hwl_count_cuda, native.hwl_limit_cuda)
+    heuristic = library.hw_heuristic()
+    plans = library.hw_programs() if flags & wire.CONFIG_PLANNERS else b""
+    if heuristic >= 0:
+        native.hwl_keep_within(heuristic, bool(plans), not flags & wire.CONFIG_ON_OOM)
+        layout = frame_layout()
+        if layout is not None:
+            native.hwl_lines(layout, os.fsencode(FRAMEWORK))
+    native.hwl_verify(verification(flags), kept_ops(), bool(flags & wire.CONFIG_STABLE_SOURCES))
+    if plans and rank >= 0:
+        plans += b".rank%d" % rank
+    _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans)
+    if flags & wire.CONFIG_CURVES:
+        native.hwl_trace()
+        _current.next_curve = 0
+    _current.install()
+    if not _watching_exit:
+        _watching_exit = True
+        atexit.register(at_exit)
+        os.register_at_fork(after_in_child=in_child)
+    return ""
+
+
+def forget(live):
+    global _current
+    if _current is live:
+        _current = None
+
+
+def at_exit():
+    library.hw_leave_interpreter()
+    if _current is not None:
+        try:
+            _current.finish()
+        except Exception:
+            pass
+
+
+def in_child():
+    """What is dropped comes back to a forked process, too, where it reads it."""
+    global _current
+    live, _current = _current, None
+    if live is not None:
+        live.forked()
+
+
+def trains():
+    """A step of the training has begun in this process."""
+    return _current is not None and bool(_current.active or _current.pending or _current.number)
+
+
+def leave():
+    if _current is not None:
+        _current.remove()
+
+
+def stop():
+    """Whoever started it has gone: from its next step on the program goes its own way. Whether it will."""
+    live = _current
+    if live is None:
+        return False
+    live.leaving = True
+    return True
