@@ -21,10 +21,10 @@ Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     if (!acting_) return Room::None;
     const std::int64_t began = agent_.now();
     takeReleased();
-    std::int64_t window[5];
+    profiler::native::OpWindow window;
     if (tracing_) {
-        agent_.end(window);
-        opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
+        agent_.end(&window);
+        opPeak_ = std::max(opPeak_, window.peak + opEvicted_);
     }
     std::optional<std::int64_t> freed;
     if (!hopeless()) {
@@ -35,7 +35,7 @@ Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     note(shortage, freed);
     const bool above = !freed && adopts_ && shortage.memory == 0;
     if (!freed && !above) return Room::None;
-    if (tracing_) agent_.begin(window);
+    if (tracing_) agent_.begin(&window);
     evictingNs_ += agent_.now() - began;
     return above ? Room::Above : Room::Made;
 }

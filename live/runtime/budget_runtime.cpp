@@ -76,9 +76,9 @@ void BudgetRuntime::begin() {
     followers_.begin();
     leaveTrace();
     if (!planned_ || !kinds_.wanted()) return;
-    std::int64_t window[5];
-    agent_.begin(window);
-    std::int64_t live = window[0];
+    profiler::native::OpWindow window;
+    agent_.begin(&window);
+    std::int64_t live = window.liveBefore;
     for (const std::size_t away : slots_.away())
         live += evictor_[static_cast<core::StorageIndex>(away)].size;
     traceStep(live);
@@ -215,14 +215,14 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         throw;
     }
     evictingNs_ = opPeak_ = opEvicted_ = 0;
-    std::int64_t window[5];
+    profiler::native::OpWindow window;
     if (trace_) {
         traceOp(op.known, torch::jit::last(*stack, op.known.schema->arguments().size()),
                 running.inputs);
         tracing_ = true;
-        agent_.begin(window);
+        agent_.begin(&window);
     }
-    const std::int64_t live = trace_ ? window[0] : 0;
+    const std::int64_t live = trace_ ? window.liveBefore : 0;
     const bool waits =
         running.onGpu != nullptr && !keepsAll_ && (tracing_ || running.onGpu->wanted());
     inFlight_ = std::this_thread::get_id();
@@ -246,8 +246,8 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->nsOr(measured) : measured;
     const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
     if (std::exchange(tracing_, false)) {
-        agent_.end(window);
-        opPeak_ = std::max(opPeak_, window[3] + opEvicted_);
+        agent_.end(&window);
+        opPeak_ = std::max(opPeak_, window.peak + opEvicted_);
         trace_->end(results, cost, opPeak_ - live);
     }
     opsNs_ += cost;

@@ -112,9 +112,9 @@ BudgetRuntime::Storage BudgetRuntime::add(c10::StorageImpl* impl) {
 /// The agent is to tell when its bytes go.
 void BudgetRuntime::watch(Storage storage) {
     const StoragePointer impl = slots_[storage].lock();
-    std::int64_t block[3];
+    profiler::native::TaggedBlock block;
     watched_[storage] = impl && addressOf(*impl) != 0 &&
-                        agent_.tag(addressOf(*impl), tagOf(storage), 0, block) != 0;
+                        agent_.tag(addressOf(*impl), tagOf(storage), 0, &block) != 0;
     if (watched_[storage]) return;
     if (trace_) trace_->untold(slots_[storage].key());
     keepAsItIs(storage);

@@ -17,6 +17,7 @@
 #include "mismatch.h"
 #include "observer.h"
 #include "op_lock.h"
+#include "step_figures.h"
 #include "verifier.h"
 
 namespace hw::live::runtime {
@@ -52,8 +53,7 @@ struct StepFigures {
     Rescue rescue;
 };
 
-/// How a step has ended. Middle: it has not.
-enum class Boundary : int { Middle = 0, Planned = 1, Unplanned = 2, Budget = 3, BySize = 4 };
+using Boundary = profiler::wire::Boundary;
 
 class Engine {
 public:

@@ -359,49 +359,41 @@ HW_EXPORT std::uint64_t hwl_wrap_function(std::uint64_t self, std::uint64_t orig
     return fast != 0 ? reinterpret_cast<std::uint64_t>(&callFastAround)
                      : reinterpret_cast<std::uint64_t>(&callAround);
 }
-/// An optimizer has made its step. 0: within a step, and that is all; 1: at the end of one under
-/// the plan, 2: of one without, 3: of one under DTR, 4: of one under the plan of its input size.
-/// out[15], of a step that has ended: recomputed ops, restored bytes, pinned bytes, ops seen, op of
-/// the divergence (-1: none), bytes of constants that the agent does not count, when the planned
-/// ops began where other ones came before them (else 0), nanoseconds of the runtime's own work;
-/// under a budget, nanoseconds of recomputations and how many storages were evicted; the highest
-/// live bytes, whether an allocation has failed, and what time it is; bytes that were compared,
-/// nanoseconds of checksums, and ops that ran again without being compared.
-HW_EXPORT int hwl_step(std::int64_t* out) {
+/// An optimizer has made its step. A Boundary; unless it is Middle, `out` is of the step that has
+/// ended.
+HW_EXPORT int hwl_step(wire::LiveFigures* out) {
     Boundary boundary = Boundary::Unplanned;
     static_cast<void>(guarded([&] { boundary = gEngine->boundary(); }));  // its next op says why
     if (boundary == Boundary::Middle) return static_cast<int>(boundary);
     const StepFigures& figures = gEngine->figures();
-    out[0] = figures.recomputedOps;
-    out[1] = figures.restoredBytes;
-    out[2] = figures.pinnedBytes;
-    out[3] = figures.ops;
-    out[4] = gEngine->divergence() ? gEngine->divergence()->op : -1;
-    out[5] = figures.uncountedBytes;
-    out[6] = figures.begunNs;
-    out[7] = figures.runtimeNs;
-    out[8] = figures.recomputedNs;
-    out[9] = figures.evictions;
-    std::int64_t window[2];
-    gEngine->agent().window(window);
-    out[10] = std::max(window[1], figures.peakBefore);
-    out[11] = figures.rescue.op.empty() ? 0 : 1;
-    out[12] = gEngine->agent().now();
-    out[13] = gEngine->verifier().bytes();
-    out[14] = gEngine->verifier().nanoseconds();
-    out[15] = figures.uncomparedOps;
+    out->recomputedOps = figures.recomputedOps;
+    out->restoredBytes = figures.restoredBytes;
+    out->pinnedBytes = figures.pinnedBytes;
+    out->ops = figures.ops;
+    out->divergedAt = gEngine->divergence() ? gEngine->divergence()->op : -1;
+    out->uncountedBytes = figures.uncountedBytes;
+    out->begunNs = figures.begunNs;
+    out->runtimeNs = figures.runtimeNs;
+    out->recomputedNs = figures.recomputedNs;
+    out->evictions = figures.evictions;
+    hw::profiler::native::MemoryWindow window;
+    gEngine->agent().window(&window);
+    out->peak = std::max(window.peak, figures.peakBefore);
+    out->rescued = figures.rescue.op.empty() ? 0 : 1;
+    out->nowNs = gEngine->agent().now();
+    out->verifiedBytes = gEngine->verifier().bytes();
+    out->verificationNs = gEngine->verifier().nanoseconds();
+    out->uncomparedOps = figures.uncomparedOps;
     return static_cast<int>(boundary);
 }
-/// out[5]: of the step's allocations that had failed, those that were made after all and those that
-/// were not; bytes of the first, freed bytes, evicted storages. Which op asked for the first;
-/// empty: none has failed.
-HW_EXPORT const char* hwl_rescue(std::int64_t* out) {
+/// Of the step's allocations that had failed; which op asked for the first, empty: none has failed.
+HW_EXPORT const char* hwl_rescue(wire::LiveRescue* out) {
     const Rescue& rescue = gEngine->figures().rescue;
-    out[0] = rescue.allocations;
-    out[1] = rescue.refused;
-    out[2] = rescue.bytes;
-    out[3] = rescue.freedBytes;
-    out[4] = rescue.evictions;
+    out->made = rescue.allocations;
+    out->refused = rescue.refused;
+    out->firstBytes = rescue.bytes;
+    out->freedBytes = rescue.freedBytes;
+    out->evictions = rescue.evictions;
     return rescue.op.c_str();
 }
 /// From the next step on live bytes are noted op by op.

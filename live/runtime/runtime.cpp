@@ -213,17 +213,18 @@ void Runtime::tryOther(const profiler::native::Passing& op, torch::jit::Stack* s
 
 /// What came before is not what the plan is for.
 void Runtime::restartFigures() {
-    std::int64_t figures[5];
-    agent_.window(figures);
+    profiler::native::MemoryWindow passed;
+    agent_.window(&passed);
     figures_.begunNs = agent_.now();
-    if (traced_) agent_.begin(figures);
+    profiler::native::OpWindow window;
+    if (traced_) agent_.begin(&window);
 }
 
 void Runtime::noteLiveBytes() {
-    std::int64_t figures[5];
-    agent_.end(figures);
-    curve_.push_back(figures[3]);
-    agent_.begin(figures);
+    profiler::native::OpWindow window;
+    agent_.end(&window);
+    curve_.push_back(window.peak);
+    agent_.begin(&window);
 }
 
 /// Until no op of the plan runs in another thread: what it works on is not to be made again
@@ -262,9 +263,9 @@ void Runtime::diverge(const std::string& found) {
     restoreAll();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
     if (position_ >= program().doneAt) {
-        std::int64_t window[2];
-        agent_.window(window);
-        donePeak_ = window[1];
+        profiler::native::MemoryWindow window;
+        agent_.window(&window);
+        donePeak_ = window.peak;
     }
     forgetStep();
     settleDevices();

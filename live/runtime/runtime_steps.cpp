@@ -25,8 +25,8 @@ void Runtime::enter(std::int64_t program) {
         if (storage.pinned && !storage.constant) figures_.pinnedBytes += storage.bytes;
     curve_.clear();
     if (!traced_) return;
-    std::int64_t figures[5];
-    agent_.begin(figures);
+    profiler::native::OpWindow window;
+    agent_.begin(&window);
 }
 
 void Runtime::makeRoomForCalls() {
@@ -133,10 +133,10 @@ bool Runtime::endsAsUsual() {
 /// ops, such as figures that are logged now and then, did not raise the peak.
 bool Runtime::endsOtherwise() {
     if (!donePeak_) return false;
-    std::int64_t window[2];
-    agent_.window(window);
-    figures_.peakBefore = std::max(*donePeak_, window[1]);
-    if (window[1] > *donePeak_) return false;
+    profiler::native::MemoryWindow window;
+    agent_.window(&window);
+    figures_.peakBefore = std::max(*donePeak_, window.peak);
+    if (window.peak > *donePeak_) return false;
     divergence_.reset();
     return true;
 }

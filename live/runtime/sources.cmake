@@ -16,4 +16,5 @@ foreach(list runtime_headers runtime_sources runtime_exports)
 endforeach()
 # What it takes from other rooms, none of which knows a framework.
 set(runtime_headers
-    ${PROJECT_SOURCE_DIR}/live/wire/live_program.h ${PROJECT_SOURCE_DIR}/executor/codec/codec_kernels.h ${runtime_headers})
+    ${PROJECT_SOURCE_DIR}/live/wire/live_program.h ${PROJECT_SOURCE_DIR}/live/wire/step_figures.h
+    ${PROJECT_SOURCE_DIR}/executor/codec/codec_kernels.h ${runtime_headers})

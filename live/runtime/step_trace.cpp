@@ -187,9 +187,9 @@ void StepTrace::finish(const Wanted& wanted) {
     std::sort(finals.begin(), finals.end());
     finals_ = listOf(finals);
     // What was there at the beginning may have gone without an op, as gradients do.
-    std::int64_t window[5];
-    agent_.begin(window);
-    std::int64_t atEnd = window[0];
+    profiler::native::OpWindow window;
+    agent_.begin(&window);
+    std::int64_t atEnd = window.liveBefore;
     for (c10::StorageImpl* const impl : stays)
         if (const auto* const bytes = impl->data_ptr().get(); bytes != nullptr)
             atEnd -=

@@ -19,8 +19,8 @@ from torch.autograd import profiler
 from torch.autograd.variable import Variable
 from torch.nn.modules import module as framework
 
-MIDDLE, PLANNED, UNPLANNED, BUDGET, BY_SIZE = range(5)
-MODES = {PLANNED: wire.LIVE_MODE_PLAN, BUDGET: wire.LIVE_MODE_DTR, BY_SIZE: wire.LIVE_MODE_MIMOSE}
+MODES = {wire.BOUNDARY_PLANNED: wire.LIVE_MODE_PLAN, wire.BOUNDARY_BUDGET: wire.LIVE_MODE_DTR,
+         wire.BOUNDARY_BY_SIZE: wire.LIVE_MODE_MIMOSE}
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
 
 def load():
@@ -35,7 +35,7 @@ def load():
             ("add", ctypes.c_char_p, ctypes.c_char_p),
             ("keep_within", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int),
             ("adopt", None, ctypes.c_int64),
-            ("rescue", ctypes.c_char_p, ctypes.POINTER(ctypes.c_int64)),
+            ("rescue", ctypes.c_char_p, ctypes.POINTER(wire.LiveRescue)),
             ("hand_over", ctypes.c_char_p, ctypes.c_char_p),
             ("layer", ctypes.c_int64, ctypes.c_char_p),
             ("place", ctypes.c_int, ctypes.c_int64, ctypes.c_int),
@@ -48,7 +48,7 @@ def load():
             ("begin", ctypes.c_int),
             ("forward", None),
             ("end", None),
-            ("step", ctypes.c_int, ctypes.POINTER(ctypes.c_int64)),
+            ("step", ctypes.c_int, ctypes.POINTER(wire.LiveFigures)),
             ("touch", ctypes.c_char_p, ctypes.c_int64, ctypes.c_int),
             ("hand", ctypes.c_char_p, ctypes.c_int64),
             ("touch_storage", ctypes.c_char_p, ctypes.c_int64),
@@ -85,6 +85,19 @@ class Step:
         self.rescues = Rescues()
         self.divergence = self.curve = None
 
+    def add(self, figures):
+        """Those of a part of the step that an optimizer has ended."""
+        self.recomputed += figures.recomputed_ops
+        self.restored += figures.restored_bytes
+        self.pinned = max(self.pinned, figures.pinned_bytes)
+        self.ops += figures.ops
+        self.runtime += figures.runtime_ns
+        self.recomputing += figures.recomputed_ns
+        self.evictions += figures.evictions
+        self.verified += figures.verified_bytes
+        self.verifying += figures.verification_ns
+        self.uncompared += figures.uncompared_ops
+
 
 class Backwards:
     """Tells `live` where an outermost backward pass of the thread that trains begins and has ended."""
@@ -116,8 +129,8 @@ class Live:
         self.trainer = 0          # the thread that trains
         self.depth = 0            # of optimizers' steps
         self.number = 0
-        self.window = (ctypes.c_int64 * 2)()
-        self.figures = (ctypes.c_int64 * 16)()
+        self.window = wire.MemoryWindow()
+        self.figures = wire.LiveFigures()
         self.unseen_bytes = 0     # of storages that were there before their allocator was counted
         self.pending = None       # ended, unless another optimizer follows
         self.begun = 0
@@ -300,7 +313,7 @@ class Live:
     def enter(self):
         """This thread trains, and a step begins."""
         self.trainer = _thread.get_ident()
-        library.hw_window(self.window)
+        library.hw_window(ctypes.byref(self.window))
         self.begun = library.hw_now()
         if self.running and self.budget:
             adopt_tensors(self.native.hwl_adopt)
@@ -324,35 +337,25 @@ class Live:
                 self.await_forward()
             return
         boundary = self.native.hwl_step(self.figures)
-        if boundary == MIDDLE:
+        if boundary == wire.BOUNDARY_MIDDLE:
             return
         self.places.unwatch()
-        (recomputed, restored, pinned, ops, diverged, uncounted, begun, runtime, recomputing, evictions, peak, rescued,
-         now, verified, verifying, uncompared) = self.figures
-        step = self.pending or Step(begun or self.begun)
-        step.end = self.begun = now
-        if self.running and boundary == PLANNED:
-            self.unseen_bytes = uncounted
-        step.peak = max(step.peak, peak + self.unseen_bytes)
+        figures = self.figures
+        step = self.pending or Step(figures.begun_ns or self.begun)
+        step.end = self.begun = figures.now_ns
+        if self.running and boundary == wire.BOUNDARY_PLANNED:
+            self.unseen_bytes = figures.uncounted_bytes
+        step.peak = max(step.peak, figures.peak + self.unseen_bytes)
         mode = MODES.get(boundary, wire.LIVE_MODE_NONE)
         mixed = wire.LIVE_MODE_DTR if self.budget else wire.LIVE_MODE_NONE
         step.mode = mode if step.mode in (None, mode) else mixed
-        step.recomputed += recomputed
-        step.restored += restored
-        step.pinned = max(step.pinned, pinned)
-        step.ops += ops
-        step.runtime += runtime
-        step.recomputing += recomputing
-        step.evictions += evictions
-        step.verified += verified
-        step.verifying += verifying
-        step.uncompared += uncompared
-        if rescued:
+        step.add(figures)
+        if figures.rescued:
             step.rescues.add(self.native)
         self.told = True
-        if diverged > 0 and step.divergence is None:
+        if figures.diverged_at > 0 and step.divergence is None:
             expected, _, found = self.native.hwl_divergence().decode("utf-8", "replace").partition("\n")
-            step.divergence = diverged, expected, found
+            step.divergence = figures.diverged_at, expected, found
         self.note_curve(step)
         self.pending = step
         self.active = False

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Allocations that had failed in a program under DTR, and what it had made before anybody counted."""
-import ctypes
 import struct
 
 import torch
@@ -13,22 +12,23 @@ class Rescues:
     def __init__(self):
         self.op = ""               # which asked for the first; "": none has failed
         self.bytes = 0             # of the first
-        self.counts = [0, 0, 0, 0]  # made, refused, freed bytes, evictions
+        self.sums = wire.LiveRescue()
 
     def add(self, native):
-        figures = (ctypes.c_int64 * 5)()
+        figures = wire.LiveRescue()
         op = native.hwl_rescue(figures).decode("utf-8", "replace")
         if not op:
             return
         if not self.op:
-            self.op, self.bytes = op, figures[2]
-        for place, figure in enumerate((0, 1, 3, 4)):
-            self.counts[place] += figures[figure]
+            self.op, self.bytes = op, figures.first_bytes
+        for name, _ in figures._fields_:
+            setattr(self.sums, name, getattr(self.sums, name) + getattr(figures, name))
 
     def send(self, step):
         if self.op:
-            made, refused, freed, evictions = self.counts
-            encode.send(wire.TYPE_LIVE_RESCUE, struct.pack("<6q", step, made, refused, self.bytes, freed, evictions) +
+            sums = self.sums
+            encode.send(wire.TYPE_LIVE_RESCUE, struct.pack(
+                "<6q", step, sums.made, sums.refused, self.bytes, sums.freed_bytes, sums.evictions) +
                         encode.text(self.op))
 
 

@@ -51,12 +51,11 @@ HW_EXPORT const char* hw_shim_source(int index) {
     return kShimFiles[index].text;
 }
 
-/// out[4]: steps, warmup, every, flags.
-HW_EXPORT void hw_config(std::int64_t* out) {
-    out[0] = gConfig.steps;
-    out[1] = gConfig.warmup;
-    out[2] = gConfig.every;
-    out[3] = gConfig.flags;
+HW_EXPORT void hw_config(native::CaptureConfig* config) {
+    config->steps = gConfig.steps;
+    config->warmup = gConfig.warmup;
+    config->every = gConfig.every;
+    config->flags = gConfig.flags;
 }
 
 /// 0 queued, 1 no room (call hw_send_wait), -1 the channel is broken.
@@ -148,35 +147,34 @@ HW_EXPORT std::int64_t hw_now() {
     return now();
 }
 
-/// out[0]: live bytes, out[1]: begin time. The clock is read last, so that it leaves out this call.
-HW_EXPORT void hw_begin(std::int64_t* out) {
-    out[0] = beginOpWindow();
-    out[1] = now();
-    enterOp(out[1]);
+/// See OpWindow.
+HW_EXPORT void hw_begin(native::OpWindow* window) {
+    window->liveBefore = beginOpWindow();
+    window->beginNs = now();
+    enterOp(window->beginNs);
 }
-/// out[2]: live bytes, out[3]: highest since hw_begin, out[4]: end time, which is read first.
-HW_EXPORT void hw_end(std::int64_t* out) {
-    out[4] = now();
+HW_EXPORT void hw_end(native::OpWindow* window) {
+    window->endNs = now();
     leaveOp();
     const AllocationFigures figures = endOpWindow();
-    out[2] = figures.live;
-    out[3] = figures.peak;
+    window->live = figures.live;
+    window->peak = figures.peak;
 }
-/// out[0]: live, out[1]: highest since the last call.
-HW_EXPORT void hw_window(std::int64_t* out) {
+/// Since the last call.
+HW_EXPORT void hw_window(native::MemoryWindow* window) {
     const AllocationFigures figures = restartStepWindow();
-    out[0] = figures.live;
-    out[1] = figures.peak;
+    window->live = figures.live;
+    window->peak = figures.peak;
 }
 
 namespace {
 
-int tagged(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out) {
+int tagged(std::uint64_t address, std::uint64_t tag, int uncounted, native::TaggedBlock* out) {
     const BlockTag block = tagBlock(static_cast<std::uintptr_t>(address),
                                     static_cast<std::uintptr_t>(tag), uncounted != 0);
-    out[0] = block.bytes;
-    out[1] = static_cast<std::int64_t>(block.before);
-    out[2] = block.steps;
+    out->bytes = block.bytes;
+    out->before = static_cast<std::int64_t>(block.before);
+    out->steps = block.steps;
     return block.watched ? 1 : 0;
 }
 void allocated(std::uint64_t address, std::int64_t bytes) {

@@ -1,12 +1,14 @@
-# Enums, integers and texts of C++ headers as Python: cmake -DFILES=a;b -DOUTPUT=wire.py -P wire_py.cmake
-# `enum class StepKind { LastOne = 3 }` becomes STEP_KIND_LAST_ONE = 3, a constant kLastOne LAST_ONE.
+# Enums, integers, texts and structures of 64-bit integers of C++ headers as Python:
+# cmake -DFILES=a;b -DOUTPUT=wire.py -P wire_py.cmake
+# `enum class StepKind { LastOne = 3 }` becomes STEP_KIND_LAST_ONE = 3, a constant kLastOne LAST_ONE,
+# and `struct OpWindow { std::int64_t beginNs = 0; };` a ctypes.Structure OpWindow with a field begin_ns.
 function(python_name output name)
     string(REGEX REPLACE "([a-z0-9])([A-Z])" "\\1_\\2" name ${name})
     string(TOUPPER ${name} name)
     set(${output} ${name} PARENT_SCOPE)
 endfunction()
 
-set(text "# Generated from profiler/wire and profiler/agent/native/agent_api.h\n")
+set(text "# Generated from profiler/wire, live/wire and profiler/agent/native/agent_api.h\nimport ctypes\n\n")
 foreach(file IN LISTS FILES)
     file(READ ${file} source)
     string(REGEX REPLACE "//[^\n]*" "" source "${source}")
@@ -32,6 +34,20 @@ foreach(file IN LISTS FILES)
             string(APPEND text "${prefix}_${name} = ${value}\n")
             math(EXPR value "${value} + 1")
         endforeach()
+    endforeach()
+    string(REPLACE ";" "|" fields "${source}")  # a list's items would end there
+    string(REGEX MATCHALL "struct [A-Za-z]+ {([ \n]*std::int64_t [A-Za-z]+ = -?[0-9]+\\|)+[ \n]*}" structs "${fields}")
+    foreach(struct IN LISTS structs)
+        string(REGEX MATCH "struct ([A-Za-z]+)" whole "${struct}")
+        string(APPEND text "\n\nclass ${CMAKE_MATCH_1}(ctypes.Structure):\n    _fields_ = [")
+        string(REGEX MATCHALL "int64_t [A-Za-z]+" members "${struct}")
+        foreach(member IN LISTS members)
+            string(REPLACE "int64_t " "" member "${member}")
+            python_name(member ${member})
+            string(TOLOWER ${member} member)
+            string(APPEND text "(\"${member}\", ctypes.c_int64), ")
+        endforeach()
+        string(APPEND text "]\n\n\n")
     endforeach()
     string(REGEX MATCHALL "constexpr std::u?int[0-9]+_t k[A-Za-z0-9]+ = [^;]+" constants "${source}")
     foreach(constant IN LISTS constants)

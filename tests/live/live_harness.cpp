@@ -153,7 +153,7 @@ const native::AgentApi& silentAgent() {
         api.size = sizeof(api);
         api.pause = [](int) {};
         api.block = [](std::uint64_t) -> std::int64_t { return 0; };
-        api.window = [](std::int64_t*) {};
+        api.window = [](native::MemoryWindow*) {};
         api.now = []() -> std::int64_t { return 1; };
         api.checksum = &profiler::agent::checksum;
         return api;
@@ -165,7 +165,7 @@ const native::AgentApi& pressingAgent() {
     static const native::AgentApi agent = [] {
         native::AgentApi api = silentAgent();
         api.now = pressingNow;
-        api.tag = [](std::uint64_t address, std::uint64_t tag, int, std::int64_t*) {
+        api.tag = [](std::uint64_t address, std::uint64_t tag, int, native::TaggedBlock*) {
             Blocks::use().tag(address, tag);
             return 1;
         };
@@ -178,7 +178,7 @@ const native::AgentApi& pressingAgent() {
             std::copy(tags.begin(), tags.end(), out);
             return static_cast<std::int64_t>(tags.size());
         };
-        api.begin = [](std::int64_t* figures) { std::fill_n(figures, 5, 0); };
+        api.begin = [](native::OpWindow* window) { *window = {}; };
         api.end = api.begin;
         api.onShortage = [](native::MakeRoom) { gPressure.runtime = nullptr; };
         return api;

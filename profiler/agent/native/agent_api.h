@@ -14,6 +14,45 @@ inline constexpr std::uint64_t kBlockAlignment = 64;  // of the framework's allo
 /// Instead of a layer: that of autograd's node that runs.
 inline constexpr std::int64_t kBackwardLayer = -2;
 
+/// Around an op. hw_begin() fills the first two, with the clock read last, and hw_end() the others,
+/// with the clock read first: the calls themselves take none of the op's time.
+struct OpWindow {
+    std::int64_t liveBefore = 0;  // bytes
+    std::int64_t beginNs = 0;
+    std::int64_t live = 0;
+    std::int64_t peak = 0;  // highest live bytes since hw_begin()
+    std::int64_t endNs = 0;
+};
+
+/// Of live bytes, from one look at them to the next.
+struct MemoryWindow {
+    std::int64_t live = 0;
+    std::int64_t peak = 0;
+};
+
+/// A block of memory that gets a tag.
+struct TaggedBlock {
+    std::int64_t bytes = -1;  // -1: it is not counted
+    std::int64_t before = 0;  // the tag that it had; 0: none
+    std::int64_t steps = -1;  // that had begun when it was allocated; -1: not known any more
+};
+
+/// What the agent was asked for.
+struct CaptureConfig {
+    std::int64_t steps = 0;
+    std::int64_t warmup = 0;
+    std::int64_t every = 0;
+    std::int64_t flags = 0;  // kConfig… of wire/records.h
+};
+
+/// What the capture in C++ has come to.
+struct RegistryFigures {
+    std::int64_t seq = 0;        // the next sequence number
+    std::int64_t uncounted = 0;  // bytes that the agent does not count
+    std::int64_t opPeak = 0;     // highest bytes during an op of this step
+    std::int64_t ops = 0;
+};
+
 /// An allocation that finds no room.
 struct Shortage {
     std::int64_t bytes;
@@ -28,20 +67,18 @@ using MakeRoom = Room (*)(const Shortage& shortage);
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called
     int (*sendFrames)(const void* data, std::int64_t bytes);  // whole frames; 0 queued, -1 broken
-    /// Gives the block a tag, which freed() will tell; 1: it will, 0: its end goes unseen.
-    /// out[0]: its bytes, -1 when it is not counted; out[1]: its tag before, 0: it had none;
-    /// out[2]: how many steps had begun before it was allocated, -1 where that is not known any
-    /// more. Tags are below 2^63. `uncounted`: whether a block that was made unseen may go through
-    /// the framework's allocator.
-    int (*tag)(std::uint64_t address, std::uint64_t tag, int uncounted, std::int64_t* out);
+    /// Gives the block a tag, which freed() will tell; 1: it will, 0: its end goes unseen. Tags are
+    /// below 2^63. `uncounted`: whether a block that was made unseen may go through the framework's
+    /// allocator.
+    int (*tag)(std::uint64_t address, std::uint64_t tag, int uncounted, TaggedBlock* block);
     std::int64_t (*freed)(std::int64_t* tags);  // -1: some were lost
     const std::atomic<std::size_t>* pending;    // how many freed() would tell
-    void (*begin)(std::int64_t* figures);       // see hw_begin
-    void (*end)(std::int64_t* figures);         // see hw_end
+    void (*begin)(OpWindow* window);            // see OpWindow
+    void (*end)(OpWindow* window);
     void (*pause)(int paused);
     std::int64_t (*block)(std::uint64_t address);  // its bytes, -1 when it is not counted
-    void (*window)(std::int64_t* out);             // see hw_window
-    std::int64_t (*now)();                         // nanoseconds, as all events have them
+    void (*window)(MemoryWindow* window);
+    std::int64_t (*now)();  // nanoseconds, as all events have them
     /// Of an allocator that the agent does not see by itself; see countAllocated().
     void (*allocated)(std::uint64_t address, std::int64_t bytes);
     void (*released)(std::uint64_t address);

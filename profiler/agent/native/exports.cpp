@@ -186,14 +186,13 @@ HW_EXPORT const char* hwn_unseen_writes() {
     guarded(*gSession, [] { told = gSession->unseen.end(); });
     return told.c_str();
 }
-/// out[4]: next sequence number, uncounted bytes, highest bytes during an op of this step, ops.
-HW_EXPORT void hwn_figures(std::int64_t* out) {
+HW_EXPORT void hwn_figures(RegistryFigures* out) {
     guarded(*gSession, [] { gSession->stream.flush(); });
     const std::lock_guard<SpinLock> guard(gSession->lock);
-    out[0] = gSession->registry.seq();
-    out[1] = gSession->registry.uncounted();
-    out[2] = gSession->registry.opPeak();
-    out[3] = gSession->ops;
+    out->seq = gSession->registry.seq();
+    out->uncounted = gSession->registry.uncounted();
+    out->opPeak = gSession->registry.opPeak();
+    out->ops = gSession->ops;
 }
 /// Ids of live tensors, valid until the next call; count: how many there are.
 HW_EXPORT const std::int64_t* hwn_finals(std::int64_t* count) {

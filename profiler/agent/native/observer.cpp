@@ -38,7 +38,7 @@ struct Running {
     std::int64_t freshBytes = 0;
     bool explicitGenerator = false;
     bool busy = false;
-    std::int64_t figures[5]{};
+    OpWindow window;
 
     void restart(const Operator& now) {
         op = &now;
@@ -196,16 +196,16 @@ void before(Session& session, Thread& thread, Values values) {
 
 void sendOp(Session& session, const Thread& thread) {
     const Running& running = thread.running;
-    const std::int64_t* figures = running.figures;
-    const std::int64_t workspace = figures[3] - figures[0] - running.freshBytes;
+    const OpWindow& window = running.window;
+    const std::int64_t workspace = window.peak - window.liveBefore - running.freshBytes;
     Stream& frame = session.stream;
     frame.begin(FrameType::Op)
         .put(running.place.op)
         .put(running.seq)
-        .put(figures[1])
-        .put(figures[4] - figures[1])
+        .put(window.beginNs)
+        .put(window.endNs - window.beginNs)
         .put(std::max<std::int64_t>(0, workspace))
-        .put(figures[0] + session.registry.uncounted())
+        .put(window.liveBefore + session.registry.uncounted())
         .put(running.place.layer)
         .put(thread.id)
         .put(running.stack)
@@ -269,7 +269,7 @@ void after(Session& session, Thread& thread, Values results) {
     if (running.underMode &&
         (anyOfPython(results) || answeredFromElsewhere(session, running, results)))
         return;
-    session.registry.raiseOpPeak(running.figures[3] + session.registry.uncounted());
+    session.registry.raiseOpPeak(running.window.peak + session.registry.uncounted());
     if (running.op->adopts)  // what it read is known by the result only; a loader's batch is new
         eachTensor(results, [&](const at::Tensor& tensor) { touch(session, running, tensor); });
     running.place.op = session.ops++;
@@ -396,10 +396,10 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
         if (onCuda) noteMissedBlocks(*session);
         before(*session, thread, values);
     });
-    if (known) session->agent.begin(running.figures);
+    if (known) session->agent.begin(&running.window);
     handle.redispatchBoxed(below, stack);
     if (!known) return;
-    session->agent.end(running.figures);
+    session->agent.end(&running.window);
     guarded(*session, [&] { after(*session, thread, torch::jit::last(*stack, op.results)); });
 }
 

@@ -141,16 +141,16 @@ void Registry::watch(Storage& storage) {
     const Key key = storage.key();
     const std::uintptr_t address = addressOf(*key);
     const bool uncounted = willBeTold(*key, address);
-    std::int64_t block[3] = {-1, 0, -1};
+    TaggedBlock block;
     const auto tag = [&](Key key) {
         return address != 0 &&
-               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), uncounted, block) != 0;
+               agent_.tag(address, reinterpret_cast<std::uint64_t>(key), uncounted, &block) != 0;
     };
     bool watched = tag(key);
-    storage.counted = storage.bytes == 0 || block[0] >= 0;
+    storage.counted = storage.bytes == 0 || block.bytes >= 0;
     storage.address = address;
-    storage.old = block[2] >= 0 && block[2] < steps_;
-    const Key before = reinterpret_cast<Key>(block[1]);
+    storage.old = block.steps >= 0 && block.steps < steps_;
+    const Key before = reinterpret_cast<Key>(block.before);
     const Storage* other = watched && before != key ? known(before) : nullptr;
     if (other != nullptr && other->weak.expired()) {
         unwatched_.insert(before);

@@ -14,10 +14,11 @@ wire = types.ModuleType("_highwater.wire")
 def declare(library):
     """Argument types of the agent's functions; see agent/exports.cpp."""
     longs = ctypes.POINTER(ctypes.c_int64)
+    structure = ctypes.c_void_p  # of wire.py
     for name, result, *arguments in (
             ("hw_shim_name", ctypes.c_char_p, ctypes.c_int),
             ("hw_shim_source", ctypes.c_char_p, ctypes.c_int),
-            ("hw_config", None, longs),
+            ("hw_config", None, structure),
             ("hw_native", ctypes.c_char_p),
             ("hw_programs", ctypes.c_char_p),
             ("hw_await_native", None, ctypes.c_int),
@@ -49,9 +50,9 @@ def declare(library):
             ("hw_watch", ctypes.c_int, ctypes.c_uint64),
             ("hw_freed", ctypes.c_int64, longs),
             ("hw_now", ctypes.c_int64),
-            ("hw_begin", None, longs),
-            ("hw_end", None, longs),
-            ("hw_window", None, longs)):
+            ("hw_begin", None, structure),
+            ("hw_end", None, structure),
+            ("hw_window", None, structure)):
         function = getattr(library, name)
         function.restype = result
         function.argtypes = arguments

@@ -99,8 +99,8 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 class Capture:
     def __init__(self, on_finish, watch_modules, forwards, late):
-        config = (ctypes.c_int64 * 4)()
-        library.hw_config(config)
+        config = wire.CaptureConfig()
+        library.hw_config(ctypes.byref(config))
         self.on_finish = on_finish
         self.watch_modules = watch_modules
         self.forwards = forwards
@@ -110,20 +110,21 @@ class Capture:
         self.quick = 0  # the thread whose ops are seen in C++
         self.context = None  # where it looks up the layer
         self.mode = None
-        self.figures = (ctypes.c_int64 * 5)()
+        self.window = wire.OpWindow()
+        self.window_at = ctypes.byref(self.window)
         self.timing = Timing()
-        self.contents = bool(config[3] & wire.CONFIG_CONTENTS)
-        self.needs_gpu = bool(config[3] & wire.CONFIG_GPU)
+        self.contents = bool(config.flags & wire.CONFIG_CONTENTS)
+        self.needs_gpu = bool(config.flags & wire.CONFIG_GPU)
         self.registry = Registry(self.contents)
-        self.stacks = Stacks(config[3])
+        self.stacks = Stacks(config.flags)
         self.entered = False
         self.counting = False
         self.layers = Layers()
         self.gradients = Gradients(self.layers)
         self.by_hand = ByHand()
-        self.attached = bool(config[3] & wire.CONFIG_RUNNING)
-        self.steps = Steps(self, config[0], config[1], max(1, config[2]), self.attached or late,
-                           bool(config[3] & wire.CONFIG_ON_OOM))
+        self.attached = bool(config.flags & wire.CONFIG_RUNNING)
+        self.steps = Steps(self, config.steps, config.warmup, max(1, config.every), self.attached or late,
+                           bool(config.flags & wire.CONFIG_ON_OOM))
         self.arguments = encode.Arguments(self.touch, self.use_generator)
         self.infos = {}
         self.ops = 0
@@ -307,8 +308,7 @@ class Capture:
         except Exception as error:
             self.give_up(error)
             return func(*args, **kwargs)
-        figures = self.figures
-        library.hw_begin(figures)
+        library.hw_begin(self.window_at)
         try:
             out = func(*args, **kwargs)
         except RuntimeError as error:
@@ -316,7 +316,7 @@ class Capture:
             if asked is not None and self.steps.until_failure:
                 self.ran_out(info, text, asked)
             raise
-        library.hw_end(figures)
+        library.hw_end(self.window_at)
         try:
             self.after(info, args, kwargs, text, out)
         except Exception as error:
@@ -336,8 +336,8 @@ class Capture:
         return text
 
     def after(self, info, args, kwargs, text, out):
-        registry, figures = self.registry, self.figures
-        live, begin, _, peak, end = figures
+        registry, window = self.registry, self.window
+        live, begin, peak, end = window.live_before, window.begin_ns, window.peak, window.end_ns
         registry.op_peak = max(registry.op_peak, peak + registry.uncounted)
         id, layer, phase = self.ops, self.layer, self.phase()
         results = flatten(out)
@@ -375,10 +375,10 @@ class Capture:
 
     def ran_out(self, info, text, asked):
         """The op counts as one that needs what it asked for, so that the step's peak says it."""
-        figures, registry = self.figures, self.registry
+        registry, window = self.registry, self.window
         try:
-            library.hw_end(figures)
-            live, begin, _, peak, end = figures
+            library.hw_end(self.window_at)
+            live, begin, peak, end = window.live_before, window.begin_ns, window.peak, window.end_ns
             registry.op_peak = max(registry.op_peak, live + asked + registry.uncounted)
             encode.send_op(
                 (self.ops, registry.next_seq(), begin, max(1, end - begin), max(asked, peak - live),

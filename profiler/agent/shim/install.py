@@ -233,10 +233,10 @@ def start(late=False):
     encode.send(wire.TYPE_PROCESS, encode.text("pytorch") + encode.text(str(torch.__version__)) +
                 encode.text(command) + struct.pack("<3q", time.time_ns(), rank, launching.world_size()) + encode.text(launching.run()))
     blocking.hw_await_native(NATIVE_MILLISECONDS)
-    config = (ctypes.c_int64 * 4)()
-    library.hw_config(config)
-    if config[3] & wire.CONFIG_LIVE:
-        why = live.start(config[3], rank)
+    config = wire.CaptureConfig()
+    library.hw_config(ctypes.byref(config))
+    if config.flags & wire.CONFIG_LIVE:
+        why = live.start(config.flags, rank)
         if why:
             encode.send(wire.TYPE_FAULT, encode.text(why))
         encode.send_milestone(wire.MILESTONE_TORCH)

@@ -69,7 +69,7 @@ def load_native(contents, stacks):
             ("next_epoch", None),
             ("unseen_writes", ctypes.c_char_p),
             ("step_began", None, ctypes.c_int64),
-            ("figures", None, longs),
+            ("figures", None, ctypes.POINTER(wire.RegistryFigures)),
             ("finals", ctypes.c_void_p, longs)):
         function = getattr(native, "hwn_" + name)
         function.restype = result
@@ -98,7 +98,8 @@ class NativeRegistry:
         """`owned`: of the registry that has been asked until now."""
         self.library = native
         self.epoch = 0
-        self.values = (ctypes.c_int64 * 4)()
+        self.values = wire.RegistryFigures()
+        self.count = ctypes.c_int64()
         self.context = native.hwn_context()  # layer, phase, whether it has failed
         self.sweep = native.hwn_sweep
         self.tell_unknown = native.hwn_tell_unknown
@@ -112,21 +113,21 @@ class NativeRegistry:
             if tensor is not None:
                 self.own(tensor, category, layer)
 
-    def figure(self, index):
+    def figures(self):
         self.library.hwn_figures(self.values)
-        return self.values[index]
+        return self.values
 
     @property
     def seq(self):
-        return self.figure(0)
+        return self.figures().seq
 
     @property
     def uncounted(self):
-        return self.figure(1)
+        return self.figures().uncounted
 
     @property
     def op_peak(self):
-        return self.figure(2)
+        return self.figures().op_peak
 
     def next_epoch(self):
         self.epoch += 1
@@ -144,8 +145,8 @@ class NativeRegistry:
         self.library.hwn_scan(lambda: tensors, self.library.classes, [], False, None, 0)
 
     def finals(self):
-        ids = self.library.hwn_finals(self.values)
-        return ctypes.string_at(ids, 8 * self.values[0])
+        ids = self.library.hwn_finals(self.count)
+        return ctypes.string_at(ids, 8 * self.count.value)
 
     def categorize(self, tensor, category, layer):
         self.library.hwn_categorize(local(tensor)._cdata, category, -1 if layer is None else layer)

@@ -47,7 +47,7 @@ class Steps:
         self.by_op = False      # the first step has begun with an op, and no module has been called since
         self.first = self.after = 0  # sequence numbers at which the step began, and the next one does
         self.environment = Environment()
-        self.window = (ctypes.c_int64 * 2)()
+        self.window = wire.MemoryWindow()
         self.optimizers = []    # weak references to those of the last scan
         self.states = set()     # ids of their tensors that the registry knows
         self.learnt = None      # what there was in them then
@@ -157,13 +157,13 @@ class Steps:
         registry.sweep()
         registry.next_epoch()
         self.categorize_owned(registry)
-        library.hw_window(self.window)
+        library.hw_window(ctypes.byref(self.window))
         self.carried_peak = 0
         self.uncounted = registry.uncounted
         self.first = registry.seq
         registry.step_began(self.first)
         encode.send(wire.TYPE_STEP_START, struct.pack(
-            "<3q", self.first, library.hw_now(), self.window[0] + registry.uncounted))
+            "<3q", self.first, library.hw_now(), self.window.live + registry.uncounted))
         if not self.active:
             self.capture.await_forward()
 
@@ -172,14 +172,14 @@ class Steps:
         registry = self.capture.registry
         registry.sweep()
         finals = self.finals(passing)
-        library.hw_window(self.window)
+        library.hw_window(ctypes.byref(self.window))
         if registry.native:
-            registry.tell_unknown(self.window[0], self.first)
+            registry.tell_unknown(self.window.live, self.first)
         # What the allocator did not make (a batch in shared memory) may have come or gone since.
         always = min(self.uncounted, registry.uncounted)
-        self.carried_peak = max(self.carried_peak, self.window[1] + always, registry.op_peak)
+        self.carried_peak = max(self.carried_peak, self.window.peak + always, registry.op_peak)
         encode.send(wire.TYPE_STEP_END, struct.pack(
-            "<4q", registry.seq, now, self.window[0] + registry.uncounted, self.carried_peak) +
+            "<4q", registry.seq, now, self.window.live + registry.uncounted, self.carried_peak) +
             encode.text(self.environment.now(registry)) + struct.pack("<I", len(finals) // 8) + finals)
         self.tell_compiled()
         if self.capture.trainer.others and not self.shared:
