@@ -8,6 +8,7 @@ import unittest
 import unittest.mock
 
 import budget_test
+import nightly
 from torch2 import TORCH2, needs_torch2
 from train_test import BEGIN
 
@@ -98,14 +99,17 @@ class BudgetSizes(budget_test.Budget):
         self.assertEqual(modes["plan"], 0)
         self.assertIn("under Mimose's for their size", said)
 
+    @nightly.nightly
     def test_better_plans_for_sizes_that_come_often(self):
         modes, _ = self.vary(ATTENTION, 0.75)
         self.assertGreater(modes["mimose"] + modes["plan"], 0)
 
+    @nightly.nightly
     def test_lengths_with_ops_of_their_own(self):
         modes, _ = self.vary(RECURRENT, 0.75, "--planner", "mimose")
         self.assertGreater(modes["mimose"], 0)
 
+    @nightly.nightly
     def test_another_planner_stays_the_only_one(self):
         modes, _ = self.vary(RECURRENT, 0.75, "--planner", "chen-sqrt")
         self.assertEqual(modes["mimose"], 0)
@@ -128,4 +132,4 @@ def load_tests(loader, _, __):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()

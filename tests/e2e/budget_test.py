@@ -8,6 +8,7 @@ import subprocess
 import unittest
 import unittest.mock
 
+import nightly
 import train_test
 from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
@@ -149,12 +150,14 @@ class Budget(Training):
         report, _ = self.check(DYNAMIC, 0.7)
         self.assertEqual(report["modes"]["plan"], 0)
 
+    @nightly.nightly
     def test_leaves_that_are_let_go(self):
         self.check(TREE, 0.9)
 
     def test_what_no_op_has_filled(self):
         self.check(FILLED, 0.7)
 
+    @nightly.nightly
     def test_every_heuristic(self):
         script, plain, peak = self.alone(train_test.MASKED)
         for heuristic in ("full", "eqclass", "local", "lru", "largest", "msps", "random"):
@@ -232,4 +235,4 @@ class BudgetWithTorch2(Budget):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()

@@ -8,6 +8,7 @@ import subprocess
 import unittest
 import unittest.mock
 
+import nightly
 import train_test
 from budget_test import DYNAMIC
 from sessions import InFolder
@@ -57,9 +58,11 @@ class Replay(InFolder):
                 self.assertGreater(evicted, 40)
                 self.assertGreater(report["recomputed_ops"], 0)
 
+    @nightly.nightly
     def test_gpt(self):
         self.check(0.7, os.path.join(TRAINING, "gpt.py"))
 
+    @nightly.nightly
     def test_unet(self):
         self.check(0.7, os.path.join(TRAINING, "unet.py"), "--batch", "2")
 
@@ -71,4 +74,4 @@ class Replay(InFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()

@@ -21,4 +21,4 @@ class _Loader(unittest.TestLoader):
 
 def main():
     """Runs the tests of the script: those marked if HIGHWATER_NIGHTLY is set, else the others."""
-    unittest.main(testLoader=_Loader())
+    unittest.main(testLoader=_Loader(), verbosity=2)

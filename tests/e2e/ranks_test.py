@@ -7,8 +7,8 @@ import re
 import socket
 import subprocess
 import time
-import unittest
 
+import nightly
 import train_test
 from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
@@ -154,6 +154,7 @@ class Ranks(InFolder):
         plan = self.told("plan", "--json", self.session, "--planner", "mimose", "--ratio", "0.97", "--step", "5")
         self.assertEqual(json.loads(plan.stdout)["status"], "ok")
 
+    @nightly.nightly
     def test_spawned_processes_are_ranks(self):
         spawn = self.python, self.script(SPAWN, "spawn.py")
         alone = self.lines_of(*spawn)
@@ -161,6 +162,7 @@ class Ranks(InFolder):
         info = json.loads(self.told("info", "--json", self.session).stdout)
         self.assertEqual([(rank["rank"], len(rank["steps"])) for rank in info["ranks"]], [(0, 3), (1, 3)])
 
+    @nightly.nightly
     def test_a_launcher_in_python_is_passed_over(self):
         done = subprocess.run([HIGHWATER, "record", "-o", self.session, "--", self.python, self.script(LAUNCHER, "launch.py"), self.python,
                                self.script(train_test.DEEP, "deep.py")], capture_output=True, text=True, timeout=300)
@@ -253,4 +255,4 @@ class RanksOnTorch2(Ranks):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    nightly.main()

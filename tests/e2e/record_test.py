@@ -8,8 +8,8 @@ import signal
 import stat
 import subprocess
 import sys
-import unittest
 
+import nightly
 from sessions import InFolder
 from torch2 import TORCH2, needs_torch2
 
@@ -135,9 +135,11 @@ class Models(Recording):
         # Besides those of the parameters, the loss's own (4 bytes a step).
         self.assertEqual(categories["gradient"], self.gradients * 4 * 23520842 + 2 * 4)
 
+    @nightly.nightly
     def test_gpt(self):
         self.check("gpt", "--batch", "2", "--length", "32")
 
+    @nightly.nightly
     def test_transformer(self):
         self.check("transformer", "--batch", "4", "--length", "32")
         categories = dict(self.query("SELECT category, SUM(bytes) FROM storages GROUP BY 1"))
@@ -460,4 +462,4 @@ if __name__ == "__main__":
     if subprocess.run([PYTHON, "-c", "import torch, torchvision"], capture_output=True).returncode:
         print("skipped: torch is missing; install python3-torch and python3-torchvision")
         sys.exit(77)
-    unittest.main(verbosity=2)
+    nightly.main()

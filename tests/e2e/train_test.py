@@ -7,9 +7,9 @@ import os
 import sqlite3
 import subprocess
 import time
-import unittest
 from pathlib import Path
 
+import nightly
 from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
 
@@ -304,6 +304,7 @@ class Train(InFolder):
                                     " JOIN plans ON plans.id = plan"),
                          [("training", predicted["peak_bytes"], predicted["peak_bytes"], report["measured_peak_bytes"])])
 
+    @nightly.nightly
     def test_an_eviction_runtimes_plan(self):
         self.check(DEEP, fewest=4, planner="dtr:eqclass", ratio=0.85)
 
@@ -398,6 +399,7 @@ class Train(InFolder):
     def test_lists_that_no_op_is_seen_to_read_stay(self):
         self.check(LISTS, fewest=4, planner="dtr:eqclass", ratio=0.85)
 
+    @nightly.nightly
     def test_what_reads_quantized_tensors_is_not_run_again(self):
         predicted, report = self.check(QUANTIZED, fewest=5, planner="dtr:eqclass", ratio=0.9)
         self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]), predicted["peak_bytes"] // 1000)
@@ -478,4 +480,4 @@ class TrainTorch2(Train):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()
