@@ -33,11 +33,29 @@ void BudgetRuntime::findUnseenWrites(const Tensors& tensors, Running& running) {
                 unseenWrite(s);
             if (!inExtension()) slots_[s].born = Checksum();
         }
+        if (contains(running.unread, s)) continue;
         if (slots_[s].exposed && exposures_.mayChange(*tensors[k]))
             running.exposed.push_back(exposures_.sourceOf(*tensors[k], k));
         else if (exposures_.isLookedAt(*tensors[k]) && !contains(running.written, s))
             running.lookedAt.push_back(exposures_.sourceOf(*tensors[k], k));
     }
+}
+
+/// Batch norm updates its running statistics in training, which its schema does not say: what other
+/// ops have made from them is there before and stays. When it runs again it leaves them out.
+void BudgetRuntime::noteStatistics(const profiler::native::Operator& op, Values values,
+                                   Running& running) {
+    if (!leavesStatistics(*op.schema, values)) return;
+    const bool updates = updatesStatistics(*op.schema, values);
+    std::vector<Storage> read;
+    for (const c10::TensorImpl* const statistics : statisticsOf(*op.schema, values)) {
+        const Storage s = known(plainStorage(*statistics));
+        running.unread.push_back(s);
+        if (!updates) continue;
+        if (slots_[s].exposed) exposures_.forgetReads(slots_[s].key());
+        if (Guards::on(GuardKind::Exposures) && !tape_.readers(s).empty()) read.push_back(s);
+    }
+    if (!read.empty()) aboutToChange(read);
 }
 
 /// An op on bytes that may change unseen is about to be kept on the tape. Where they are trusted it

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_set>
 
 #include "core/graph/unseen_ops.h"
 #include "extension_calls.h"
@@ -29,12 +28,6 @@ bool onlyViews(const c10::FunctionSchema& schema) {
            std::all_of(schema.returns().begin(), schema.returns().end(), &aliases);
 }
 
-/// What they write does not depend on what was there.
-const std::unordered_set<std::string> kFilling{
-    "aten::zero_",      "aten::fill_",        "aten::copy_",      "aten::bernoulli_",
-    "aten::uniform_",   "aten::normal_",      "aten::random_",    "aten::cauchy_",
-    "aten::geometric_", "aten::exponential_", "aten::log_normal_"};
-
 const std::vector<std::uint32_t> kNone;
 
 }  // namespace
@@ -43,8 +36,8 @@ BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
     : onlyViews(runtime::onlyViews(*op.schema)),
       collective(core::isCollective(op.name)),
       leavesEmpty(core::leavesEmpty(op.name)),
-      fills(kFilling.count(op.name) != 0),
-      hasStatistics(runtime::hasStatistics(*op.schema)),
+      fills(writesWhole(*op.schema)),
+      hasStatistics(runtime::hasStatistics(op.name)),
       onlyFills(op.onlyFills),
       undefined(leavesBytesUndefined(op.name)),
       varies{core::isNondeterministic(op.name, false), core::isNondeterministic(op.name, true)},
@@ -304,6 +297,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         }
         unfilled_[s] = false;
     }
+    if (facts.hasStatistics) noteStatistics(op.known, values, running);
     findUnseenWrites(tensors, running);
     if (!running.written.empty()) aboutToChange(running.written);
     running.onTape = (device.is_cpu() || (device.is_cuda() && !running.elsewhere)) &&
@@ -329,21 +323,15 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
     if ((foreign && op.known.python) || keptOps_.has(op.known.name, figures_.ops - 1)) return false;
     if (exposures_.changeOnGpu(tensors)) return false;
-    const bool updates =
-        running.facts->hasStatistics && updatesStatistics(*op.known.schema, values);
-    if (updates) {
-        for (const std::size_t index : op.known.writes)
-            for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
-                running.unread.push_back(known(plainStorage(*tensor)));
-        running.written = running.unread;
-    }
+    const bool leaves = !running.unread.empty();
+    if (leaves && !op.known.writes.empty()) running.written = running.unread;
     const std::vector<Storage>& written = running.written;
-    if (!updates && !written.empty() && (written.size() > 1 || !tape_.canMake(written.front())))
+    if (!leaves && !written.empty() && (written.size() > 1 || !tape_.canMake(written.front())))
         return false;
     TapeOp& kept = tape_.next();
     const profiler::native::Pause pause(agent_);
     const bool plain = kept.call.keep(op.handle, values, tensors,
-                                      {running.inputs.size(), op.known.random || foreign, updates});
+                                      {running.inputs.size(), op.known.random || foreign, leaves});
     kept.number = figures_.ops - 1;
     kept.line = running.line;
     if (!plain) kept.call.clear();
@@ -374,6 +362,9 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
             slots_[s].uncompared =
                 running.facts->undefined || !coversStorage(*tensor) || running.varies;
         }
+        if (there >= 0 && running.facts->fills && contains(running.written, s) &&
+            coversStorage(*tensor))
+            slots_[s].uncompared = false;
         if (isNew(s)) touched.push_back(s);
     }
     if (!made.empty() && outputs.front().makes)  // the pool gets it after the others

@@ -185,6 +185,7 @@ private:
     void aboutToChange(const std::vector<Storage>& changed);
     void unseenWrite(Storage storage);
     void findUnseenWrites(const Tensors& tensors, Running& running);
+    void noteStatistics(const profiler::native::Operator& op, Values values, Running& running);
     bool keepSources(Running& running);
     void doubt(Storage storage);
     void doubtReaders(Storage source);

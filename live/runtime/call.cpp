@@ -28,6 +28,9 @@ const std::unordered_set<std::string> kUpdating{
     "aten::native_batch_norm",       "aten::cudnn_batch_norm",
     "aten::miopen_batch_norm",       "aten::batch_norm_update_stats",
     "aten::batch_norm_gather_stats", "aten::batch_norm_gather_stats_with_counts"};
+const std::unordered_set<std::string> kUpdatingBackward{"aten::native_batch_norm_backward",
+                                                        "aten::cudnn_batch_norm_backward",
+                                                        "aten::miopen_batch_norm_backward"};
 
 /// Dispatch keys that torch.func puts before the ops of a function. An op that runs again is not
 /// part of that function.
@@ -76,17 +79,36 @@ private:
 
 }  // namespace
 
-bool hasStatistics(const c10::FunctionSchema& schema) {
-    return kUpdating.count(schema.name()) != 0;
+bool hasStatistics(const std::string& op) {
+    return kUpdating.count(op) != 0 || kUpdatingBackward.count(op) != 0;
 }
 
-/// In evaluation it reads them.
-bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
-    if (!hasStatistics(schema)) return false;
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-        if (schema.arguments()[i].name() == "training" && arguments[i].isBool())
+/// In evaluation they read them.
+bool leavesStatistics(const c10::FunctionSchema& schema, Values arguments) {
+    if (!hasStatistics(schema.name())) return false;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& name = schema.arguments()[i].name();
+        if ((name == "training" || name == "train") && arguments[i].isBool())
             return arguments[i].toBool();
+    }
     return true;
+}
+
+bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
+    return kUpdating.count(schema.name()) != 0 && leavesStatistics(schema, arguments);
+}
+
+bool isStatistics(const c10::Argument& argument) {
+    return argument.name() == "running_mean" || argument.name() == "running_var";
+}
+
+Tensors statisticsOf(const c10::FunctionSchema& schema, Values arguments) {
+    Tensors statistics;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (isStatistics(schema.arguments()[i]))
+            for (const c10::TensorImpl* const tensor : plainTensors(arguments.slice(i, 1)))
+                statistics.push_back(tensor);
+    return statistics;
 }
 
 at::Device deviceOf(const Tensors& tensors, at::Device told) {
@@ -216,10 +238,10 @@ bool Call::keep(const c10::OperatorHandle& op, Values arguments, const Tensors& 
         generatorState_ = generator_.get_state();
     }
     if (Guards::on(GuardKind::Settings)) settings_ = Settings::now();
-    if (!facts.updates) return plain;
+    if (!facts.leaves) return plain;
     const auto& names = op.schema().arguments();
     for (std::size_t i = 0; i < arguments_.size(); ++i)
-        if (names[i].name() == "running_mean" || names[i].name() == "running_var")
+        if (isStatistics(names[i]))
             for (View& view : arguments_[i].views) view.input = -1;
     return plain;
 }

@@ -55,10 +55,14 @@ bool anyOnCuda(const Tensors& tensors);
 /// The device that is among the arguments of an op, or the CPU.
 at::Device toldDevice(Values arguments);
 
-/// The op has running statistics.
-bool hasStatistics(const c10::FunctionSchema& schema);
+/// The op has running statistics that it may update, or is the gradient of such an op.
+bool hasStatistics(const std::string& op);
 /// Whether it updates them now; it leaves them alone when it runs again.
 bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments);
+/// In training, such an op needs no running statistics to run again.
+bool leavesStatistics(const c10::FunctionSchema& schema, Values arguments);
+/// Its running statistics.
+Tensors statisticsOf(const c10::FunctionSchema& schema, Values arguments);
 
 class Call {
 public:
@@ -66,7 +70,7 @@ public:
     struct Facts {
         std::size_t inputs;  // as many tensors are among the arguments, at most
         bool random;
-        bool updates;  // see updatesStatistics()
+        bool leaves;  // see leavesStatistics()
     };
     /// False: an argument has no plain memory, so the op cannot be run again.
     bool keep(const c10::OperatorHandle& op, Values arguments, const Tensors& tensors,

@@ -17,17 +17,11 @@ c10::weak_intrusive_ptr<c10::StorageImpl> weakTo(c10::StorageImpl* storage) {
 }  // namespace
 
 void Exposures::expose(c10::StorageImpl* storage) {
-    if (!Guards::on(GuardKind::Exposures) || isExposed(storage)) return;
-    if (storages_.size() >= room_) {
-        forgetGone();
-        room_ = 64 + 2 * storages_.size();
-    }
-    storages_.push_back(weakTo(storage));
-    exposed_.set(storage, storages_.size() - 1);
+    if (Guards::on(GuardKind::Exposures)) exposed_.add(storage);
 }
 
 bool Exposures::isExposed(const c10::StorageImpl* storage) const {
-    return exposed_.find(storage) != nullptr;
+    return exposed_.has(storage);
 }
 
 void Exposures::read(c10::StorageImpl* storage, const Call::Source& source) {
@@ -63,19 +57,30 @@ void Exposures::endStep() {
     if (!seen_.empty() && !unknown) ++clean_;
     seen_.clear();
     sums_.clear();
-    forgetGone();
+    exposed_.forgetGone();
+    statistics_.forgetGone();
 }
 
-void Exposures::forgetGone() {
+void StorageSet::add(c10::StorageImpl* storage) {
+    if (has(storage)) return;
+    if (storages_.size() >= room_) {
+        forgetGone();
+        room_ = 64 + 2 * storages_.size();
+    }
+    storages_.push_back(weakTo(storage));
+    known_.set(storage, storages_.size() - 1);
+}
+
+void StorageSet::forgetGone() {
     const bool gone = std::any_of(storages_.begin(), storages_.end(),
                                   [](const auto& weak) { return weak.expired(); });
     if (!gone) return;
     storages_.erase(std::remove_if(storages_.begin(), storages_.end(),
                                    [](const auto& weak) { return weak.expired(); }),
                     storages_.end());
-    exposed_.clear();
+    known_.clear();
     for (std::size_t i = 0; i < storages_.size(); ++i)
-        exposed_.set(storages_[i]._unsafe_get_target(), i);
+        known_.set(storages_[i]._unsafe_get_target(), i);
 }
 
 StoragePointer Exposures::copyOf(const c10::StorageImpl& storage, const Call::Source& part) {

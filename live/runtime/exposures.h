@@ -26,6 +26,20 @@ using profiler::native::isParameter;
 /// looked at.
 inline constexpr std::int64_t kMostRead = 8;
 
+/// Storages that are known for as long as they are there.
+class StorageSet {
+public:
+    void add(c10::StorageImpl* storage);
+    bool has(const c10::StorageImpl* storage) const { return known_.find(storage) != nullptr; }
+    void forgetGone();
+
+private:
+    // The weak references keep the addresses from being used again.
+    profiler::native::FlatMap<const c10::StorageImpl, std::size_t> known_;
+    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
+    std::size_t room_ = 64;  // before those that are gone are looked for
+};
+
 class Exposures {
 public:
     explicit Exposures(const Verifier& verifier) : verifier_(verifier) {}
@@ -52,6 +66,10 @@ public:
     void distrust() { changed_ = true; }
     void endStep();
 
+    /// Such running statistics are updated by ops that do not say so.
+    void noteStatistics(c10::StorageImpl* storage) { statistics_.add(storage); }
+    bool isStatistics(const c10::StorageImpl* storage) const { return statistics_.has(storage); }
+
     /// A copy of the part of a storage, in memory of the framework's. Throws where there is none.
     static StoragePointer copyOf(const c10::StorageImpl& storage, const Call::Source& part);
     /// What a tensor, input k of an op, looks at, with the sum of what is there.
@@ -77,13 +95,9 @@ private:
     };
 
     bool isReachable(const c10::StorageImpl& storage) const;
-    void forgetGone();
 
     const Verifier& verifier_;
-    // The weak references keep the addresses from being used again.
-    profiler::native::FlatMap<const c10::StorageImpl, std::size_t> exposed_;
-    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> storages_;
-    std::size_t room_ = 64;  // before those that are gone are looked for
+    StorageSet exposed_, statistics_;
     std::vector<Seen> seen_;
     std::unordered_map<const char*, Checksum> sums_;  // of what was read at an address, last
     bool told_ = false, changed_ = false;

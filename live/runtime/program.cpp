@@ -109,6 +109,7 @@ public:
         const OpName& name = program_.names[op.name];
         op.onlyFills = profiler::native::onlyFills(name.name);
         op.undefined = leavesBytesUndefined(name.name);
+        op.hasStatistics = hasStatistics(name.name);
         op.comparesWithZero = name.name == "aten::threshold_backward";
         const std::vector<Input> inputs = readInputs();
         // Its only argument that is a tensor, and what that is set upon.
@@ -141,8 +142,8 @@ public:
         op.receives = receivesBatch(name.name, name.overload, empty) && !op.keep &&
                       writes.empty() && (op.adopts || op.onlyViews || empty) &&
                       !anyMoves(op.before, true) && !anyMoves(op.after, true);
-        op.followed = op.keep || op.adopts || !op.before.empty() || !op.after.empty() ||
-                      std::any_of(writes.begin(), writes.end(), followed);
+        op.followed = op.keep || op.adopts || op.hasStatistics || !op.before.empty() ||
+                      !op.after.empty() || std::any_of(writes.begin(), writes.end(), followed);
         for (const Input& input : inputs) op.followed = op.followed || input.followed;
         for (const Output& output : outputs) op.followed = op.followed || output.followed;
     }
@@ -202,10 +203,16 @@ bool findSchemas(Program& program) {
     for (OpName& op : program.names) {
         if (op.schema != nullptr) continue;
         const auto handle = dispatcher.findSchema({op.name, op.overload});
-        if (handle) op.schema = &handle->schema();
         all = all && handle;
+        if (!handle) continue;
+        op.schema = &handle->schema();
+        op.writesWhole = writesWhole(*op.schema);
     }
-    for (ProgramOp& op : program.ops) op.schema = program.names[op.name].schema;
+    for (ProgramOp& op : program.ops) {
+        const OpName& name = program.names[op.name];
+        op.schema = name.schema;
+        op.writesWhole = name.writesWhole;
+    }
     return all;
 }
 

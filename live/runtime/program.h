@@ -58,6 +58,7 @@ struct Output {
 struct OpName {
     std::string name, overload;
     const c10::FunctionSchema* schema = nullptr;  // null: the framework has no such op yet
+    bool writesWhole = false;                     // see runtime::writesWhole()
 };
 
 /// What such an op makes may have other bytes when it runs again, on the CPU or on a GPU; see
@@ -84,6 +85,8 @@ struct ProgramOp {
     bool comparesWithZero = false;  // may read signs for elements
     bool onlyFills = false;         // see unseen_writes.h
     bool undefined = false;         // see leavesBytesUndefined
+    bool writesWhole = false;       // see runtime::writesWhole()
+    bool hasStatistics = false;     // see runtime::hasStatistics()
     Varies varies;                  // or it reads what such an op recomputes
     bool agrees = false;            // with the framework's schema on what it writes
     bool adopts = false;            // its last input is known by its result only

@@ -400,6 +400,7 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
     for (const std::uint32_t storage : planned.gone) slots_.forgetDead(storage);
     perform(planned.before);
     ensureInputs(planned);
+    if (planned.hasStatistics && !noteStatistics(op.known, tensors, values())) return false;
     if (planned.keep || !(planned.agrees || op.known.writes.empty())) {
         const Values arguments = values();
         if (!agreesWithSchema(op.known, arguments)) return false;
@@ -457,6 +458,10 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
         watchSources(op.known, plainTensors(values), values);
     }
+    if (!planned() && op.known.statistics) {
+        const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
+        noteStatistics(op.known, {}, values);
+    }
     if (aside_ || !planned()) return letBy();
     timeSome();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
@@ -512,6 +517,7 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     Guard guard(lock_);
     if (mismatch_ || (running_ != std::thread::id() && running_ != std::this_thread::get_id()))
         return Turn::Boxed;
+    if (!planned() && op.known.statistics) return Turn::Boxed;
     if (aside_) profiler::native::standAside(true);
     if (aside_ || !planned()) {
         ++figures_.ops;
@@ -534,7 +540,7 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
         return Turn::Unseen;
     }
     const ProgramOp& planned = program().ops[position_];
-    if (planned.keep || !(planned.agrees || op.known.writes.empty())) {
+    if (planned.keep || planned.hasStatistics || !(planned.agrees || op.known.writes.empty())) {
         guard.unlock();
         stack = box();
         guard.lock();

@@ -87,7 +87,11 @@ private:
     [[gnu::cold]] bool agreesWithSchema(const profiler::native::Operator& known, Values values);
     [[gnu::cold]] bool keepCall(const profiler::native::Passing& op, const Tensors& tensors,
                                 Values arguments);
-    bool keepSources(const Tensors& tensors);
+    bool noteStatistics(const profiler::native::Operator& known, const Tensors& tensors,
+                        Values values);
+    bool wasRead(std::uint32_t storage) const;
+    bool keepSources(const Tensors& tensors, bool leaves);
+    bool copyStatistics(const Tensors& tensors, bool leaves);
     bool keepChanging(const Tensors& tensors);
     bool isLastToMake(const ProgramOp& op) const;
     void keepResults();

@@ -48,13 +48,13 @@ bool Runtime::keepCall(const profiler::native::Passing& op, const Tensors& tenso
     const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
     unkept_ = (foreign && op.known.python) ||
               keptOps_.has(op.known.name, static_cast<std::int64_t>(position_));
+    const bool leaves = leavesStatistics(*op.known.schema, arguments);
     if (!unkept_) {
         kept_.push_back(position_);
         agent_.pause(1);
         const bool kept = calls_[position_].keep(
             op.handle, arguments, tensors,
-            {planned.inputs.size(), planned.random || op.known.random || foreign,
-             updatesStatistics(*op.known.schema, arguments)});
+            {planned.inputs.size(), planned.random || op.known.random || foreign, leaves});
         agent_.pause(0);
         if (!kept) {
             diverge(name);
@@ -62,7 +62,7 @@ bool Runtime::keepCall(const profiler::native::Passing& op, const Tensors& tenso
                            " works on tensors that are more than their memory (quantized, sparse)");
             return false;
         }
-        unkept_ = !keepSources(tensors);
+        unkept_ = !keepSources(tensors, leaves);
     }
     if (!unkept_ || isLastToMake(planned)) return true;
     unkept_ = false;
@@ -79,15 +79,66 @@ bool Runtime::isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) co
            (!chain.empty() && program().ops[chain.front()].onlyFills);
 }
 
+/// Batch norm updates its running statistics in training, which its schema does not say and no
+/// session has. From then on other ops that read them get copies. One that has read them before
+/// in this step has none: the step leaves its plan. False: it has.
+bool Runtime::noteStatistics(const profiler::native::Operator& known, const Tensors& tensors,
+                             Values values) {
+    if (!Guards::on(GuardKind::Exposures) || !updatesStatistics(*known.schema, values)) return true;
+    bool read = false;
+    for (const c10::TensorImpl* const statistics : statisticsOf(*known.schema, values)) {
+        c10::StorageImpl* const impl = plainStorage(*statistics);
+        if (exposures_.isStatistics(impl)) continue;
+        exposures_.noteStatistics(impl);
+        if (!planned()) continue;
+        const Items<Input> inputs = program().ops[position_].inputs;
+        for (std::size_t k = 0; k < tensors.size() && k < inputs.size(); ++k)
+            read = read || (tensors[k] == statistics && wasRead(inputs[k].storage));
+    }
+    if (read)
+        diverge(program().fullName(program().ops[position_]) +
+                ", whose running statistics another op has read before");
+    return !read;
+}
+
+/// By an op of the step so far.
+bool Runtime::wasRead(std::uint32_t storage) const {
+    for (std::size_t i = 0; i < position_; ++i) {
+        const ProgramOp& op = program().ops[i];
+        if (!op.onlyViews &&
+            std::any_of(op.inputs.begin(), op.inputs.end(),
+                        [&](const Input& input) { return input.storage == storage; }))
+            return true;
+    }
+    return false;
+}
+
+/// Those that the op reads. `leaves`: it runs again without them. False: they lie where the host
+/// cannot copy them, and the op does not run again.
+bool Runtime::copyStatistics(const Tensors& tensors, bool leaves) {
+    if (leaves) return true;
+    const std::size_t inputs = program().ops[position_].inputs.size();
+    for (std::size_t k = 0; k < tensors.size() && k < inputs; ++k) {
+        const c10::StorageImpl& impl = *plainStorage(*tensors[k]);
+        if (!exposures_.isStatistics(&impl)) continue;
+        if (impl.device_type() != c10::DeviceType::CPU || bytesOf(impl) == nullptr) return false;
+        Call::Source source = exposures_.sourceOf(*tensors[k], k);
+        source.copy = Exposures::copyOf(impl, source);
+        calls_[position_].sources().push_back(std::move(source));
+    }
+    return true;
+}
+
 /// Sources of the op whose bytes may change by no op. Where they are trusted they are read again
 /// and stay; else the op gets copies of them, if that is worth while. False: it does not run again.
-bool Runtime::keepSources(const Tensors& tensors) {
+bool Runtime::keepSources(const Tensors& tensors, bool leaves) {
     if (!Guards::on(GuardKind::Exposures)) return true;
-    if (!keepChanging(tensors)) return false;
+    if (!copyStatistics(tensors, leaves) || !keepChanging(tensors)) return false;
     const ProgramOp& planned = program().ops[position_];
     for (std::size_t k = 0; k < tensors.size() && k < planned.inputs.size(); ++k) {
         const std::uint32_t s = planned.inputs[k].storage;
-        if (!exposures_.isLookedAt(*tensors[k]) ||
+        if (exposures_.isStatistics(plainStorage(*tensors[k])) ||
+            !exposures_.isLookedAt(*tensors[k]) ||
             std::find(planned.writes.begin(), planned.writes.end(), s) != planned.writes.end())
             continue;
         if (exposures_.changed()) return false;
@@ -115,7 +166,7 @@ bool Runtime::keepChanging(const Tensors& tensors) {
             expose(s);
         }
         if (!inExtension()) slot.born = Checksum();
-        if (!exposures_.mayChange(*tensors[k])) continue;
+        if (exposures_.isStatistics(impl) || !exposures_.mayChange(*tensors[k])) continue;
         Call::Source source = exposures_.sourceOf(*tensors[k], k);
         exposures_.read(impl, source);
         copied += source.bytes;

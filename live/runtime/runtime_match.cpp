@@ -77,6 +77,8 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
         if (!output.makes || (lean_ && !output.followed)) {
             if (!isStorage(output.storage, output.followed, impl)) return false;
             if (output.makes && !isPlanned(output, *tensors[j])) return false;
+            if (op.writesWhole && output.followed && coversStorage(*tensors[j]))
+                slots_[output.storage].uncompared = false;
         } else if (!isPlanned(output, *tensors[j]) || !slots_.bindNew(output.storage, impl)) {
             return false;
         }

@@ -39,6 +39,19 @@ bool leavesBytesUndefined(const std::string& op) {
     return kPartly.count(op) != 0 || core::leavesEmpty(op);
 }
 
+bool writesWhole(const c10::FunctionSchema& schema) {
+    static const std::unordered_set<std::string> kFilling{
+        "aten::zero_",      "aten::fill_",        "aten::copy_",      "aten::bernoulli_",
+        "aten::uniform_",   "aten::normal_",      "aten::random_",    "aten::cauchy_",
+        "aten::geometric_", "aten::exponential_", "aten::log_normal_"};
+    if (leavesBytesUndefined(schema.name())) return false;
+    return kFilling.count(schema.name()) != 0 ||
+           std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                       [](const c10::Argument& argument) {
+                           return argument.kwarg_only() && argument.is_out();
+                       });
+}
+
 bool coversStorage(const c10::TensorImpl& tensor) {
     const c10::StorageImpl* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
     if (storage->device_type() == c10::DeviceType::CUDA && tensor.dtype().Match<std::uint8_t>())

@@ -2,6 +2,7 @@
 // The promise checks itself: what is dropped leaves a checksum, what is recomputed is compared.
 #pragma once
 
+#include <ATen/core/function_schema.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 
@@ -40,6 +41,9 @@ struct Checksum {
 /// The op leaves some bytes of its results as its memory had them: two runs may differ there, and
 /// nothing reads them.
 bool leavesBytesUndefined(const std::string& op);
+/// Whether the op sets each element of what it writes, whatever was there: fills, copies, and
+/// results that go to a tensor that is given (`out=`).
+bool writesWhole(const c10::FunctionSchema& schema);
 /// The tensor looks at every byte of its storage, and its op has written them all.
 bool coversStorage(const c10::TensorImpl& tensor);
 

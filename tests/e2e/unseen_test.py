@@ -161,7 +161,34 @@ LENT = LAYERS + """
         return (h * torch.tanh(a) * b * c).pow(2).mean()
     """ + STEPS
 
-PROGRAMS = {"lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS,
+# Batch norm updates its running statistics without saying so. They are read before that: into tensors that were made
+# empty, for a loss of statistics, by the norm in evaluation, and by averages of the whole state between the steps.
+STATISTICS = LAYERS + """
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear, self.norm = nn.Linear(128, 128), nn.BatchNorm1d(128)
+        def forward(self, x):
+            x, centred = self.linear(x), torch.empty(512, 128)
+            torch.sub(x.detach(), self.norm.running_mean, out=centred)
+            self.loss = ((x - self.norm.running_mean) / (self.norm.running_var + 1e-5).sqrt()).pow(2).mean()
+            self.norm.eval()
+            with torch.no_grad(): settled = self.norm(x)
+            self.norm.train()
+            return torch.tanh(self.norm(x)) * torch.sigmoid(centred) + settled
+    def layers(): return nn.Sequential(*[Block() for _ in range(5)])
+    averages = {}
+    def forward(step):
+        for name, value in model.state_dict().items():
+            if name in averages and value.is_floating_point(): averages[name].mul_(0.9).add_(value, alpha=0.1)
+            else: averages[name] = value.clone()
+        loss = model(torch.randn(512, 128)).pow(2).mean() + sum(block.loss for block in model)
+        return loss + sum(value.double().sum() for value in averages.values()).float() * 0
+    """ + STEPS + """
+    print("averages", [value.double().sum().item().hex() for value in averages.values()])
+    """
+
+PROGRAMS = {"statistics": STATISTICS, "lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS,
             "scripted": SCRIPTED}
 
 
