@@ -7,7 +7,6 @@
 
 namespace hw::live {
 
-namespace wire = profiler::wire;
 namespace {
 
 using namespace core;
