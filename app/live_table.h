@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the steps of a live run came to, for whoever looks at the terminal.
+// What the steps of a live run came to, as a table on the terminal.
 #pragma once
 
 #include <string>

@@ -41,8 +41,8 @@ core::Phase phaseOf(const Document& traced) {
     return known ? static_cast<core::Phase>(phase) : core::Phase::Unknown;
 }
 
-/// Takes what the trace says for true; whoever calls it checks the result. Throws
-/// Document::exception where something is missing or of another type.
+/// Trusts the trace; the caller checks the result. Throws Document::exception where something is
+/// missing or of another type.
 TracedStep read(const Document& json) {
     TracedStep trace;
     TrainingGraph& graph = trace.graph;

@@ -12,7 +12,6 @@ namespace hw::live {
 namespace {
 
 using namespace hw::core;
-namespace wire = profiler::wire;
 
 /// Plans by size are Mimose's; who asks for another planner gets no plans but of that one.
 PlannerCommands plannersOf(const std::string& planner, Bytes budget) {

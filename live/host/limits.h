@@ -6,7 +6,6 @@
 #include <string>
 
 #include "core/base/result.h"
-
 #include "live/host/live_run.h"
 
 namespace hw::live {

@@ -19,6 +19,8 @@
 
 namespace hw::live {
 
+namespace wire = profiler::wire;
+
 inline constexpr int kLivePollMilliseconds = 100;  // between two looks at a live run
 
 /// What acts in a process; the first program is tried first.
@@ -34,25 +36,24 @@ struct LiveLimits {
     bool onOom = false;              // it waits for an allocation that fails, else it keeps the cap
     PlannerCommands planners;        // of steps within a budget
     std::uint32_t verify = 0;        // flags of Config that say how much is compared
-    bool stableSources = false;      // see profiler::wire::kConfigStableSources
+    bool stableSources = false;      // see wire::kConfigStableSources
 };
 
 struct LiveProcess {
     std::int64_t rank = 0;
-    std::vector<profiler::wire::LiveStepRecord> steps;
-    std::vector<profiler::wire::LiveDivergenceRecord> divergences;
-    std::vector<profiler::wire::LiveRescueRecord> rescues;
-    std::vector<profiler::wire::LiveMismatchRecord> mismatches;
+    std::vector<wire::LiveStepRecord> steps;
+    std::vector<wire::LiveDivergenceRecord> divergences;
+    std::vector<wire::LiveRescueRecord> rescues;
+    std::vector<wire::LiveMismatchRecord> mismatches;
 };
 
 /// A step that has ended, as it is told of.
 struct LiveStep {
     std::int64_t rank = 0;
-    const profiler::wire::LiveStepRecord& figures;
-    const profiler::wire::LiveDivergenceRecord* divergence =
-        nullptr;                                               // null: it did not leave the plan
-    const profiler::wire::LiveRescueRecord* rescue = nullptr;  // null: no allocation had failed
-    const profiler::wire::LiveCurveRecord* curve = nullptr;    // null: there is none of it
+    const wire::LiveStepRecord& figures;
+    const wire::LiveDivergenceRecord* divergence = nullptr;  // null: it did not leave the plan
+    const wire::LiveRescueRecord* rescue = nullptr;          // null: no allocation had failed
+    const wire::LiveCurveRecord* curve = nullptr;            // null: none was taken
 };
 using StepListener = std::function<void(const LiveStep&)>;
 
@@ -77,8 +78,8 @@ private:
 struct LiveSummary {
     std::vector<LiveProcess> processes;  // that took steps, by rank; an empty one where none did
     int exitStatus = 0;  // of a program that was started; 128 + signal where one ended it
-    std::optional<profiler::Child>
-        running;                     // a program that was started and goes on without its plan
+    /// A program that was started and goes on without its plan.
+    std::optional<profiler::Child> running;
     std::vector<std::string> notes;  // each once
     std::string seen;                // how far a program came that took no step
     std::optional<FoundPlan> found;  // under a budget, the last plan that took over
@@ -90,7 +91,7 @@ struct LiveSummary {
 core::Status writePrograms(const std::vector<LivePrograms>& programs, const std::string& path);
 /// The configuration of a process; `framework`: of the process, if it is known. `files`: begin of
 /// the names of those that go to and fro. Errors: Target (no runtime can be compiled for it).
-core::Result<profiler::wire::ConfigRecord> liveConfig(
+core::Result<wire::ConfigRecord> liveConfig(
     const std::optional<profiler::FrameworkFiles>& framework, const LiveLimits& limits,
     const std::string& files, const profiler::Progress& progress);
 /// What a program's earlier runs have taught goes to the agent, and what this one has to its next.

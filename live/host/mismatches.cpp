@@ -8,7 +8,6 @@ namespace hw::live {
 namespace {
 
 using namespace hw::core;
-namespace wire = profiler::wire;
 
 const char* kindName(wire::MismatchKind kind) {
     switch (kind) {

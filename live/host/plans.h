@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "live/host/live_run.h"
 #include "planners/planner.h"
 #include "profiler/attach/recording.h"
-
-#include "live/host/live_run.h"
 
 namespace hw::live {
 

@@ -14,7 +14,6 @@ namespace hw::live {
 namespace {
 
 using namespace hw::core;
-namespace wire = profiler::wire;
 
 std::optional<double> median(std::vector<std::int64_t> values) {
     if (values.empty()) return std::nullopt;

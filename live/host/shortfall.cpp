@@ -7,7 +7,6 @@ namespace hw::live {
 namespace {
 
 using namespace hw::core;
-namespace wire = profiler::wire;
 
 /// Of a budget, that a step may be above it: no recording counts every byte.
 constexpr std::int64_t kOneIn = 1000;

@@ -98,8 +98,8 @@ BudgetRuntime::Keeping BudgetRuntime::keepingAway(bool whole) const {
     return keeping;
 }
 
-/// What something away was made from, and that has come back or is made otherwise. What nobody
-/// tells the end of stays held as long as the program has it.
+/// Releases sources of dropped storages that have come back or are made from others now. A storage
+/// whose end the agent does not report stays held as long as the program has it.
 void BudgetRuntime::releaseUnneeded(const Keeping& keeping) {
     for (Storage s = 0; s < tape_.storages(); ++s)
         if (slots_[s].isHeld() && !keeping.needed[s] && (watched_[s] || !wanted(s)))

@@ -40,6 +40,10 @@ constexpr c10::DispatchKeySet kTransforms(
      c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchVmapMode,
      c10::DispatchKey::Batched, c10::DispatchKey::VmapMode, c10::DispatchKey::Functionalize});
 
+bool isStatistics(const c10::Argument& argument) {
+    return argument.name() == "running_mean" || argument.name() == "running_var";
+}
+
 bool hasTensors(const c10::IValue& value) {
     bool any = false;
     eachTensor(value, [&](const at::Tensor&) { any = true; });
@@ -96,10 +100,6 @@ bool leavesStatistics(const c10::FunctionSchema& schema, Values arguments) {
 
 bool updatesStatistics(const c10::FunctionSchema& schema, Values arguments) {
     return kUpdating.count(schema.name()) != 0 && leavesStatistics(schema, arguments);
-}
-
-bool isStatistics(const c10::Argument& argument) {
-    return argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
 Tensors statisticsOf(const c10::FunctionSchema& schema, Values arguments) {

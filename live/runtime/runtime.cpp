@@ -458,7 +458,7 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
         watchSources(op.known, plainTensors(values), values);
     }
-    if (!planned() && op.known.statistics) {
+    if (!planned() && hasStatistics(op.known.name)) {
         const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
         noteStatistics(op.known, {}, values);
     }
@@ -517,7 +517,7 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
     Guard guard(lock_);
     if (mismatch_ || (running_ != std::thread::id() && running_ != std::this_thread::get_id()))
         return Turn::Boxed;
-    if (!planned() && op.known.statistics) return Turn::Boxed;
+    if (!planned() && hasStatistics(op.known.name)) return Turn::Boxed;
     if (aside_) profiler::native::standAside(true);
     if (aside_ || !planned()) {
         ++figures_.ops;

@@ -100,7 +100,6 @@ Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
                              argument.kwarg_only(), standard ? &*standard : nullptr});
         const bool writes_ = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
         if ((writes_ && !metadata) || writesUnsaid(plain, argument.name())) writes.push_back(i);
-        statistics = statistics || argument.name() == "running_mean";
         if (argument.type()->str().find("Generator") != std::string::npos) random = true;
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };

@@ -23,13 +23,12 @@ struct Operator {
     std::vector<OperatorArgument> arguments;
     std::size_t results = 0;
     bool random = false;
-    bool foreign = false;     // not the framework's own: what it draws and keeps, no schema says
-    bool statistics = false;  // running ones are among its arguments
-    bool onlyFills = false;   // see unseen_writes.h
-    bool python = false;      // its kernel is a function of Python's
-    bool profiler = false;    // part of a profiler, not of the step
-    bool adopts = false;      // sets a tensor upon a storage, which no argument names
-    bool composite = false;   // only calls other ops, unless a device has a kernel of its own
+    bool foreign = false;    // not the framework's own: what it draws and keeps, no schema says
+    bool onlyFills = false;  // see unseen_writes.h
+    bool python = false;     // its kernel is a function of Python's
+    bool profiler = false;   // part of a profiler, not of the step
+    bool adopts = false;     // sets a tensor upon a storage, which no argument names
+    bool composite = false;  // only calls other ops, unless a device has a kernel of its own
     bool onCpu = false, onCuda = false;
     std::vector<std::size_t> writes;  // arguments whose bytes it changes
     std::string name;
