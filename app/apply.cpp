@@ -72,7 +72,7 @@ int runApply(const ApplyArguments& arguments, const Common& common) {
 int runRelease(pid_t pid, const Common& common) {
     if (const core::Status done = live::release(pid); !done) return fail(done.error());
     if (common.json)
-        printJson({{"pid", pid}});
+        answerWith({{"pid", pid}});
     else
         std::cerr << "highwater: no plan acts in process " << pid << " any more\n";
     return 0;

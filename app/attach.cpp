@@ -17,7 +17,7 @@ int runAttach(const profiler::AttachOptions& options, const Common& common) {
 int runDetach(pid_t pid, const Common& common) {
     if (const core::Status done = profiler::detach(pid); !done) return fail(done.error());
     if (common.json)
-        printJson({{"pid", pid}});
+        answerWith({{"pid", pid}});
     else
         std::cerr << "highwater: process " << pid << " is left alone\n";
     return 0;
@@ -35,7 +35,7 @@ int runList(bool all, const Common& common) {
                             {"framework", each.framework},
                             {"attachable", each.attachable},
                             {"why", each.why}});
-        printJson({{"processes", list}});
+        answerWith({{"processes", list}});
         return 0;
     }
     if (found.empty()) std::cout << "no process has PyTorch loaded\n";

@@ -50,7 +50,7 @@ int run(const CategorizeArguments& arguments, const Common& common) {
         for (const auto& [what, change] : *changes)
             list.push_back(
                 {{"change", what}, {"storages", change.storages}, {"bytes", change.bytes.count()}});
-        printJson({{"session", arguments.file}, {"rules", rules->size()}, {"changes", list}});
+        answerWith({{"session", arguments.file}, {"rules", rules->size()}, {"changes", list}});
         return 0;
     }
     for (const auto& [what, change] : *changes)

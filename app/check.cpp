@@ -36,7 +36,7 @@ int run(const CheckArguments& arguments, const Common& common) {
                   {"budget_bytes", plan->budget.count()},
                   {"as_predicted", asPredicted}};
         if (!judged.valid) json["action"] = judged.action, json["why"] = judged.why;
-        printJson(json);
+        answerWith(json);
     }
     if (!judged.valid)
         return fail({ErrorCode::Verification,

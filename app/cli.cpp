@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "core/base/error_json.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 bool progressShown = false;
+std::optional<Json> answer;  // where --json was given: what the command has to say, or {}
 
 Json optionalCount(const std::optional<core::Nanoseconds>& time) {
     return time ? Json(time->count()) : Json(nullptr);
@@ -38,16 +40,24 @@ void addDealloc(CLI::App& command, std::string& value) {
         ->check(CLI::IsMember({"eager", "banish"}));
 }
 
-int fail(const core::Error& error) {
-    clearProgress();
-    std::cerr << "highwater: error: " << error.what << '\n';
-    if (!error.hint.empty()) std::cerr << "hint: " << error.hint << '\n';
-    return static_cast<int>(error.code);
+void answerInJson() {
+    answer = Json::object();
 }
 
-void printJson(const Json& value) {
+int fail(const core::Error& error) {
+    clearProgress();
+    if (answer && !answer->contains("error")) (*answer)["error"] = core::errorJson(error);
+    return core::printError(error);
+}
+
+void answerWith(const Json& value) {
+    answer = value;
+}
+
+void writeAnswer() {
+    if (!answer || answer->empty()) return;
     // Names and fragments of damaged files may be no UTF-8.
-    std::cout << value.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    std::cout << answer->dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
 Json cachingAllocatorJson(const core::CachingAllocatorStats& stats) {

@@ -66,9 +66,15 @@ CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
 /// --dealloc, of the dtr planners.
 void addDealloc(CLI::App& command, std::string& value);
 
-/// Prints `highwater: error: …` and `hint: …` to stderr; returns the exit code.
+/// From now on errors are told on stdout, too: --json was given.
+void answerInJson();
+/// Prints `highwater: error: …` and `hint: …` to stderr, and adds `"error": {code, what, hint}` to
+/// what --json prints; returns the exit code.
 int fail(const core::Error& error);
-void printJson(const Json& value);
+/// Keeps the one JSON object that the command answers with; it is printed when the command is done.
+void answerWith(const Json& value);
+/// Prints it, if there is one.
+void writeAnswer();
 /// Its highest figures, as `layout` and `info` tell them.
 Json cachingAllocatorJson(const core::CachingAllocatorStats& stats);
 

@@ -213,7 +213,7 @@ void addCompletion(CLI::App& app, Common& common) {
             common.exitCode = fail({ErrorCode::Usage, "no completion for '" + *shell + "'",
                                     "there is one for bash, zsh and fish"});
         else if (common.json)
-            printJson({{"shell", *shell}, {"text", text}});
+            answerWith({{"shell", *shell}, {"text", text}});
         else
             std::cout << text;
     });
@@ -223,7 +223,7 @@ void addManual(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "manual", "Print the manual page, for `man -l -`");
     command->callback([&app, &common] {
         if (common.json)
-            printJson({{"text", manualOf(app)}});
+            answerWith({{"text", manualOf(app)}});
         else
             std::cout << manualOf(app);
     });

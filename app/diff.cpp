@@ -149,7 +149,7 @@ int run(const DiffArguments& arguments, const Common& common) {
     const auto found = diff(arguments);
     if (!found) return fail(found.error());
     if (common.json) {
-        printJson({{"differences", *found}});
+        answerWith({{"differences", *found}});
         return 0;
     }
     for (const Json& item : *found)

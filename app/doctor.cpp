@@ -168,10 +168,10 @@ int run(const std::string& python, Build build, const Common& common) {
                          {"hint", finding.hint}});
     }
     if (common.json) {
-        printJson({{"version", HIGHWATER_VERSION},
-                   {"python", python},
-                   {"works", works},
-                   {"parts", parts}});
+        answerWith({{"version", HIGHWATER_VERSION},
+                    {"python", python},
+                    {"works", works},
+                    {"parts", parts}});
         return works ? 0 : static_cast<int>(ErrorCode::Target);
     }
     std::printf("Highwater %s with %s\n\n", HIGHWATER_VERSION, python.c_str());

@@ -91,7 +91,7 @@ int run(const ExportArguments& arguments, const Common& common) {
     const Status done = ofPlan ? exportPlan(arguments, told) : exportSession(arguments);
     if (!done) return fail(done.error());
     if (common.json)
-        printJson(told);
+        answerWith(told);
     else
         std::cout << arguments.output << " written\n";
     if (!common.json && told.contains("expected_peak_bytes"))

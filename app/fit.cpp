@@ -186,7 +186,7 @@ int atSize(const FitArguments& arguments, const std::vector<Session>& sessions,
         for (const auto& [planner, outcome] : least)
             json["rows"].push_back(rowJson(planner, outcome ? std::optional(size) : std::nullopt,
                                            outcome ? &*outcome : nullptr, family));
-        printJson(json);
+        answerWith(json);
         return 0;
     }
     printFamily(family, leftOut);
@@ -261,7 +261,7 @@ int within(const FitArguments& arguments, const std::vector<Session>& sessions,
             made["tried"] = triedJson(row);
             json["rows"].push_back(std::move(made));
         }
-        printJson(json);
+        answerWith(json);
     } else {
         printFamily(family, leftOut);
         std::printf("largest size within %s:\n", humanBytes(budget).c_str());

@@ -54,7 +54,7 @@ int run(const ImportArguments& arguments, const Common& common) {
               {"events", counts.events}};
     if (summary->join)
         json["join"] = {{"matched", summary->join->matched}, {"ops", summary->join->ops}};
-    printJson(json);
+    answerWith(json);
     return 0;
 }
 

@@ -121,17 +121,17 @@ int printWithoutStep(const Session& session, const SessionCounts& counts,
                       {"end_bytes", end.count()},
                       {"reserved_bytes", recorded->reserved.count()},
                       {"caching_allocator", cachingAllocatorJson(cached)}};
-        printJson({{"ops", counts.ops},
-                   {"tensors", counts.tensors},
-                   {"storages", counts.storages},
-                   {"layers", counts.layers},
-                   {"steps", counts.steps},
-                   {"events", counts.events},
-                   {"baseline", nullptr},
-                   {"categories", Json::object()},
-                   {"recorded", memory},
-                   {"gpu", gpu},
-                   {"gaps", gapList(session)}});
+        answerWith({{"ops", counts.ops},
+                    {"tensors", counts.tensors},
+                    {"storages", counts.storages},
+                    {"layers", counts.layers},
+                    {"steps", counts.steps},
+                    {"events", counts.events},
+                    {"baseline", nullptr},
+                    {"categories", Json::object()},
+                    {"recorded", memory},
+                    {"gpu", gpu},
+                    {"gaps", gapList(session)}});
         return 0;
     }
     std::printf("%s, no complete step\n", arguments.file.c_str());
@@ -175,22 +175,22 @@ int run(const InfoArguments& arguments, const Common& common) {
     const TrainingGraph& graph = step->graph;
     const auto categories = categoriesAtPeak(graph, step->baseline);
     if (common.json) {
-        printJson({{"ops", graph.ops.size()},
-                   {"tensors", graph.tensors.size()},
-                   {"storages", graph.storages.size()},
-                   {"layers", graph.layers.size()},
-                   {"steps", counts->steps},
-                   {"events", counts->events},
-                   {"baseline", baselineJson(graph, step->baseline)},
-                   {"categories", categoriesJson(categories)},
-                   {"step", graph.sessionStep},
-                   {"costs", costSetName(graph.costs)},
-                   {"fingerprint", graph.fingerprint()},
-                   {"predicted", predictionOf(*session)},
-                   {"ranks", ranksJson(*session)},
-                   {"collectives", collectivesJson(*session, graph.sessionStep)},
-                   {"gpu", gpuFigures(*session)},
-                   {"gaps", gapList(*session)}});
+        answerWith({{"ops", graph.ops.size()},
+                    {"tensors", graph.tensors.size()},
+                    {"storages", graph.storages.size()},
+                    {"layers", graph.layers.size()},
+                    {"steps", counts->steps},
+                    {"events", counts->events},
+                    {"baseline", baselineJson(graph, step->baseline)},
+                    {"categories", categoriesJson(categories)},
+                    {"step", graph.sessionStep},
+                    {"costs", costSetName(graph.costs)},
+                    {"fingerprint", graph.fingerprint()},
+                    {"predicted", predictionOf(*session)},
+                    {"ranks", ranksJson(*session)},
+                    {"collectives", collectivesJson(*session, graph.sessionStep)},
+                    {"gpu", gpuFigures(*session)},
+                    {"gaps", gapList(*session)}});
         return 0;
     }
     std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(),

@@ -70,12 +70,12 @@ int tell(const std::string& by, const Found& found, bool withStacks, const Commo
     }
     Json groups = Json::array();
     for (const OriginGroup& group : found.groups) groups.push_back(groupJson(group));
-    printJson({{"by", by},
-               {"step", found.step ? Json(*found.step) : Json(nullptr)},
-               {"stacks", withStacks},
-               {"peak_bytes", sum(found.groups, &OriginGroup::peak).count()},
-               {"saved_bytes", sum(found.groups, &OriginGroup::saved).count()},
-               {"groups", groups}});
+    answerWith({{"by", by},
+                {"step", found.step ? Json(*found.step) : Json(nullptr)},
+                {"stacks", withStacks},
+                {"peak_bytes", sum(found.groups, &OriginGroup::peak).count()},
+                {"saved_bytes", sum(found.groups, &OriginGroup::saved).count()},
+                {"groups", groups}});
     return 0;
 }
 

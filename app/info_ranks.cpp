@@ -114,10 +114,10 @@ int printRankTimes(const Session& session, std::optional<CostSet> costs, const C
                         r == time.decides ? "  sets the step" : "");
     }
     if (common.json)
-        printJson({{"time_ns", time.time.count()},
-                   {"slowest_rank", (*ranks)[time.decides].rank},
-                   {"exchanges_matched", time.matched},
-                   {"ranks", list}});
+        answerWith({{"time_ns", time.time.count()},
+                    {"slowest_rank", (*ranks)[time.decides].rank},
+                    {"exchanges_matched", time.matched},
+                    {"ranks", list}});
     else
         std::printf("the step takes %s (op times, and waiting for each other)\n",
                     humanTime(time.time).c_str());

@@ -67,12 +67,12 @@ int run(const JoinArguments& arguments, const Common& common) {
     }
     Json sessions = Json::array();
     for (const auto& session : summary->sessions) sessions.push_back(sessionJson(session));
-    printJson({{"session", arguments.output},
-               {"ranks", summary->worldSize},
-               {"steps", summary->steps},
-               {"layers", summary->layers},
-               {"run", summary->run},
-               {"sessions", sessions}});
+    answerWith({{"session", arguments.output},
+                {"ranks", summary->worldSize},
+                {"steps", summary->steps},
+                {"layers", summary->layers},
+                {"run", summary->run},
+                {"sessions", sessions}});
     return 0;
 }
 

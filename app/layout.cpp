@@ -80,7 +80,7 @@ int show(const Packed& packed, const std::vector<Block>& blocks, const PackOptio
         if (options.capacity) json["capacity_bytes"] = options.capacity->count();
         if (arguments.inPlace) json["merged_blocks"] = merged;
         if (!file.empty() && !over) json["file"] = file;
-        printJson(json);
+        answerWith(json);
     }
     if (over) {
         const bool impossible = packing.lowerBound > *options.capacity;

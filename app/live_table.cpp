@@ -110,7 +110,7 @@ void tellReport(const live::LiveSummary& summary, const Json& report, const std:
         out << report.dump(2) << '\n';
         if (!out.flush()) std::cerr << "note: the report could not be written to " << file << '\n';
     }
-    if (common.json) return printJson(report);
+    if (common.json) return answerWith(report);
     if (!report.contains("ranks")) return tell(report, "");
     for (const Json& rank : report["ranks"]) tell(rank, "rank " + rank["rank"].dump() + ": ");
 }

@@ -1,29 +1,39 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
 #include <exception>
+#include <iostream>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "app/cli.h"
 #include "app/window_apart.h"
+#include "core/base/error_json.h"
 #include "core/base/spawn.h"
 
-int main(int argc, char** argv) {
-    using namespace hw::app;
-    hw::core::rememberSignals();
-#ifndef HIGHWATER_WITH_VIEWER
-    becomeWindow(argc, argv);
-#endif
-    if (argc == 1) return openWindow();
+namespace hw::app {
+namespace {
 
+/// Takes what follows "--" off the arguments: the program to be started.
+std::vector<std::string> takeProgram(int& argc, char** argv) {
+    for (int i = 1; i < argc; ++i)
+        if (std::string_view(argv[i]) == "--") {
+            std::vector<std::string> program(argv + i + 1, argv + argc);
+            argc = i;
+            return program;
+        }
+    return {};
+}
+
+int runCommandLine(int argc, char** argv) {
     CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
                  "highwater"};
     app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
     app.require_subcommand(1);
     Common common;
-    for (int i = 1; i < argc; ++i)
-        if (std::string_view(argv[i]) == "--") {
-            common.program.assign(argv + i + 1, argv + argc);
-            argc = i;
-        }
+    common.program = takeProgram(argc, argv);
+    // Known before the rest is parsed: a usage error is told as JSON, too.
+    if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) answerInJson();
     addRecord(app, common);
     addAttach(app, common);
     addDetach(app, common);
@@ -59,11 +69,30 @@ int main(int argc, char** argv) {
         return app.exit(done);
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
-        return fail({hw::core::ErrorCode::Usage, error.what(),
+        return fail({core::ErrorCode::Usage, error.what(),
                      "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") +
                          "--help'"});
     } catch (const std::exception& error) {
-        return fail({hw::core::ErrorCode::Internal, error.what(),
+        return fail({core::ErrorCode::Internal, error.what(),
                      "this is a fault of Highwater: please report it"});
     }
+}
+
+}  // namespace
+}  // namespace hw::app
+
+int main(int argc, char** argv) {
+    using namespace hw::app;
+    hw::core::rememberSignals();
+#ifndef HIGHWATER_WITH_VIEWER
+    becomeWindow(argc, argv);
+#endif
+    if (argc == 1) return openWindow();
+    const int code = runCommandLine(argc, argv);
+    writeAnswer();
+    if (code == 0 && !std::cout.flush())
+        return hw::core::printError({hw::core::ErrorCode::Internal,
+                                     "standard output could not be written",
+                                     "check that there is room where it goes"});
+    return code;
 }

@@ -101,7 +101,7 @@ int noPlan(const PlanArguments& arguments, const LoadedStep& step, const planner
     Json json = outcomeJson(outcome);
     json["smallest_budget_bytes"] = enough ? Json(enough->count()) : Json(nullptr);
     json["floor_bytes"] = step.graph.floorBytes().count();
-    if (common.json) printJson(json);
+    if (common.json) answerWith(json);
     std::string hint = "no plan at all fits below " + humanBytes(step.graph.floorBytes());
     if (enough)
         hint = "the smallest budget at which " + arguments.planner + " finds a plan is about " +
@@ -212,7 +212,7 @@ int run(const PlanArguments& arguments, const Common& common) {
         Json json = outcomeJson(*outcome);
         if (outcome->plan->layout) json["arena_bytes"] = outcome->plan->layout->arena.count();
         if (!arguments.output.empty()) json["file"] = arguments.output;
-        printJson(json);
+        answerWith(json);
         return 0;
     }
     std::cout << outcome->planner << ": peak " << humanBytes(step->baseline.peak) << " -> "

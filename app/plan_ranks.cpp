@@ -138,7 +138,7 @@ int report(const RanksToPlan& what, const Ranks& ranks, const Common& common) {
         json["time_ns"] = all ? Json(after.time.count()) : Json(nullptr);
         json["exchanges_matched"] = before.matched;
         json["ranks"] = ranksJsonOf(ranks, before, after);
-        printJson(json);
+        answerWith(json);
     } else if (all) {
         printTable(ranks, before, after, what.folder);
     }

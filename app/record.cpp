@@ -51,7 +51,7 @@ int tell(const profiler::RecordSummary& summary, const Json& own, const Common& 
                   {"processes", summary.processes}, {"ops", summary.ops},
                   {"dropped", summary.dropped},     {"capture", captureOf(summary.session)}};
         told.update(own);
-        printJson(told);
+        answerWith(told);
     } else {
         toTerminal(summary.session + ": " + std::to_string(summary.steps) + " steps, " +
                    std::to_string(summary.ops) + " ops in the last one");

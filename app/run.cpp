@@ -63,7 +63,7 @@ int run(const RunArguments& arguments, const Common& common) {
         const auto who = whoRuns(*session);
         if (!who) return fail(who.error());
         if (common.json)
-            printJson({{"runs_with", *who}});
+            answerWith({{"runs_with", *who}});
         else
             std::cout << "runs with " << *who << '\n';
         return 0;

@@ -191,7 +191,7 @@ int runSizes(const std::string& file, const SizesArguments& arguments, const std
                   {"plans", plans},
                   {"rows", Json::array()}};
         for (const SizeRow& row : rows) json["rows"].push_back(rowJson(row, planner, *budget));
-        printJson(json);
+        answerWith(json);
     } else {
         printTable(arguments.planner, rows, plans, *budget);
     }

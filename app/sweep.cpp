@@ -172,8 +172,8 @@ int runRanks(const SweepArguments& arguments, std::optional<CostSet> costs, cons
         if (const Status written = writeCsv(arguments.csv, rows); !written)
             return fail(written.error());
     if (common.json)
-        printJson({{"baseline", {{"peak_bytes", peak.count()}, {"time_ns", before.time.count()}}},
-                   {"rows", std::move(list)}});
+        answerWith({{"baseline", {{"peak_bytes", peak.count()}, {"time_ns", before.time.count()}}},
+                    {"rows", std::move(list)}});
     else
         printSteps(steps, *ranks, before.time);
     return 0;
@@ -208,10 +208,10 @@ int run(const SweepArguments& arguments, const Common& common) {
             row["ratio"] = ratio;
             list.push_back(std::move(row));
         }
-        printJson({{"baseline",
-                    {{"peak_bytes", step->baseline.peak.count()},
-                     {"time_ns", step->graph.totalTime().count()}}},
-                   {"rows", list}});
+        answerWith({{"baseline",
+                     {{"peak_bytes", step->baseline.peak.count()},
+                      {"time_ns", step->graph.totalTime().count()}}},
+                    {"rows", list}});
         return 0;
     }
     std::printf("%-14s %6s %-11s %12s %12s %10s %11s %9s\n", "planner", "ratio", "status", "budget",

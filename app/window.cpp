@@ -31,7 +31,7 @@ int takeShot(const viewer::ShotOptions& options, const Common& common) {
     const auto summary = viewer::shot(options);
     if (!summary) return fail(summary.error());
     if (common.json)
-        printJson(
+        answerWith(
             {{"file", summary->file}, {"width", summary->width}, {"height", summary->height}});
     else
         std::cout << summary->file << ": " << summary->width << " x " << summary->height << '\n';
@@ -42,9 +42,9 @@ int writeReport(const viewer::ReportOptions& options, const Common& common) {
     const auto written = viewer::report(options);
     if (!written) return fail(written.error());
     if (common.json)
-        printJson({{"file", written->file},
-                   {"width", written->width},
-                   {"height", written->height ? Json(*written->height) : Json(nullptr)}});
+        answerWith({{"file", written->file},
+                    {"width", written->width},
+                    {"height", written->height ? Json(*written->height) : Json(nullptr)}});
     else
         std::cout << "written to " << options.output << '\n';
     return 0;

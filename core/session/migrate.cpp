@@ -28,30 +28,35 @@ CREATE TABLE series_buckets (
     minimum INTEGER NOT NULL, maximum INTEGER NOT NULL, argmax INTEGER NOT NULL,
     count INTEGER NOT NULL,
     PRIMARY KEY (series, level, bucket)) WITHOUT ROWID;
-CREATE TABLE ranges (
-    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
-    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 CREATE TABLE series_blocks (
     series INTEGER NOT NULL, block INTEGER NOT NULL, count INTEGER NOT NULL, data BLOB NOT NULL,
     PRIMARY KEY (series, block));
-CREATE TABLE menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
-CREATE TABLE implementation_signatures (
+)";
+
+// Version 3: a step's rows may lie in one blob. Version 2 was kept while these tables came, one by
+// one: a file of it has some of them.
+constexpr const char* kTablesSinceVersion2 = R"(
+CREATE TABLE IF NOT EXISTS ranges (
+    id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
+    begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS implementation_signatures (
     op INTEGER NOT NULL, name TEXT NOT NULL, of INTEGER NOT NULL, position INTEGER NOT NULL,
     bytes INTEGER NOT NULL, output INTEGER, begin_event INTEGER NOT NULL, end_event INTEGER,
     PRIMARY KEY (op, name, of, position)) WITHOUT ROWID;
-CREATE TABLE ranks (
+CREATE TABLE IF NOT EXISTS ranks (
     process INTEGER PRIMARY KEY REFERENCES processes(id),
     world_size INTEGER, run TEXT NOT NULL, clock_offset_ns INTEGER, clock_error_ns INTEGER);
-CREATE TABLE source_frames (
+CREATE TABLE IF NOT EXISTS source_frames (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL, function TEXT NOT NULL, line INTEGER NOT NULL,
     framework INTEGER NOT NULL);
-CREATE TABLE stacks (
+CREATE TABLE IF NOT EXISTS stacks (
     id INTEGER PRIMARY KEY,
     parent INTEGER REFERENCES stacks(id), frame INTEGER NOT NULL REFERENCES source_frames(id));
-CREATE TABLE op_stacks (
+CREATE TABLE IF NOT EXISTS op_stacks (
     op INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
-CREATE TABLE packed_steps (step INTEGER PRIMARY KEY, data BLOB NOT NULL);
-CREATE TABLE storage_stacks (
+CREATE TABLE IF NOT EXISTS packed_steps (step INTEGER PRIMARY KEY, data BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS storage_stacks (
     storage INTEGER PRIMARY KEY, stack INTEGER NOT NULL REFERENCES stacks(id));
 )";
 
@@ -95,6 +100,11 @@ void fromVersion1(Database& database) {
     database.execute("PRAGMA user_version = 2");
 }
 
+void fromVersion2(Database& database) {
+    database.execute(kTablesSinceVersion2);
+    database.execute("PRAGMA user_version = 3");
+}
+
 }  // namespace
 
 void migrate(Database& database) {
@@ -102,6 +112,7 @@ void migrate(Database& database) {
     try {
         // Another process may have been faster.
         if (database.pragma("user_version") == 1) fromVersion1(database);
+        if (database.pragma("user_version") == 2) fromVersion2(database);
         database.execute("COMMIT");
     } catch (const DatabaseError&) {
         Statement(database, "ROLLBACK").execute();

@@ -50,8 +50,8 @@ bool isComplete(Database& database, const std::string& path) {
     return size >= expected || std::filesystem::exists(path + "-wal", ignored);
 }
 
-// An older file, or one whose indexes are damaged, is put right: itself when it is open for
-// writing, a private copy otherwise.
+// An older file that cannot be read as it is, or one whose indexes are damaged, is put right:
+// itself when it is open for writing, a private copy otherwise.
 Status makeReady(std::unique_ptr<Database>& database, const std::string& path, bool writing) {
     const auto own = [&] {
         if (!writing) database = database->copy();
@@ -68,7 +68,8 @@ Status makeReady(std::unique_ptr<Database>& database, const std::string& path, b
             database->execute("REINDEX");
         }
     }
-    if (database->pragma("user_version") < kSessionSchemaVersion) {
+    if (database->pragma("user_version") <
+        (writing ? kSessionSchemaVersion : kOldestReadableVersion)) {
         own();
         migrate(*database);
     }

@@ -1,7 +1,7 @@
--- The session file, schema version 2. One step after another on one event axis: every op, every
+-- The session file, schema version 3. One step after another on one event axis: every op, every
 -- constant that comes into being and every release of a storage has a `seq` on it.
 PRAGMA application_id = 0x4857544d;  -- "HWTM"
-PRAGMA user_version = 2;
+PRAGMA user_version = 3;
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -9,7 +9,7 @@ CREATE TABLE processes (
     id INTEGER PRIMARY KEY, pid INTEGER, command TEXT, host TEXT, started_ns INTEGER,
     framework TEXT, framework_version TEXT, rank INTEGER NOT NULL DEFAULT 0,
     exit_status INTEGER);
--- Processes that are ranks of a distributed training. Older sessions lack the table.
+-- Processes that are ranks of a distributed training. Sessions of version 2 may lack the table.
 CREATE TABLE ranks (
     process INTEGER PRIMARY KEY REFERENCES processes(id),
     world_size INTEGER,                  -- processes of the whole training; NULL: not told
@@ -95,8 +95,7 @@ CREATE TABLE op_writes (
 
 -- Steps of which nothing changes any more, packed (core/session/packed_step.h): their ops with
 -- inputs, outputs, writes and call stacks, the storages that came and went in them, and the tensors
--- of these have no rows in the tables above. What outlives the step has. Older sessions lack the
--- table.
+-- of these have no rows in the tables above. What outlives the step has. Since version 3.
 CREATE TABLE packed_steps (step INTEGER PRIMARY KEY, data BLOB NOT NULL);
 
 -- Tensors alive when the step ends.
@@ -120,8 +119,8 @@ CREATE TABLE implementations (
     op INTEGER NOT NULL, name TEXT NOT NULL, duration_ns INTEGER NOT NULL,
     workspace_bytes INTEGER NOT NULL, PRIMARY KEY (op, name)) WITHOUT ROWID;
 -- Those that change more than time and workspace, as a menu (docs/menu.md), and the allocation
--- signatures under an implementation: of its op, and of the gradient op that changes with it. Older
--- sessions lack both tables.
+-- signatures under an implementation: of its op, and of the gradient op that changes with it.
+-- Sessions of version 2 may lack both tables.
 CREATE TABLE menus (step INTEGER PRIMARY KEY, document TEXT NOT NULL);
 CREATE TABLE implementation_signatures (
     op INTEGER NOT NULL, name TEXT NOT NULL,
@@ -146,13 +145,14 @@ CREATE TABLE copies (
     bytes INTEGER NOT NULL, begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL, op INTEGER);
 
 -- Spans of host time that a GPU recording brings: NVTX ranges of the program, its waits for the
--- device ('sync'), and the work of CUPTI and the driver ('overhead'). Older sessions lack the table.
+-- device ('sync'), and the work of CUPTI and the driver ('overhead'). Sessions of version 2 may lack
+-- the table.
 CREATE TABLE ranges (
     id INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL, thread INTEGER,
     begin_ns INTEGER NOT NULL, end_ns INTEGER NOT NULL);
 
--- Python call stacks: a tree that begins with the outermost frames. Older sessions, and those
--- recorded without stacks, lack the rows; older ones the tables, too.
+-- Python call stacks: a tree that begins with the outermost frames. Sessions recorded without stacks
+-- lack the rows, those of version 2 perhaps the tables.
 CREATE TABLE source_frames (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL, function TEXT NOT NULL, line INTEGER NOT NULL,
     framework INTEGER NOT NULL);         -- 1: of the framework's own code, not of the program

@@ -20,7 +20,9 @@ namespace hw::core {
 class Database;
 class SessionWriter;
 
-inline constexpr int kSessionSchemaVersion = 2;
+inline constexpr int kSessionSchemaVersion = 3;
+/// The oldest version that is read as it is: what came since is tables that it lacks.
+inline constexpr int kOldestReadableVersion = 2;
 
 /// By its first bytes: whether it is a SQLite file, as sessions are.
 bool isDatabaseFile(const std::string& path);

@@ -5,19 +5,40 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <optional>
 
+#include "core/base/error_json.h"
 #include "executor/replay/pipeline.h"
 
 namespace {
 
-int fail(const hw::core::Error& error) {
-    std::cerr << "highwater: error: " << error.what << '\n';
-    if (!error.hint.empty()) std::cerr << "hint: " << error.hint << '\n';
-    return static_cast<int>(error.code);
+using Json = nlohmann::ordered_json;
+
+/// Adds the error to what is printed as JSON, if that is wanted.
+int fail(const hw::core::Error& error, bool json, Json answer = Json::object()) {
+    if (json) {
+        answer["error"] = hw::core::errorJson(error);
+        std::cout << answer.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    }
+    return hw::core::printError(error);
 }
 
-int usage(const std::string& what) {
-    return fail({hw::core::ErrorCode::Usage, what, "see 'highwater-exec --help'"});
+int usage(const std::string& what, bool json) {
+    return fail({hw::core::ErrorCode::Usage, what, "see 'highwater-exec --help'"}, json);
+}
+
+/// What is wrong with the results, if something is.
+std::optional<hw::core::Error> difference(const hw::executor::Report& report) {
+    if (report.same()) return std::nullopt;
+    if (report.figures.different == 0)
+        return hw::core::Error{hw::core::ErrorCode::Verification,
+                               "the steps in a row differ from the unplanned ones",
+                               "the losses and final states that differ are counted in the output"};
+    return hw::core::Error{hw::core::ErrorCode::Verification,
+                           std::to_string(report.figures.different) + " of " +
+                               std::to_string(report.figures.compared) +
+                               " results differ from the unplanned run",
+                           "the first difference is named in the output"};
 }
 
 }  // namespace
@@ -53,11 +74,11 @@ int runCommand(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
-        return usage(error.what());
+        return usage(error.what(), json);
     }
     if (!implementations.empty()) {
         if (!request.plan.empty())
-            return usage("--implementations measures the captured order and takes no plan");
+            return usage("--implementations measures the captured order and takes no plan", json);
         request.implementations = implementations == "all" ? Offered::All : Offered::Exact;
     }
     if (device == "cuda") request.device = Device::Cuda;
@@ -67,18 +88,11 @@ int runCommand(int argc, char** argv) {
         if (terminal) std::cerr << "\r\x1b[K" << stage << " …" << std::flush;
     });
     if (terminal) std::cerr << "\r\x1b[K";
-    if (!report) return fail(report.error());
+    if (!report) return fail(report.error(), json);
+    const auto wrong = difference(*report);
+    if (wrong && json) return fail(*wrong, json, Json::parse(toJson(*report)));
     std::cout << (json ? toJson(*report) + "\n" : toText(*report)) << std::flush;
-    if (report->same()) return 0;
-    if (report->figures.different == 0)
-        return fail({hw::core::ErrorCode::Verification,
-                     "the steps in a row differ from the unplanned ones",
-                     "the losses and final states that differ are counted in the output"});
-    return fail({hw::core::ErrorCode::Verification,
-                 std::to_string(report->figures.different) + " of " +
-                     std::to_string(report->figures.compared) +
-                     " results differ from the unplanned run",
-                 "the first difference is named in the output"});
+    return wrong ? fail(*wrong, json) : 0;
 }
 
 }  // namespace hw::executor

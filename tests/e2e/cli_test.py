@@ -84,6 +84,9 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(done.stderr.startswith("highwater: error: "), done.stderr)
         self.assertIn(text, done.stderr)
         self.assertIn("\nhint: ", done.stderr)
+        told = self.json_of(*arguments, code=code)["error"]
+        self.assertEqual(told["code"], code)
+        self.assertEqual(done.stderr, f"highwater: error: {told['what']}\nhint: {told['hint']}\n")
 
     def test_info_of_a_log_and_of_its_session_agree(self):
         session = self.path / "small.hws"
