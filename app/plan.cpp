@@ -12,7 +12,7 @@
 #include "core/session/session_writer.h"
 #include "core/session/signatures.h"
 #include "planners/registry.h"
-#include "planners/schedule/fit_arena.h"
+#include "planners/fit_arena.h"
 #include "planners/smallest_budget.h"
 
 namespace hw::app {

@@ -17,7 +17,7 @@
 #include "planners/plan_with.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
-#include "planners/search/lookahead.h"
+#include "planners/schedule/lookahead.h"
 #include "tests/graphs/networks.h"
 
 namespace {

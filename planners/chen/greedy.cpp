@@ -7,7 +7,7 @@
 #include "planners/chen/chen.h"
 #include "planners/chen/search.h"
 #include "planners/chen/segments.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 #include "planners/windows/plan_windows.h"
 
 namespace hw::planners {

@@ -11,7 +11,7 @@
 #include "core/memory/rebuild.h"
 #include "planners/dtr/evictor.h"
 #include "planners/planner.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 

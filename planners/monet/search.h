@@ -11,7 +11,7 @@
 #include "core/memory/stage_judge.h"
 #include "core/plan/implementations.h"
 #include "planners/search/annealing.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 

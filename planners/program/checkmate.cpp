@@ -10,8 +10,8 @@
 #include "core/memory/evaluate.h"
 #include "planners/program/checkmate_program.h"
 #include "planners/program/cut_relaxation.h"
-#include "planners/search/lookahead.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/lookahead.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 namespace {

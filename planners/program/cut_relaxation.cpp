@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "planners/program/cut_context.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "planners/search/annealing.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 

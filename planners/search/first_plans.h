@@ -7,7 +7,7 @@
 
 #include "planners/planner.h"
 #include "planners/search/candidates.h"
-#include "planners/search/lookahead.h"
+#include "planners/schedule/lookahead.h"
 
 namespace hw::planners {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "planners/planner.h"
-#include "planners/search/work_budget.h"
+#include "planners/schedule/work_budget.h"
 
 namespace hw::planners {
 

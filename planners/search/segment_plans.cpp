@@ -7,7 +7,7 @@
 
 #include "planners/program/cut_relaxation.h"
 #include "planners/search/divisions.h"
-#include "planners/search/lookahead.h"
+#include "planners/schedule/lookahead.h"
 
 namespace hw::planners {
 

@@ -13,7 +13,7 @@
 #include "planners/search/budget_continuation.h"
 #include "planners/search/candidates.h"
 #include "planners/search/first_plans.h"
-#include "planners/search/lookahead.h"
+#include "planners/schedule/lookahead.h"
 #include "planners/search/recombination.h"
 #include "planners/search/search_request.h"
 #include "planners/search/segment_plans.h"

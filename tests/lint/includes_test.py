@@ -59,6 +59,13 @@ class Includes(unittest.TestCase):
         self.write("middle/inner/inner.cpp", '#include "low/low.h"\n')
         self.assertFault("middle/inner/inner.cpp:1: middle/inner may not")
 
+    def test_one_header_of_a_folder_may_be_allowed(self):
+        self.write("scripts/include_directions.txt", TABLE.replace("middle/inner ->", "middle/inner -> low/low.h"))
+        self.write("middle/inner/inner.cpp", '#include "low/low.h"\n')
+        self.assertEqual(self.lint(), (0, ""))
+        self.write("middle/inner/inner.cpp", '#include "low/other.h"\n')
+        self.assertFault('middle/inner may not include "low/other.h"')
+
     def test_a_path_that_goes_up_is_followed(self):
         self.write("low/low.cpp", '#include "../high/high.h"\n')
         self.write("high/high.h", "")
@@ -87,7 +94,7 @@ class ThisTree(unittest.TestCase):
         root = os.path.join(os.path.dirname(LINT), "..")
         with open(os.path.join(root, "scripts", "include_directions.txt"), encoding="utf-8") as table:
             rows = {line.split()[0] for line in table if "->" in line and not line.startswith("#")}
-        for top in ("app", "bench", "core", "executor", "planners", "profiler", "tests", "viewer"):
+        for top in ("app", "bench", "core", "executor", "live", "planners", "profiler", "tests", "viewer"):
             for folder, _, names in os.walk(os.path.join(root, top)):
                 if not any(name.endswith((".h", ".cpp")) for name in names):
                     continue

@@ -6,7 +6,7 @@
 #include "core/memory/evaluate.h"
 #include "core/memory/rebuild.h"
 #include "core/memory/schedule_builder.h"
-#include "planners/schedule/fit_arena.h"
+#include "planners/fit_arena.h"
 #include "tests/unit/graph_builder.h"
 
 namespace hw::core {

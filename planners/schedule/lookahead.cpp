@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/search/lookahead.h"
+#include "planners/schedule/lookahead.h"
 
 #include <algorithm>
 #include <array>

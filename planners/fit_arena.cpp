@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "planners/schedule/fit_arena.h"
+#include "planners/fit_arena.h"
 
 #include <algorithm>
 #include <chrono>
