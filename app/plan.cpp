@@ -11,8 +11,8 @@
 #include "core/session/load_menu.h"
 #include "core/session/session_writer.h"
 #include "core/session/signatures.h"
-#include "planners/registry.h"
 #include "planners/fit_arena.h"
+#include "planners/registry.h"
 #include "planners/smallest_budget.h"
 
 namespace hw::app {

@@ -42,7 +42,7 @@ void write(std::FILE* csv, const Panel& panel, std::int64_t budget,
                      static_cast<long long>(budget), gradient ? "gradient" : "activation",
                      gradient ? 2 * layers - 1 - stretch.storage : stretch.storage,
                      static_cast<long long>(stretch.begin), static_cast<long long>(stretch.end),
-                     stretch.recomputed ? 1 : 0);
+                     stretch.by == core::ActionKind::Recompute ? 1 : 0);
     }
 }
 
@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
         const auto proposal = planners::DtrRuntime(graph, request, {}, settings).run();
         const auto trace = planners::traceOf(graph, proposal.schedule);
         long long again = 0;
-        for (const planners::Lifetime& stretch : trace.lifetimes) again += stretch.recomputed;
+        for (const planners::Lifetime& stretch : trace.lifetimes)
+            again += stretch.by == core::ActionKind::Recompute;
         std::printf("%-10s %5lld %-11s %7zu %10lld %12zu %14lld\n", panel.name,
                     static_cast<long long>(request.budget.count()),
                     std::string(planners::planStatusName(proposal.status)).c_str(),

@@ -71,7 +71,7 @@ public:
     static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
     void made(const ReplayState&, const Action&, StorageIndex s, std::size_t) { at[s] = kNever; }
-    void decoded(const ReplayState&, StorageIndex s, const EncodedForm&) { at[s] = kNever; }
+    void restored(const ReplayState&, StorageIndex s, const StandIn&) { at[s] = kNever; }
     void freed(const ReplayState& now, StorageIndex s) { at[s] = now.action(); }
 
     std::vector<std::size_t> at;

@@ -22,7 +22,7 @@ std::vector<bool> residentAtBackward(const TrainingGraph& graph, const Schedule&
     }
     std::vector<bool> resident(graph.storages.size(), false);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(resident.size()); ++s)
-        resident[s] = replay.resident(s) || replay.encodedForm(s);
+        resident[s] = replay.resident(s) || replay.standIn(s);
     return resident;
 }
 

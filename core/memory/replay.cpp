@@ -9,7 +9,7 @@ namespace hw::core {
 ReplayState::ReplayState(const TrainingGraph& graph)
     : graph_(graph), order_(capturedOrder(graph)), resident_(graph.storages.size(), false) {}
 
-const EncodedForm* ReplayState::encodedForm(StorageIndex storage) const {
+const StandIn* ReplayState::standIn(StorageIndex storage) const {
     const auto form = encoded_.find(storage);
     return form == encoded_.end() ? nullptr : &form->second;
 }
@@ -71,14 +71,13 @@ bool ReplayState::mayEncode(const Action& action) {
     const StorageIndex s = action.target;
     if (!resident_[s])
         return fail("storage " + std::to_string(s) + " is encoded while not resident");
-    if (encodedForm(s)) return fail("storage " + std::to_string(s) + " is encoded already");
+    if (standIn(s)) return fail("storage " + std::to_string(s) + " is encoded already");
     if (action.encoding->bytes < Bytes(0)) return fail("an encoded form has a negative size");
     return true;
 }
 
 bool ReplayState::mayDecode(StorageIndex s) {
-    if (!encodedForm(s))
-        return fail("storage " + std::to_string(s) + " is decoded but not encoded");
+    if (!standIn(s)) return fail("storage " + std::to_string(s) + " is decoded but not encoded");
     if (resident_[s])
         return fail("storage " + std::to_string(s) + " is decoded while it is resident");
     return true;

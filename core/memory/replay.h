@@ -19,10 +19,11 @@
 
 namespace hw::core {
 
-/// What stands in for a storage from its encoding to its decoding.
-struct EncodedForm {
+/// What stands in for a storage between two actions: its encoded form.
+struct StandIn {
     Bytes bytes;
     std::string_view codec;  // of the schedule's action
+    ActionKind by = ActionKind::Encode;
 };
 
 /// Where a replay stands.
@@ -30,8 +31,8 @@ class ReplayState {
 public:
     const TrainingGraph& graph() const { return graph_; }
     bool resident(StorageIndex storage) const { return resident_[storage]; }
-    /// Null while there is no encoded form of the storage.
-    const EncodedForm* encodedForm(StorageIndex storage) const;
+    /// Null while nothing stands in for the storage.
+    const StandIn* standIn(StorageIndex storage) const;
     /// Whether running `action` now makes its result `output` a resident storage: rule 4 drops what
     /// is resident already or not asked for right after the op.
     bool holds(const Action& action, std::size_t output) const {
@@ -74,7 +75,7 @@ protected:
     const TrainingGraph& graph_;
     CapturedOrder order_;
     std::vector<std::uint8_t> resident_;  // by storage; bytes: read and written at every action
-    std::map<StorageIndex, EncodedForm> encoded_;
+    std::map<StorageIndex, StandIn> encoded_;
     std::size_t fixedDone_ = 0, constantsPlaced_ = 0;
     Bytes live_, during_, peak_;
     Nanoseconds begin_, time_;
@@ -155,11 +156,11 @@ struct ReplayListener {
     /// A constant has come into being: at the start, before any action, or after the running op.
     void constant(const ReplayState&, StorageIndex) {}
     void freed(const ReplayState&, StorageIndex) {}
-    void freedEncoded(const ReplayState&, StorageIndex, const EncodedForm&) {}
-    /// The encoded form has taken the storage's place, and the other way round. Both are resident
-    /// while the action runs.
-    void encoded(const ReplayState&, StorageIndex, const EncodedForm&) {}
-    void decoded(const ReplayState&, StorageIndex, const EncodedForm&) {}
+    void freedStandIn(const ReplayState&, StorageIndex, const StandIn&) {}
+    /// A stand-in has taken the storage's place, and the other way round. Both are resident while
+    /// the action runs.
+    void replaced(const ReplayState&, StorageIndex, const StandIn&) {}
+    void restored(const ReplayState&, StorageIndex, const StandIn&) {}
     /// The action is done.
     void ends(const ReplayState&, const Action&) {}
 };
@@ -266,10 +267,10 @@ private:
     }
 
     bool free(StorageIndex s) {
-        if (!encoded_.empty() && encodedForm(s)) {
-            const EncodedForm gone = encoded_.extract(s).mapped();
+        if (!encoded_.empty() && standIn(s)) {
+            const StandIn gone = encoded_.extract(s).mapped();
             live_ -= gone.bytes;
-            listener_.freedEncoded(*this, s, gone);
+            listener_.freedStandIn(*this, s, gone);
             return true;
         }
         if (kChecked && !mayFree(s)) return false;
@@ -282,24 +283,24 @@ private:
     bool encode(const Action& action) {
         if (kChecked && !mayEncode(action)) return false;
         const StorageIndex s = action.target;
-        const EncodedForm form{action.encoding->bytes, action.encoding->codec};
+        const StandIn form{action.encoding->bytes, action.encoding->codec};
         during_ = live_ + form.bytes;
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         remove<kChecked>(s);
         live_ += form.bytes;
         encoded_[s] = form;
-        listener_.encoded(*this, s, form);
+        listener_.replaced(*this, s, form);
         return true;
     }
     bool decode(StorageIndex s) {
         if (kChecked && !mayDecode(s)) return false;
-        const EncodedForm form = encoded_.extract(s).mapped();
+        const StandIn form = encoded_.extract(s).mapped();
         during_ = live_ + graph_.storages[s].bytes;
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         live_ -= form.bytes;
         place<kChecked>(s);
         if constexpr (kChecked) defined_.add(graph_.storages[s].tensors.front());
-        listener_.decoded(*this, s, form);
+        listener_.restored(*this, s, form);
         return true;
     }
 

@@ -80,16 +80,16 @@ public:
         made_.blocks[blockOf_[s]].end = kOpen;
     }
     void freed(const ReplayState&, StorageIndex s) { release(blockOf_[s], now_); }
-    void freedEncoded(const ReplayState&, StorageIndex s, const EncodedForm&) {
+    void freedStandIn(const ReplayState&, StorageIndex s, const StandIn&) {
         release(encodedBlockOf_[s], now_);
     }
 
     // The old form stays while the new one is made.
-    void encoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+    void replaced(const ReplayState&, StorageIndex s, const StandIn& form) {
         encodedBlockOf_[s] = add({now_, kOpen, form.bytes}, {s, graph_.storages[s].creator});
         release(blockOf_[s], done_);
     }
-    void decoded(const ReplayState&, StorageIndex s, const EncodedForm&) {
+    void restored(const ReplayState&, StorageIndex s, const StandIn&) {
         blockOf_[s] = add({now_, kOpen, graph_.storages[s].bytes}, {s, graph_.storages[s].creator});
         release(encodedBlockOf_[s], done_);
     }

@@ -96,9 +96,6 @@ public:
     Outcome between(StageIndex k, std::span<const std::uint64_t> into,
                     std::span<const std::uint64_t> outOf);
 
-    /// Items that are read or rebuilt while stage `k` runs.
-    const std::vector<ItemIndex>& involvedIn(StageIndex k) const { return stages_[k].involved; }
-
     /// Drops every item where it is retained for no use. Never makes a plan worse.
     void trim();
 

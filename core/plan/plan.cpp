@@ -31,9 +31,9 @@ json actionJson(const Action& action) {
 }
 
 std::optional<ActionKind> kindOf(std::string_view code) {
-    for (const ActionKind kind : {ActionKind::Compute, ActionKind::Recompute, ActionKind::Free,
-                                  ActionKind::Encode, ActionKind::Decode})
-        if (code.size() == 1 && code.front() == traitsOf(kind).code) return kind;
+    for (const ActionTraits& traits : kActions)
+        if (code.size() == 1 && code.front() == traits.code)
+            return static_cast<ActionKind>(&traits - kActions);
     return std::nullopt;
 }
 

@@ -21,19 +21,28 @@ namespace hw::core {
 
 enum class ActionKind : std::uint8_t { Compute, Recompute, Free, Encode, Decode };
 
+/// How a picture colours a storage that is in memory.
+enum class ColourRole : std::uint8_t { Kept, Rematerialized, StandIn };
+
 /// What holds of every action of a kind. How one changes memory is in core/memory/replay.h.
 struct ActionTraits {
-    char code;       // in a plan file
-    bool runsOp;     // its target is an op, otherwise a storage
-    bool takesTime;  // a free takes none
+    char code;           // in a plan file
+    const char* name;    // as messages and pictures have it
+    bool runsOp;         // its target is an op, otherwise a storage
+    bool takesTime;      // a free takes none
+    const char* leaves;  // how a storage is in memory from then on, in words; null: as it was, or
+                         // not at all
+    ColourRole colour;   // of such a storage
+    bool standsIn;       // it leaves something else than the storage's own bytes
 };
-constexpr ActionTraits traitsOf(ActionKind kind) {
-    constexpr ActionTraits kTraits[] = {{'c', true, true},
-                                        {'r', true, true},
-                                        {'f', false, false},
-                                        {'e', false, true},
-                                        {'d', false, true}};
-    return kTraits[static_cast<std::size_t>(kind)];
+inline constexpr ActionTraits kActions[] = {
+    {'c', "compute", true, true, "kept since first computed", ColourRole::Kept, false},
+    {'r', "recompute", true, true, "rematerialized", ColourRole::Rematerialized, false},
+    {'f', "free", false, false, nullptr, ColourRole::Kept, false},
+    {'e', "encode", false, true, "encoded", ColourRole::StandIn, true},
+    {'d', "decode", false, true, nullptr, ColourRole::Kept, false}};
+constexpr const ActionTraits& traitsOf(ActionKind kind) {
+    return kActions[static_cast<std::size_t>(kind)];
 }
 
 /// How an Encode leaves a storage.

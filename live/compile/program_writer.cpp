@@ -119,6 +119,21 @@ public:
         return {};
     }
 
+    /// Whether all that is to be done is among `can`.
+    Status requireActions(wire::LiveActions can) const {
+        for (const auto* const lists : {&before_, &after_})
+            for (const std::vector<Placed>& list : *lists)
+                for (const Placed& placed : list)
+                    if (!placed.cancelled && !can.has(placed.kind))
+                        return badInput(
+                            "the plan asks to " +
+                                std::string(wire::kLiveActionNames[static_cast<int>(placed.kind)]) +
+                                " storage " + std::to_string(placed.target) +
+                                ", which is not done here",
+                            "plan again without encodings, or with another planner");
+        return {};
+    }
+
     Result<LiveProgram> write(const std::vector<TensorRow>& tensors) {
         std::unordered_map<std::int64_t, const TensorRow*> rows;
         for (const TensorRow& row : tensors) rows[row.id] = &row;
@@ -553,7 +568,7 @@ private:
 }  // namespace
 
 Result<LiveProgram> liveProgram(const TrainingGraph& graph, const Plan& plan,
-                                const std::vector<TensorRow>& tensors) {
+                                const std::vector<TensorRow>& tensors, wire::LiveActions can) {
     if (!plan.implementations.empty()) {
         const auto& [op, name] = *plan.implementations.begin();
         return badInput("the plan runs " + graph.ops[op].name + " (op " + std::to_string(op) +
@@ -562,6 +577,7 @@ Result<LiveProgram> liveProgram(const TrainingGraph& graph, const Plan& plan,
     }
     Compiler compiler(graph, plan);
     if (Status done = compiler.run(); !done) return done.error();
+    if (Status able = compiler.requireActions(can); !able) return able.error();
     return compiler.write(tensors);
 }
 

@@ -10,6 +10,7 @@
 #include "core/graph/training_graph.h"
 #include "core/plan/plan.h"
 #include "core/session/rows.h"
+#include "live/wire/live_program.h"
 
 namespace hw::live {
 
@@ -27,9 +28,14 @@ struct LiveProgram {
 /// again from constants for as long as the program may ask for it (docs/judge.md, versions); what
 /// it keeps longer is held.
 ///
-/// Errors: BadInput where the plan uses what a running program cannot be given (encodings, other
-/// implementations), with the op, or where a tensor of the graph is not described.
-core::Result<LiveProgram> liveProgram(const core::TrainingGraph& graph, const core::Plan& plan,
-                                      const std::vector<core::TensorRow>& tensors);
+/// `can`: what the performer that it is for can do.
+///
+/// Errors: BadInput where the plan uses what a running program cannot be given (other
+/// implementations, codecs that are not known, actions beyond `can`), with the op or the storage,
+/// or where a tensor of the graph is not described.
+core::Result<LiveProgram> liveProgram(
+    const core::TrainingGraph& graph, const core::Plan& plan,
+    const std::vector<core::TensorRow>& tensors,
+    profiler::wire::LiveActions can = profiler::wire::kPlanActions);
 
 }  // namespace hw::live

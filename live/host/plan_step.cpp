@@ -5,12 +5,15 @@
 #include <optional>
 
 #include "live/host/planner_task.h"
+#include "live/wire/live_program.h"
 #include "planners/mimose/mimose.h"
 #include "planners/plan_with.h"
+#include "planners/registry.h"
 
 namespace hw::live {
 namespace {
 
+namespace wire = profiler::wire;
 using namespace hw::core;
 
 // Of searching: for a first plan, which is soon better than none, and for the last one.
@@ -24,9 +27,12 @@ Status planStep(const PlannerTask& asked, const std::string& planner) {
     if (!step) return step.error();
     planners::PlanRequest request;
     request.budget = Bytes(asked.budget) - step->untouched;
-    if (planner == "echo") request.options["encodings"] = "off";
-    const auto mode = planner == planners::Mimose::info().name ? profiler::wire::LiveMode::Mimose
-                                                               : profiler::wire::LiveMode::Plan;
+    const planners::PlannerInfo* const info = planners::findPlanner(planner);
+    if (info && info->takesOption("encodings") &&
+        !wire::kBudgetActions.has(wire::LiveAction::Encode))
+        request.options["encodings"] = "off";
+    const auto mode =
+        planner == planners::Mimose::info().name ? wire::LiveMode::Mimose : wire::LiveMode::Plan;
     std::optional<double> best;  // overhead
     for (const double seconds : {kFirstSeconds, kSeconds}) {
         request.timeLimitSeconds = seconds;

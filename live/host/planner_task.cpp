@@ -26,7 +26,8 @@ Status writeWhole(const std::string& path, const std::string& text) {
 
 Status givePlan(const PlannerTask& asked, std::int64_t kind, profiler::wire::LiveMode mode,
                 const TracedStep& step, const Plan& plan, const Json& found) {
-    const auto program = liveProgram(step.graph, plan, step.tensors);
+    const auto program =
+        liveProgram(step.graph, plan, step.tensors, profiler::wire::kBudgetActions);
     if (!program) return program.error();
     const std::string path = asked.folder + "/" + std::to_string(kind) + ".plan";
     if (Status done = writeWhole(path + ".json", found.dump()); !done) return done;

@@ -11,12 +11,15 @@ void BudgetRuntime::opBeside(const profiler::native::Passing& op, torch::jit::St
         const Guard guard(lock_);
         if (acting_) {
             const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
+            StorageList hidden;
+            const Tensors tensors = plainTensors(values, &hidden);
+            bringHidden(op.known, values, hidden);
             std::vector<Storage> written;
             for (const std::size_t index : op.known.writes)
                 for (const c10::TensorImpl* const tensor : plainTensors(values.slice(index, 1)))
                     if (const auto s = slots_.find(plainStorage(*tensor)); s >= 0)
                         written.push_back(static_cast<Storage>(s));
-            for (const c10::TensorImpl* const tensor : plainTensors(values)) bring(*tensor, true);
+            for (const c10::TensorImpl* const tensor : tensors) bring(plainStorage(*tensor), true);
             aboutToChange(written);
             if (log_) log_->line("beside", written);
             for (const Storage s : written) {
@@ -48,10 +51,17 @@ void BudgetRuntime::change(c10::StorageImpl* storage) {
 
 void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
     const Guard guard(lock_);
-    c10::StorageImpl* const impl = plainStorage(tensor);
-    if (!acting_ || impl == nullptr) return;
-    bring(tensor, stays);
-    if (!stays || !Guards::on(GuardKind::Exposures)) return;
+    if (!acting_) return;
+    StorageList storages;
+    addStorages(tensor, storages);
+    for (c10::StorageImpl* const impl : storages) {
+        bring(impl, stays);
+        if (stays && Guards::on(GuardKind::Exposures)) expose(impl);
+    }
+}
+
+/// Its address goes out, and its bytes may change unseen from now on.
+void BudgetRuntime::expose(c10::StorageImpl* impl) {
     exposures_.expose(impl);
     const std::int64_t there = slots_.find(impl);
     if (there < 0) return;
@@ -66,12 +76,15 @@ void BudgetRuntime::touch(const c10::TensorImpl& tensor, bool stays) {
 
 void BudgetRuntime::hand(const c10::TensorImpl& tensor) {
     const Guard guard(lock_);
-    if (acting_ && plainStorage(tensor) != nullptr) bring(tensor, true);
+    if (!acting_) return;
+    StorageList storages;
+    addStorages(tensor, storages);
+    for (c10::StorageImpl* const impl : storages) bring(impl, true);
 }
 
 /// Its bytes are there, for code past the dispatcher. `pins`: and stay.
-void BudgetRuntime::bring(const c10::TensorImpl& tensor, bool pins) {
-    const std::int64_t there = slots_.find(plainStorage(tensor));
+void BudgetRuntime::bring(c10::StorageImpl* impl, bool pins) {
+    const std::int64_t there = slots_.find(impl);
     if (there < 0) return;
     const auto s = static_cast<Storage>(there);
     const bool away = !present(s);
@@ -81,6 +94,17 @@ void BudgetRuntime::bring(const c10::TensorImpl& tensor, bool pins) {
     if (!pins && !away) return;
     if (log_) log_->line("pin", s);
     evictor_.pin(s);
+}
+
+/// What an op reads or writes through tensors that are not plain: no plan and no tape has it.
+void BudgetRuntime::bringHidden(const profiler::native::Operator& op, Values values,
+                                const StorageList& hidden) {
+    for (c10::StorageImpl* const impl : hidden) bring(impl, true);
+    StorageList written;
+    for (const std::size_t index : op.writes) plainTensors(values.slice(index, 1), &written);
+    for (c10::StorageImpl* const impl : written)
+        if (const std::int64_t there = slots_.find(impl); there >= 0)
+            unseenWrite(static_cast<Storage>(there));
 }
 
 }  // namespace hw::live::runtime

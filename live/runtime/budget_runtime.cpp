@@ -80,7 +80,7 @@ void BudgetRuntime::begin() {
 bool BudgetRuntime::follow(std::int64_t kind, Boundary ending, const std::string& program,
                            std::string& why) {
     const Guard guard(lock_);
-    auto read = readProgram(program, why);
+    auto read = readProgram(program, wire::kBudgetActions, why);
     if (!read) return false;
     followers_.add(kind, ending, std::move(*read));
     return true;
@@ -122,14 +122,18 @@ void BudgetRuntime::interrupt(const std::string&) {
     const Guard guard(lock_);
     if (!acting_) return;
     logReferences();
-    for (const std::size_t away : slots_.away()) {
-        if (log_) log_->line("bring", away);
-        materialize(static_cast<Storage>(away));
-    }
-    for (Storage s = 0; s < tape_.storages(); ++s) {
-        if (!present(s)) continue;
+    const auto pin = [&](Storage s) {
         if (log_) log_->line("pin", s);
         evictor_.pin(static_cast<int>(s));
+    };
+    for (Storage s = 0; s < tape_.storages(); ++s)
+        if (present(s)) pin(s);
+    for (const std::size_t away : slots_.away()) {  // none of them goes for another one
+        const auto s = static_cast<Storage>(away);
+        if (present(s)) continue;
+        if (log_) log_->line("bring", away);
+        materialize(s);
+        pin(s);
     }
     keepsAll_ = true;
     followers_.leave();
@@ -259,7 +263,9 @@ const BudgetRuntime::OpFacts& BudgetRuntime::factsOf(const profiler::native::Ope
 /// What it reads is there and stays, and what it is about to write is no more than that.
 void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, Running& running) {
     takeReleased();
-    const Tensors tensors = plainTensors(values);
+    StorageList hidden;
+    const Tensors tensors = plainTensors(values, &hidden);
+    if (!hidden.empty()) bringHidden(op.known, values, hidden);
     for (const c10::TensorImpl* const tensor : tensors)
         running.inputs.push_back(known(plainStorage(*tensor)));
     ++search_;
@@ -274,7 +280,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
         if (!followers_.follows() && (divergence_ = followers_.left()))
             divergence_->found = op.known.name;
         if (trace_ && followers_.certain()) leaveTrace();
-        if (planned != nullptr) follow(planned->before);
+        if (planned != nullptr) perform(planned->before);
     }
     const OpFacts& facts = factsOf(op.known);
     running.facts = &facts;
@@ -320,9 +326,11 @@ void BudgetRuntime::followStream(c10::Device device, const profiler::native::Ope
 bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values values,
                                 const Tensors& tensors, Running& running) {
     if (keepsAll_ || op.known.adopts || running.facts->collective || regions_ > 0) return false;
-    const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
-    if ((foreign && op.known.python) || keptOps_.has(op.known.name, figures_.ops - 1)) return false;
-    if (exposures_.changeOnGpu(tensors)) return false;
+    const bool foreign = op.known.foreign() && Guards::on(GuardKind::Foreign);
+    if ((foreign && op.known.python()) || keptOps_.has(op.known.name, figures_.ops - 1))
+        return false;
+    if (exposures_.changeOnGpu(tensors) || isUncheckable(op, running.facts->undefined))
+        return false;
     const bool leaves = !running.unread.empty();
     if (leaves && !op.known.writes.empty()) running.written = running.unread;
     const std::vector<Storage>& written = running.written;
@@ -349,7 +357,8 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     std::vector<core::StorageIndex>& made = running.made;
     bool lists = false;
     ++search_;
-    for (const c10::TensorImpl* const tensor : plainTensors(results)) {
+    StorageList hidden;
+    for (const c10::TensorImpl* const tensor : plainTensors(results, &hidden)) {
         lists = lists || listsIntegers(*tensor);
         c10::StorageImpl* const impl = plainStorage(*tensor);
         const std::int64_t there = slots_.find(impl);
@@ -442,56 +451,14 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
                 keepAsItIs(s);
             }
     noteBorn(running);
+    for (c10::StorageImpl* const impl : hidden) bring(impl, true);
     unlock(running);
     if (log_) log_->line("done");
     for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
     if (!followers_.follows()) return;
-    if (const ProgramOp* const planned = followers_.end(outputs)) follow(planned->after);
+    if (const ProgramOp* const planned = followers_.end(outputs)) perform(planned->after);
     if (!followers_.follows() && (divergence_ = followers_.left()))
         divergence_->found = running_->name;
-}
-
-void BudgetRuntime::follow(Items<Action> actions) {
-    const std::string shortage = shortage_;
-    try {
-        for (const Action& action : actions) follow(action);
-    } catch (const OtherBytes&) {
-        throw;
-    } catch (const std::exception&) {  // there is no room for it: DTR does without
-        shortage_ = shortage;
-        followers_.leaveActing();
-    }
-}
-
-void BudgetRuntime::follow(const Action& action) {
-    if (action.kind == wire::LiveAction::Recompute) {
-        const ProgramOp& op = followers_.acting().op(action.target);
-        for (const std::uint32_t output : action.outputs)
-            if (const std::int64_t s = followers_.acting().storage(op.outputs[output].storage);
-                op.outputs[output].makes && s >= 0)
-                materialize(static_cast<Storage>(s));
-        return;
-    }
-    const std::int64_t known = followers_.acting().storage(action.target);
-    if (known < 0) return;
-    const auto s = static_cast<Storage>(known);
-    const DtrStorage& state = evictor_[s];
-    switch (action.kind) {
-        case wire::LiveAction::Hold:
-            if (present(s)) hold(s);
-            return;
-        case wire::LiveAction::Release:
-        case wire::LiveAction::Drop:
-            released(s);
-            if (!state.material || state.locks > 0 || !tape_.canMake(s)) return;
-            if (action.kind == wire::LiveAction::Drop) return evict(s);
-            if (wanted(s)) return;
-            if (needed_[s]) return drop(s);
-            slots_.release(s);  // neither it nor what it was made from is needed any more
-            return released(s);
-        default:  // what a later op would take away is made again before it anyway
-            return;
-    }
 }
 
 /// Nobody knows what it has written.

@@ -191,7 +191,10 @@ private:
     void doubtReaders(Storage source);
     void loseTrust();
     void noteBorn(const Running& running);
-    void bring(const c10::TensorImpl& tensor, bool pins);
+    void bring(c10::StorageImpl* impl, bool pins);
+    void expose(c10::StorageImpl* impl);
+    [[gnu::cold]] void bringHidden(const profiler::native::Operator& op, Values values,
+                                   const StorageList& hidden);
     Mismatch mismatchOf(const TapeOp& op) const;
     void verifySources(const TapeOp& op);
     void verifyRecomputed(const TapeOp& op);
@@ -216,8 +219,9 @@ private:
     void note(const profiler::native::Shortage& shortage, const std::optional<std::int64_t>& freed);
     void count(const c10::StorageImpl& impl);
 
-    void follow(Items<Action> actions);
-    void follow(const Action& action);
+    // budget_actions.cpp
+    struct Performer;
+    void perform(Items<Action> actions);
     void traceStep(std::int64_t live);
     void traceOp(const profiler::native::Operator& op, Values arguments,
                  const std::vector<Storage>& inputs);

@@ -7,6 +7,9 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/version.h>
 
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+
 #include <algorithm>
 #include <mutex>
 #include <unordered_set>
@@ -138,23 +141,50 @@ c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor) {
 }
 
 bool listsIntegers(const c10::TensorImpl& tensor) {
-    return tensor.dim() == 1 && tensor.is_cpu() &&
-           c10::isIntegralType(c10::typeMetaToScalarType(tensor.dtype()), false);
+    constexpr std::int64_t kMostState = 1 << 13;  // bytes of a generator's state: 5,056 on the CPU
+    if (!tensor.is_cpu()) return false;
+    const c10::ScalarType type = c10::typeMetaToScalarType(tensor.dtype());
+    return (tensor.dim() == 1 && c10::isIntegralType(type, false)) ||
+           (type == c10::ScalarType::Byte && tensor.numel() <= kMostState);
 }
 
-Tensors plainTensors(Values values) {
+void addStorages(const c10::TensorImpl& tensor, StorageList& storages) {
+    if (tensor.is_wrapped_number()) return;
+    const auto add = [&](const at::Tensor& part) {
+        if (part.defined()) addStorages(*part.unsafeGetTensorImpl(), storages);
+    };
+    if (const auto* const sparse = dynamic_cast<const at::SparseTensorImpl*>(&tensor)) {
+        add(sparse->indices());
+        add(sparse->values());
+    } else if (const auto* const rows = dynamic_cast<const at::SparseCsrTensorImpl*>(&tensor)) {
+        add(rows->compressed_indices());
+        add(rows->plain_indices());
+        add(rows->values());
+    } else if (auto* const storage = tensor.unsafe_storage().unsafeGetStorageImpl()) {
+        storages.push_back(storage);
+    }
+}
+
+Tensors plainTensors(Values values, StorageList* hidden) {
     Tensors tensors;
     eachTensor(values, [&](const at::Tensor& tensor) {
         const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
-        if (plainStorage(*impl) != nullptr) tensors.push_back(impl);
+        if (plainStorage(*impl) != nullptr)
+            tensors.push_back(impl);
+        else if (hidden != nullptr)
+            addStorages(*impl, *hidden);
     });
     return tensors;
 }
 
-Tensors plainTensors(const Tensors& tensors) {
+Tensors plainTensors(const Tensors& tensors, StorageList* hidden) {
     Tensors plain;
-    for (const c10::TensorImpl* const tensor : tensors)
-        if (plainStorage(*tensor) != nullptr) plain.push_back(tensor);
+    for (const c10::TensorImpl* const tensor : tensors) {
+        if (plainStorage(*tensor) != nullptr)
+            plain.push_back(tensor);
+        else if (hidden != nullptr)
+            addStorages(*tensor, *hidden);
+    }
     return plain;
 }
 

@@ -39,12 +39,19 @@ inline c10::StorageImpl* plainStorage(const at::Tensor& tensor) {
 
 /// A list of integers in the CPU's memory: of lengths, batch sizes, places to split at. Ops that
 /// are made of others read such arguments themselves, above the dispatch key that we are at (packed
-/// sequences, CTC's loss, tensor_split), so its bytes have to stay.
+/// sequences, CTC's loss, tensor_split), so its bytes have to stay. So have those of a generator's
+/// state, which set_state() reads: bytes of any shape.
 bool listsIntegers(const c10::TensorImpl& tensor);
 
-/// Those with plain memory, in the order in which a recording notes them.
-[[gnu::hot]] Tensors plainTensors(Values values);
-[[gnu::hot]] Tensors plainTensors(const Tensors& tensors);
+using StorageList = c10::SmallVector<c10::StorageImpl*, 4>;
+/// Adds all memory that a tensor looks at: of a subclass that Python dispatches, which may be a
+/// view of a plain tensor, of a nested one, of a sparse one's indices and values.
+void addStorages(const c10::TensorImpl& tensor, StorageList& storages);
+
+/// Those with plain memory, in the order in which a recording notes them; `hidden`: the memory of
+/// the others.
+[[gnu::hot]] Tensors plainTensors(Values values, StorageList* hidden = nullptr);
+[[gnu::hot]] Tensors plainTensors(const Tensors& tensors, StorageList* hidden = nullptr);
 
 /// All that are defined have plain memory.
 bool allPlain(Values values);
@@ -93,7 +100,7 @@ public:
     /// What its op is called; it is kept.
     const std::string& name() const { return op_->schema().name(); }
     /// The op is not the framework's own.
-    bool foreign() const { return profiler::native::operatorOf(*op_).foreign; }
+    bool foreign() const { return profiler::native::operatorOf(*op_).foreign(); }
     /// Whether two runs make the same bytes.
     bool repeats(const profiler::native::AgentApi& agent, Items<Input> inputs,
                  const FindStorage& find) const;

@@ -321,9 +321,14 @@ HW_EXPORT const char* hwl_change(std::int64_t storage) {
 /// The same of a tensor's storage.
 HW_EXPORT const char* hwl_change_tensor(std::int64_t impl) {
     return guarded([&] {
-        if (auto* const storage = plainStorage(*reinterpret_cast<const c10::TensorImpl*>(impl)))
-            gEngine->change(storage);
+        StorageList storages;
+        addStorages(*reinterpret_cast<const c10::TensorImpl*>(impl), storages);
+        for (c10::StorageImpl* const storage : storages) gEngine->change(storage);
     });
+}
+/// The program has registered kernels.
+HW_EXPORT void hwl_kernels_changed() {
+    hw::profiler::native::kernelsChanged();
 }
 /// A region begins whose code reads and writes memory by no op, such as "torch.compile"; empty: it
 /// ends.

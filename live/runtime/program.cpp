@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -37,8 +38,9 @@ public:
         return good_ ? n : 0;
     }
     /// An index below `limit`.
-    std::uint32_t index(std::size_t limit) {
-        const auto value = number<std::uint32_t>();
+    template <typename Number = std::uint32_t>
+    Number index(std::size_t limit) {
+        const auto value = number<Number>();
         if (value < limit) return value;
         good_ = false;
         return 0;
@@ -61,7 +63,8 @@ private:
 Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
     std::vector<Action> actions(from.count(5));
     for (Action& action : actions) {
-        action.kind = static_cast<wire::LiveAction>(from.number<std::uint8_t>());
+        action.kind = static_cast<wire::LiveAction>(
+            from.index<std::uint8_t>(std::size(wire::kLiveActionNames)));
         const bool recompute = action.kind == wire::LiveAction::Recompute;
         action.target = from.index(recompute ? ops : program.storages.size());
         const bool drops =
@@ -246,7 +249,18 @@ void findVarying(Program& program) {
     }
 }
 
-std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
+/// The name of an action that is not among `can`, if there is one.
+const char* actionBeyond(const Program& program, wire::LiveActions can) {
+    for (const ProgramOp& op : program.ops)
+        for (const Items<Action> actions : {op.before, op.after})
+            for (const Action& action : actions)
+                if (!can.has(action.kind))
+                    return wire::kLiveActionNames[static_cast<std::size_t>(action.kind)];
+    return nullptr;
+}
+
+std::optional<Program> readProgram(const std::string& bytes, wire::LiveActions can,
+                                   std::string& why) {
     Reader from(bytes);
     if (from.number<std::uint32_t>() != wire::kLiveMagic ||
         from.number<std::uint32_t>() != wire::kLiveVersion) {
@@ -271,6 +285,10 @@ std::optional<Program> readProgram(const std::string& bytes, std::string& why) {
     for (std::uint32_t i = 0; i < ops && from.good(); ++i) reading.read(i);
     if (!from.good() || !from.done()) {
         why = "the plan arrived damaged";
+        return std::nullopt;
+    }
+    if (const char* const beyond = actionBeyond(program, can)) {
+        why = std::string("the plan asks to ") + beyond + ", which is not done here";
         return std::nullopt;
     }
     program.complete = findSchemas(program);

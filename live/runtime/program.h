@@ -163,7 +163,9 @@ bool receivesBatch(const std::string& name, const std::string& overload, bool em
 /// Whether all are known now.
 bool findSchemas(Program& program);
 
-/// None where the bytes are no program of this version; `why` says it.
-std::optional<Program> readProgram(const std::string& bytes, std::string& why);
+/// None where the bytes are no program of this version, or one with other actions than `can`; `why`
+/// says it.
+std::optional<Program> readProgram(const std::string& bytes, wire::LiveActions can,
+                                   std::string& why);
 
 }  // namespace hw::live::runtime

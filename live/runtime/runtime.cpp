@@ -33,107 +33,6 @@ bool receives(const c10::FunctionSchema& schema, Values values) {
 
 }  // namespace
 
-void Runtime::perform(Items<Action> actions) {
-    for (const Action& action : actions) perform(action);
-}
-
-void Runtime::perform(const Action& action) {
-    switch (action.kind) {
-        case wire::LiveAction::Recompute:
-            return streams_.run([&] { recompute(action); });
-        case wire::LiveAction::Drop: {
-            ProgramStorage& storage = program().storages[action.target];
-            const Slot& slot = slots_[action.target];
-            if (storage.pinned || storage.constant || slot.stays || slot.unread) return;
-            if (!slots_.drop(action.target)) storage.pinned = true;
-            return;
-        }
-        case wire::LiveAction::Hold:
-            slots_[action.target].hold();
-            return;
-        case wire::LiveAction::Release:
-            if (!slots_[action.target].stays) slots_.release(action.target);
-            return;
-        case wire::LiveAction::Secure:
-            if (slots_[action.target].away()) restore(action.target);
-            return;
-        case wire::LiveAction::Encode: {
-            ProgramStorage& storage = program().storages[action.target];
-            if (!storage.pinned && !slots_[action.target].stays && !slots_[action.target].unread &&
-                slots_[action.target].present())
-                storage.pinned = !slots_.encode(action.target, action.encoding);
-            return;
-        }
-        case wire::LiveAction::Decode:
-            slots_.decode(action.target);
-            return verifyRecomputed(program().storages[action.target].chain.back());
-    }
-}
-
-/// Runs an op again as the plan says. What is there already stays as it is.
-void Runtime::recompute(const Action& action) {
-    const ProgramOp& op = program().ops[action.target];
-    const auto position = [&](std::uint32_t storage) {
-        const auto& chain = program().storages[storage].chain;
-        const auto at = std::find(chain.begin(), chain.end(), action.target) - chain.begin();
-        return static_cast<std::int32_t>(at + (program().storages[storage].constant ? 1 : 0));
-    };
-    bool needed = false;
-    for (const std::uint32_t output : action.outputs)
-        if (output < op.outputs.size() && op.outputs[output].makes)
-            needed = needed || !slots_[op.outputs[output].storage].present();
-    for (const std::uint32_t storage : op.writes)
-        needed = needed || slots_[storage].version < position(storage);
-    if (!needed) return;
-    Rebuild rebuild(agent_, program(), calls_, slots_,
-                    [&](std::uint32_t each) { verifySources(each); });
-    std::vector<StoragePointer> inputs;
-    for (std::size_t k = 0; k < op.inputs.size(); ++k)
-        inputs.push_back(calls_[action.target].owns(k)
-                             ? StoragePointer()
-                             : rebuild.at(op.inputs[k].storage, op.inputs[k].version));
-    verifySources(action.target);
-    std::vector<at::Tensor> results;
-    again([&] {
-        results = calls_[action.target].run(agent_, op.inputs, [&](const Input& input) {
-            return inputs[static_cast<std::size_t>(&input - op.inputs.data())];
-        });
-    });
-    ++figures_.recomputedOps;
-    for (const std::uint32_t output : action.outputs) {
-        if (output >= op.outputs.size() || !op.outputs[output].makes || output >= results.size())
-            continue;
-        if (slots_[op.outputs[output].storage].present()) continue;
-        slots_.fill(op.outputs[output].storage,
-                    StoragePointer::reclaim_copy(plainStorage(results[output])), 0);
-    }
-    for (const std::uint32_t storage : op.writes) slots_.advance(storage);
-    verifyRecomputed(action.target);
-}
-
-void Runtime::restore(std::size_t storage) {
-    Rebuild rebuild(agent_, program(), calls_, slots_,
-                    [&](std::uint32_t each) { verifySources(each); });
-    again([&] { streams_.run([&] { rebuild.restore(storage); }); });
-    figures_.restoredBytes += program().storages[storage].bytes;
-    verifyRecomputed(program().storages[storage].chain.back());
-}
-
-void Runtime::restoreAll() {
-    const std::vector<std::size_t> gone = slots_.away();
-    if (gone.empty()) return;
-    Rebuild rebuild(agent_, program(), calls_, slots_,
-                    [&](std::uint32_t each) { verifySources(each); });
-    streams_.run([&] {
-        for (const std::size_t storage : gone) {
-            if (!slots_[storage].away()) continue;
-            rebuild.restore(storage);
-            figures_.restoredBytes += program().storages[storage].bytes;
-            verifyRecomputed(program().storages[storage].chain.back());
-        }
-    });
-}
-
 /// The next op runs on a GPU.
 void Runtime::follow(c10::Device device, const Tensors& tensors) {
     for (const std::size_t op : streams_.follow(device, anyOnCuda(tensors), position_))
@@ -178,8 +77,11 @@ bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) {
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
         const c10::AliasInfo* const alias = schema.arguments()[i].alias_info();
         if (alias == nullptr || !alias->isWrite()) continue;
-        for (const c10::TensorImpl* const tensor : plainTensors(values.slice(i, 1)))
-            if (slots_.find(plainStorage(*tensor)) >= 0) return false;
+        StorageList written;
+        for (const c10::TensorImpl* const tensor : plainTensors(values.slice(i, 1), &written))
+            written.push_back(plainStorage(*tensor));
+        for (c10::StorageImpl* const storage : written)
+            if (slots_.find(storage) >= 0) return false;
     }
     return true;
 }
@@ -314,25 +216,27 @@ bool Runtime::forked() {
 
 void Runtime::touch(const c10::TensorImpl& tensor, bool stays) {
     Guard guard(lock_);
-    c10::StorageImpl* const impl = plainStorage(tensor);
-    if (impl == nullptr) return;
-    if (stays) exposures_.expose(impl);
-    if (!planned()) return;
-    bringAndPin(guard, tensor, stays);
-    if (!stays || !planned()) return;
-    if (const std::int64_t storage = slots_.find(impl); storage >= 0)
-        expose(static_cast<std::size_t>(storage));
+    StorageList storages;
+    addStorages(tensor, storages);
+    for (c10::StorageImpl* const impl : storages) {
+        if (stays) exposures_.expose(impl);
+        bringAndPin(guard, impl, stays);
+        if (!stays || !planned()) continue;
+        if (const std::int64_t storage = slots_.find(impl); storage >= 0)
+            expose(static_cast<std::size_t>(storage));
+    }
 }
 
 void Runtime::hand(const c10::TensorImpl& tensor) {
     Guard guard(lock_);
-    bringAndPin(guard, tensor, true);
+    StorageList storages;
+    addStorages(tensor, storages);
+    for (c10::StorageImpl* const impl : storages) bringAndPin(guard, impl, true);
 }
 
 /// Its bytes are there. `pins`: and stay.
-void Runtime::bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins) {
-    c10::StorageImpl* const impl = plainStorage(tensor);
-    if (!planned() || impl == nullptr) return;
+void Runtime::bringAndPin(Guard& guard, c10::StorageImpl* impl, bool pins) {
+    if (!planned()) return;
     if (slots_.awayAt(impl) >= 0) awaitOp(guard);
     if (!planned()) return;
     if (const std::int64_t away = slots_.awayAt(impl); away >= 0) {
@@ -344,6 +248,21 @@ void Runtime::bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins
     if (!pins) return;
     if (const std::int64_t storage = slots_.find(impl); storage >= 0)
         program().storages[static_cast<std::size_t>(storage)].pinned = true;
+}
+
+/// What an op reads through tensors that are not plain is there and stays; where it writes so, the
+/// plan is left. Whether it is kept to.
+bool Runtime::bringHidden(Guard& guard, const profiler::native::Operator& op, Values values,
+                          const StorageList& hidden) {
+    for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);
+    StorageList written;
+    for (const std::size_t index : op.writes) plainTensors(values.slice(index, 1), &written);
+    const bool known = std::any_of(written.begin(), written.end(), [&](c10::StorageImpl* impl) {
+        return planned() && slots_.find(impl) >= 0;
+    });
+    if (known)
+        diverge(op.name + ": it writes memory of the plan through a tensor that is not plain");
+    return planned();
 }
 
 void Runtime::change(c10::StorageImpl* storage) {
@@ -364,7 +283,8 @@ void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* s
     Guard guard(lock_);
     if (planned()) {
         const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
-        const Tensors tensors = plainTensors(values);
+        StorageList hidden;
+        const Tensors tensors = plainTensors(values, &hidden);
         const bool writes = !mayPass(*op.known.schema, values);
         const bool gone =
             std::any_of(tensors.begin(), tensors.end(), [&](const c10::TensorImpl* tensor) {
@@ -372,7 +292,9 @@ void Runtime::opBeside(const profiler::native::Passing& op, torch::jit::Stack* s
             });
         if (writes || gone) awaitOp(guard);
         if (writes && planned()) diverge("another thread's " + describe(*op.known.schema, tensors));
-        for (const c10::TensorImpl* const tensor : tensors) bringAndPin(guard, *tensor, true);
+        for (const c10::TensorImpl* const tensor : tensors)
+            bringAndPin(guard, plainStorage(*tensor), true);
+        for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);
         static_cast<void>(streams_.elsewhere());  // waits for what has been made again
     }
     guard.unlock();
@@ -465,7 +387,9 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     if (aside_ || !planned()) return letBy();
     timeSome();
     const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
-    const Tensors tensors = plainTensors(values);
+    StorageList hidden;
+    const Tensors tensors = plainTensors(values, &hidden);
+    if (!hidden.empty() && !bringHidden(guard, op.known, values, hidden)) return letBy();
     if (early_) {
         if (!receives(*op.known.schema, values)) {
             skipBatches();
@@ -504,7 +428,10 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     ended(guard);
     if (!planned()) return;
     const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
-    after(plainTensors(results), allPlain(results));
+    hidden.clear();
+    const Tensors plain = plainTensors(results, &hidden);
+    after(plain, allPlain(results));
+    for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);
 }
 
 profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
@@ -530,8 +457,9 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
         return Turn::Unseen;
     }
     timeSome();
-    const Tensors tensors = plainTensors(arguments.tensors);
-    if (early_) return Turn::Boxed;
+    StorageList hidden;
+    const Tensors tensors = plainTensors(arguments.tensors, &hidden);
+    if (early_ || !hidden.empty()) return Turn::Boxed;
     const bool aside = settled_ ? passSettled(*op.known.schema, tensors)
                                 : passAside(*op.known.schema, tensors, arguments.device);
     if (!aside && (settled_ || !mismatch(*op.known.schema, tensors).empty())) return Turn::Boxed;
@@ -557,8 +485,10 @@ void Runtime::endTyped(const Tensors& results) {
     Guard guard(lock_, std::defer_lock);
     ended(guard);
     if (!planned()) return;
-    const Tensors plain = plainTensors(results);
+    StorageList hidden;
+    const Tensors plain = plainTensors(results, &hidden);
     after(plain, plain.size() == results.size());
+    for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);
 }
 
 void Runtime::failTyped() {

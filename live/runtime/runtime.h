@@ -100,7 +100,9 @@ private:
     void expose(std::size_t storage);
     void watchSources(const profiler::native::Operator& known, const Tensors& tensors,
                       Values values);
-    void bringAndPin(Guard& guard, const c10::TensorImpl& tensor, bool pins);
+    void bringAndPin(Guard& guard, c10::StorageImpl* impl, bool pins);
+    [[gnu::cold]] bool bringHidden(Guard& guard, const profiler::native::Operator& op,
+                                   Values values, const StorageList& hidden);
     bool isRecorded(std::uint32_t storage, const c10::StorageImpl& impl) const;
     void verifySources(std::uint32_t op);
     void verifyRecomputed(std::uint32_t op);
@@ -117,8 +119,9 @@ private:
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
     [[gnu::cold]] void failed();
+    // runtime_actions.cpp
+    struct Performer;
     void perform(Items<Action> actions);
-    void perform(const Action& action);
     void recompute(const Action& action);
     void startClock() {
         if (timed_) began_ = agent_.now();

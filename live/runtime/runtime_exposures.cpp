@@ -45,8 +45,8 @@ bool Runtime::keepCall(const profiler::native::Passing& op, const Tensors& tenso
                        Values arguments) {
     const ProgramOp& planned = program().ops[position_];
     const std::string name = program().fullName(planned);
-    const bool foreign = op.known.foreign && Guards::on(GuardKind::Foreign);
-    unkept_ = (foreign && op.known.python) ||
+    const bool foreign = op.known.foreign() && Guards::on(GuardKind::Foreign);
+    unkept_ = (foreign && op.known.python()) || isUncheckable(op, planned.undefined) ||
               keptOps_.has(op.known.name, static_cast<std::int64_t>(position_));
     const bool leaves = leavesStatistics(*op.known.schema, arguments);
     if (!unkept_) {

@@ -85,7 +85,10 @@ bool Runtime::bindOutputs(const ProgramOp& op, const Tensors& tensors) {
         if (output.makes && output.followed)
             slots_[output.storage].uncompared =
                 op.undefined || !coversStorage(*tensors[j]) || op.varies.on(impl->device_type());
-        if (listsIntegers(*tensors[j])) program().storages[output.storage].pinned = true;
+        if (listsIntegers(*tensors[j])) {
+            program().storages[output.storage].pinned = true;
+            if (slots_[output.storage].away()) restore(output.storage);
+        }
     }
     return true;
 }

@@ -18,7 +18,7 @@ void Runtime::forgetPrograms() {
 }
 
 bool Runtime::add(const std::string& bytes, std::string& why) {
-    auto program = readProgram(bytes, why);
+    auto program = readProgram(bytes, wire::kPlanActions, why);
     if (!program) return false;
     if (program->ops.empty()) {
         why = "a plan without ops";

@@ -15,6 +15,7 @@
 #include "agent_api.h"
 #include "device_sums.h"
 #include "mismatch.h"
+#include "observer.h"
 #include "streams.h"
 
 namespace hw::live::runtime {
@@ -41,6 +42,11 @@ struct Checksum {
 /// The op leaves some bytes of its results as its memory had them: two runs may differ there, and
 /// nothing reads them.
 bool leavesBytesUndefined(const std::string& op);
+/// Under a dispatch mode of Python's that may change what an op makes, and what it makes is not
+/// compared (`undefined`).
+inline bool isUncheckable(const profiler::native::Passing& op, bool undefined) {
+    return undefined && op.below.has(c10::DispatchKey::Python);
+}
 /// Whether the op sets each element of what it writes, whatever was there: fills, copies, and
 /// results that go to a tensor that is given (`out=`).
 bool writesWhole(const c10::FunctionSchema& schema);

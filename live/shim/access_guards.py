@@ -2,6 +2,7 @@
 """Who looks at tensors' bytes past the dispatcher: methods of tensors and storages, CUDA graphs, and extensions that take
 tensors from Python."""
 import ctypes
+import functools
 import importlib.machinery
 import os
 import re
@@ -11,17 +12,38 @@ import weakref
 import torch
 from _highwater import library
 
-# They give out an address of the bytes, which stays known, ...
-ADDRESSES = ("numpy", "data_ptr", "__dlpack__", "share_memory_", "__array__")
+# They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
+ADDRESSES = ("numpy", "__dlpack__", "share_memory_", "__array__")
 # ... or the storage, whose methods give it out, ...
 STORAGES = ("storage", "untyped_storage", "_typed_storage")
-STORAGE_ADDRESSES = ("data_ptr", "_share_fd_cpu_", "_share_filename_cpu_", "share_memory_")
 # ... or the bytes.
 COPIES = ("tolist", "__reduce_ex__")
 # They write the bytes, by no op.
 WRITES = ("apply_", "map_", "map2_")
-# Of storages: they give bytes others' values, or take them away.
-CHANGES = ("resize_", "copy_", "fill_", "__setitem__", "byteswap", "_set_from_file")
+# Of storages: what begins so gives out the address. What else they do with bytes is taken for a change, ...
+STORAGE_ADDRESSES = ("_share", "share_memory_", "_get_shared_fd", "data_ptr")
+# ... but for these, which at most read.
+HARMLESS = frozenset((
+    "bfloat16", "bool", "byte", "char", "clone", "complex_double", "complex_float", "cpu", "cuda", "device", "double",
+    "element_size", "filename", "float", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "from_buffer",
+    "from_file", "get_device", "half", "hpu", "int", "is_cuda", "is_hpu", "is_pinned", "is_shared", "is_sparse", "is_sparse_csr",
+    "long", "mps", "nbytes", "new", "pin_memory", "resizable", "short", "size", "to", "tolist", "type", "untyped",
+    "_cdata", "_checkpoint_offset", "_expired", "_fake_device", "_fix_weakref", "_free_weak_ref", "_get_filename",
+    "_release_ipc_counter", "_release_ipc_counter_cuda", "_shared_decref", "_shared_incref", "_to", "_weak_ref",
+    "_write_file"))
+STORAGE_WRITES = ("__setitem__", "__delitem__")
+# Functions of torch._C that give out an address.
+FUNCTIONS = ("_to_dlpack", "_to_dlpack_versioned", "_data_address", "_storage_address",
+             "_tensors_data_ptrs_at_indices_equal")
+# Functions of torch that read their tensors by no op, or write them.
+READERS = re.compile("fbgemm_|quantized_(lstm|gru|rnn_relu|rnn_tanh)_cell|_rowwise_prune|choose_qparams_optimized")
+WRITERS = re.compile("_saturate_weight_to_fp16|_sobol_engine_")
+# Functions in C by which other libraries get the bytes.
+EXCHANGE = "__dlpack_c_exchange_api__"
+# They read bytes of whatever belongs to what they get, in C++: of classes of torch._C, or of itself.
+SAVES = {"ScriptModule": ("save", "save_to_buffer", "_save", "_save_for_mobile", "_save_to_buffer_for_mobile"),
+         None: ("_pickle_save", "_save_parameters", "_save_jit_module", "_save_jit_module_to_bytes", "_gds_save_storage",
+                "_unsafe_reset_storage")}
 
 
 class Patches:
@@ -33,6 +55,12 @@ class Patches:
     def set(self, holder, name, value):
         self.made.append((holder, name, holder.__dict__.get(name), value))
         setattr(holder, name, value)
+
+    def hide(self, holder, name):
+        """One that is not there for a while, of the holder itself."""
+        if name in holder.__dict__:
+            self.made.append((holder, name, holder.__dict__[name], None))
+            delattr(holder, name)
 
     def undo(self):
         for holder, name, before, value in reversed(self.made):
@@ -66,31 +94,13 @@ class AccessGuards:
         self.extensions = self.regions = None
 
     def open(self):
-        for names, stays in ((ADDRESSES, True), (COPIES, False)):
-            for name in names:
-                if hasattr(torch.Tensor, name):
-                    self.patches.set(torch.Tensor, name,
-                                     guard(getattr(torch.Tensor, name), torch.Tensor, self.touching(stays)))
-        for name in STORAGES:
-            if hasattr(torch.Tensor, name):
-                self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
-                                                           lambda tensor: self.hand(address(tensor))))
-        storages = getattr(torch, "UntypedStorage", None)
-        for name in STORAGE_ADDRESSES if storages is not None else ():
-            if hasattr(storages, name):
-                self.patches.set(storages, name, guard(getattr(storages, name), storages,
-                                                       lambda storage: self.touch_storage(address(storage))))
-        for name in WRITES:
-            if hasattr(torch.Tensor, name):
-                self.patches.set(torch.Tensor, name, guard(getattr(torch.Tensor, name), torch.Tensor,
-                                                           lambda tensor: self.write(address(tensor))))
-        for name in CHANGES:
-            if hasattr(torch.UntypedStorage, name):
-                self.patches.set(torch.UntypedStorage, name, guard(
-                    getattr(torch.UntypedStorage, name), torch.UntypedStorage, lambda storage: self.change(address(storage))))
-        for holder in (torch, torch.utils.dlpack):
-            if hasattr(holder, "to_dlpack"):
-                self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
+        self.guard_tensors()
+        if hasattr(torch, "UntypedStorage"):
+            self.guard_storages(torch.UntypedStorage)
+        self.guard_functions()
+        self.patches.set(torch.library.Library, "impl", then(torch.library.Library.impl, self.native.hwl_kernels_changed))
+        self.patches.set(type(torch.ops), "load_library", then(type(torch.ops).load_library,
+                                                                 self.native.hwl_kernels_changed))
         set_state = torch.random.set_rng_state
         for holder in (torch, torch.random):
             self.patches.set(holder, "set_rng_state", guard(set_state, torch.Tensor, self.touching(False)))
@@ -101,10 +111,55 @@ class AccessGuards:
 
         def exec_module(loader, module):
             load(loader, module)
+            self.native.hwl_kernels_changed()
             if self.extensions is not None:
                 self.extensions.take(module, loader.path)
 
         self.patches.set(importlib.machinery.ExtensionFileLoader, "exec_module", exec_module)
+
+    def guard_methods(self, kind, names, tell):
+        """`tell` hears of the object before one of these methods runs."""
+        for name in names:
+            if hasattr(kind, name):
+                self.patches.set(kind, name, guard(getattr(kind, name), kind, tell))
+
+    def guard_tensors(self):
+        addresses = ADDRESSES + tuple(name for name in dir(torch.Tensor) if "data_ptr" in name)
+        self.guard_methods(torch.Tensor, addresses, self.touching(True))
+        self.guard_methods(torch.Tensor, COPIES, self.touching(False))
+        self.guard_methods(torch.Tensor, STORAGES, lambda tensor: self.hand(address(tensor)))
+        self.guard_methods(torch.Tensor, WRITES, lambda tensor: self.write(address(tensor)))
+
+    def guard_storages(self, kind):
+        """Whatever a storage can do is an access, unless it is known to be harmless: newer frameworks can do more."""
+        methods = [name for name in dir(kind) if callable(getattr(kind, name)) and not name.startswith(("__", "_new", "from_"))]
+        methods = [name for name in methods if name not in HARMLESS]
+        addresses = [name for name in methods if name.startswith(STORAGE_ADDRESSES)]
+        changes = [name for name in methods if name not in addresses]
+        self.guard_methods(kind, addresses, lambda storage: self.touch_storage(address(storage)))
+        for name in (*changes, *STORAGE_WRITES):
+            if hasattr(kind, name):
+                self.patches.set(kind, name, guard_all(getattr(kind, name), kind, lambda storage: self.change(address(storage))))
+
+    def guard_functions(self):
+        for holder in (torch, torch.utils.dlpack):
+            if hasattr(holder, "to_dlpack"):
+                self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
+        for name in FUNCTIONS:
+            if hasattr(torch._C, name):
+                self.patches.set(torch._C, name, guard_all(getattr(torch._C, name), torch.Tensor, self.touching(True)))
+        for names, tell in (READERS, self.touching(True)), (WRITERS, lambda tensor: self.write(address(tensor))):
+            for name in filter(names.match, dir(torch)):
+                self.patches.set(torch, name, guard_all(getattr(torch, name), torch.Tensor, tell))
+        if hasattr(torch.Tensor, EXCHANGE):  # users of tensors ask __dlpack__ where it is not there
+            self.patches.hide(torch.Tensor, EXCHANGE)
+        interrupt = raising(self.native.hwl_interrupt)
+        for kind, names in SAVES.items():
+            holder = torch._C if kind is None else getattr(torch._C, kind, None)
+            for name in names:
+                if hasattr(holder, name):
+                    self.patches.set(holder, name, guard(getattr(holder, name), object,
+                                                         lambda _: interrupt(b"what belongs to a module is saved")))
 
     def close(self):
         self.patches.undo()
@@ -127,6 +182,29 @@ def guard(method, kind, tell):
     guarded.__name__ = getattr(method, "__name__", "guarded")
     guarded.__doc__ = method.__doc__
     return guarded
+
+
+def guard_all(method, kind, tell):
+    """The same of each argument that is of that kind."""
+    def guarded(*arguments, **named):
+        for each in things_in((arguments, named), kind):
+            tell(each)
+        return method(*arguments, **named)
+
+    guarded.__name__ = getattr(method, "__name__", "guarded")
+    guarded.__doc__ = method.__doc__
+    return guarded
+
+
+def then(method, tell):
+    """The method, and `tell` hears of it when it has ended."""
+    def told(*arguments, **named):
+        try:
+            return method(*arguments, **named)
+        finally:
+            tell()
+
+    return functools.wraps(method)(told)
 
 
 def watch_graphs(patches, native):
@@ -230,14 +308,18 @@ def address(thing):
         return thing._cdata
 
 
-def tensors_in(value):
-    if isinstance(value, torch.Tensor):
+def things_in(value, kind):
+    if isinstance(value, kind):
         yield value
     elif isinstance(value, (list, tuple)):
         for each in value:
-            yield from tensors_in(each)
+            yield from things_in(each, kind)
     elif isinstance(value, dict):
-        yield from tensors_in(list(value.values()))
+        yield from things_in(list(value.values()), kind)
+
+
+def tensors_in(value):
+    return things_in(value, torch.Tensor)
 
 
 class Functions:

@@ -25,6 +25,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 namespace hw::profiler::wire {
 
@@ -40,6 +41,35 @@ enum class LiveAction : std::uint8_t {
     Encode = 5,     // an encoded form takes the place of the storage's bytes
     Decode = 6,     // and the bytes that of the encoded form
 };
+
+/// By its number, as messages have it.
+inline constexpr const char* kLiveActionNames[] = {"recompute", "drop",   "hold",  "release",
+                                                   "secure",    "encode", "decode"};
+
+/// What a performer can do.
+class LiveActions {
+public:
+    constexpr LiveActions(std::initializer_list<LiveAction> actions) {
+        for (const LiveAction action : actions) bits_ |= bit(action);
+    }
+    constexpr bool has(LiveAction action) const { return (bits_ & bit(action)) != 0; }
+
+private:
+    static constexpr std::uint32_t bit(LiveAction action) {
+        return std::uint32_t{1} << static_cast<unsigned>(action);
+    }
+    std::uint32_t bits_ = 0;
+};
+
+/// The performer of a plan that was made for the step (live/runtime/runtime_actions.cpp), and the
+/// one within a budget (live/runtime/budget_actions.cpp). A plan is compiled for one of them, and a
+/// program that asks for more is refused when it is compiled and when it arrives.
+inline constexpr LiveActions kPlanActions{
+    LiveAction::Recompute, LiveAction::Drop,   LiveAction::Hold,  LiveAction::Release,
+    LiveAction::Secure,    LiveAction::Encode, LiveAction::Decode};
+inline constexpr LiveActions kBudgetActions{LiveAction::Recompute, LiveAction::Drop,
+                                            LiveAction::Hold, LiveAction::Release,
+                                            LiveAction::Secure};
 
 /// See core/plan/codec.h.
 enum class LiveCodec : std::uint8_t { Mask = 0, Sign = 1, Index = 2 };

@@ -10,8 +10,8 @@
 
 #include "core/memory/stage_judge.h"
 #include "core/plan/implementations.h"
-#include "planners/search/annealing.h"
 #include "planners/schedule/work_budget.h"
+#include "planners/search/annealing.h"
 
 namespace hw::planners {
 

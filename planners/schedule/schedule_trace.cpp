@@ -19,24 +19,24 @@ public:
         trace_.steps.push_back({action.target, action.recomputes(), now.begin()});
     }
     void made(const ReplayState&, const Action& action, StorageIndex s, std::size_t) {
-        if (open_[s] != kNone) return;  // its encoded form is there
+        if (open_[s] != kNone) return;  // something stands in for it
         open_[s] = static_cast<std::int32_t>(trace_.lifetimes.size());
-        trace_.lifetimes.push_back({s, steps() - 1, steps() - 1, action.recomputes()});
+        trace_.lifetimes.push_back({s, steps() - 1, steps() - 1, action.kind});
     }
-    void encoded(const ReplayState&, StorageIndex s, const EncodedForm&) {
-        encodedSince_[s] = steps();
+    void replaced(const ReplayState&, StorageIndex s, const StandIn& form) {
+        standsInSince_[s] = {s, steps(), steps(), form.by};
     }
-    void decoded(const ReplayState&, StorageIndex s, const EncodedForm&) { endEncoded(s); }
+    void restored(const ReplayState&, StorageIndex s, const StandIn&) { endStandIn(s); }
     void freed(const ReplayState& now, StorageIndex s) {
-        if (!now.encodedForm(s)) end(s);
+        if (!now.standIn(s)) end(s);
     }
-    void freedEncoded(const ReplayState& now, StorageIndex s, const EncodedForm&) {
-        endEncoded(s);
+    void freedStandIn(const ReplayState& now, StorageIndex s, const StandIn&) {
+        endStandIn(s);
         if (!now.resident(s)) end(s);
     }
 
     ScheduleTrace finish() {
-        while (!encodedSince_.empty()) endEncoded(encodedSince_.begin()->first);
+        while (!standsInSince_.empty()) endStandIn(standsInSince_.begin()->first);
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(open_.size()); ++s) end(s);
         return std::move(trace_);
     }
@@ -49,12 +49,13 @@ private:
         trace_.lifetimes[open_[s]].end = steps();
         open_[s] = kNone;
     }
-    void endEncoded(StorageIndex s) {
-        trace_.encoded.push_back({s, encodedSince_.extract(s).mapped(), steps(), false});
+    void endStandIn(StorageIndex s) {
+        trace_.standIns.push_back(standsInSince_.extract(s).mapped());
+        trace_.standIns.back().end = steps();
     }
 
     std::vector<std::int32_t> open_;  // per storage: its lifetime that has not ended
-    std::map<StorageIndex, std::int64_t> encodedSince_;
+    std::map<StorageIndex, Lifetime> standsInSince_;
     ScheduleTrace trace_;
 };
 

@@ -23,16 +23,16 @@ struct Lifetime {
     core::StorageIndex storage = core::kNone;
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    bool recomputed = false;
+    core::ActionKind by = core::ActionKind::Compute;  // that began it
 };
 
 struct ScheduleTrace {
     std::vector<TraceStep> steps;
     std::vector<Lifetime> lifetimes;  // by begin; constants, which no step makes, left out
-    std::vector<Lifetime> encoded;    // by end: parts of them with only the encoded form resident
+    std::vector<Lifetime> standIns;   // by end: parts of them with only a stand-in resident
 };
 
-/// Of a valid schedule. An encoded storage counts as resident.
+/// Of a valid schedule. A storage for which something stands in counts as resident.
 ScheduleTrace traceOf(const core::TrainingGraph& graph, const core::Schedule& schedule);
 
 }  // namespace hw::planners

@@ -6,8 +6,8 @@
 #include <functional>
 #include <vector>
 
-#include "planners/search/annealing.h"
 #include "planners/schedule/work_budget.h"
+#include "planners/search/annealing.h"
 
 namespace hw::planners {
 

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "planners/planner.h"
-#include "planners/search/candidates.h"
 #include "planners/schedule/lookahead.h"
+#include "planners/search/candidates.h"
 
 namespace hw::planners {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "planners/program/cut_relaxation.h"
-#include "planners/search/divisions.h"
 #include "planners/schedule/lookahead.h"
+#include "planners/search/divisions.h"
 
 namespace hw::planners {
 

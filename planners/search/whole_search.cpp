@@ -9,11 +9,11 @@
 
 #include "planners/program/cut_relaxation.h"
 #include "planners/program/knapsack_bound.h"
+#include "planners/schedule/lookahead.h"
 #include "planners/search/annealing.h"
 #include "planners/search/budget_continuation.h"
 #include "planners/search/candidates.h"
 #include "planners/search/first_plans.h"
-#include "planners/schedule/lookahead.h"
 #include "planners/search/recombination.h"
 #include "planners/search/search_request.h"
 #include "planners/search/segment_plans.h"

@@ -41,7 +41,6 @@ public:
         for (; known_ < pids.size(); ++known_)
             if (auto claim = Claim::take(pids[known_])) held_.push_back(std::move(*claim));
     }
-    void letGo() { held_.clear(); }
 
 private:
     std::size_t known_ = 0;

@@ -188,8 +188,88 @@ STATISTICS = LAYERS + """
     print("averages", [value.double().sum().item().hex() for value in averages.values()])
     """
 
-PROGRAMS = {"statistics": STATISTICS, "lent": LENT, "filled": FILLED, "refilled": REFILLED, "settings": SETTINGS, "ops": OPS, "others": OTHERS,
-            "scripted": SCRIPTED}
+# Memory of plain tensors that ops reach through others: a subclass with a dispatch of its own looks at it, and a sparse
+# tensor is scaled in place after its values were read.
+HIDDEN = LAYERS + """
+    class Observed(torch.Tensor):
+        @staticmethod
+        def __new__(cls, x): return torch.Tensor._make_subclass(cls, x)
+        __torch_function__ = torch._C._disabled_torch_function_impl
+        @classmethod
+        def __torch_dispatch__(cls, function, types, arguments=(), named=None):
+            guard = torch._C._DisableTorchDispatch()
+            try: return function(*arguments, **(named or {}))
+            finally: del guard
+    at = torch.stack([torch.arange(512), torch.arange(512) * 3])
+    def forward(step):
+        seen, read, h = [], [], torch.randn(512, 128)
+        for layer in model:
+            h = torch.tanh(layer(h))
+            with torch.no_grad():
+                seen.append(Observed(torch.sin(h)))
+                sparse = torch.sparse_coo_tensor(at, torch.randn(512, 128), (512, 2000, 128)).coalesce()
+                read.append(torch.tanh(sparse.values() * 3))
+                sparse.div_(4)
+        scale = sum((each * 2).sum().item() for each in seen)
+        print("seen", scale.hex())
+        return (h * sum(read)).pow(2).mean() * (1 + scale * 1e-6)
+    """ + STEPS
+
+# Kernels in Python: of an op of the program's, and of one of the framework's. They count their calls. The script's name
+# does not say that it is Python.
+KERNELS = LAYERS + """
+    library, framework, calls = torch.library.Library("unseen", "DEF"), torch.library.Library("aten", "IMPL"), [0, 0]
+    library.define("doubled(Tensor x) -> Tensor")
+    def doubled(x):
+        calls[0] += 1
+        return x * 2
+    library.impl("doubled", doubled, "CPU")
+    def erf(x):
+        calls[1] += 1
+        return torch.tanh(x * 1.128)
+    framework.impl("erf", erf, "CPU")
+    def forward(step):
+        h = torch.randn(512, 128)
+        for layer in model:
+            h = torch.tanh(layer(h))
+            with torch.no_grad(): e, d = torch.erf(h), torch.ops.unseen.doubled(h)
+            h = h * e + torch.cos(d)
+        print("calls", calls)
+        return h.pow(2).mean()
+    """ + STEPS
+
+# A scripted module is saved in the middle of a step, and addresses are given out by functions that only some versions have.
+SAVED = LAYERS + """
+    import ctypes, hashlib, io
+    class Memory(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(128, 128)
+            self.register_buffer("memory", torch.zeros(512, 128))
+        def forward(self, x):
+            y = torch.tanh(self.linear(x))
+            self.memory = torch.sin(self.memory * 0.9 + y.detach() * 0.1)
+            return y + self.memory * 0.1
+    def layers(): return nn.ModuleList(torch.jit.script(Memory()) for _ in range(5))
+    def read(x): return x.const_data_ptr() if hasattr(x, "const_data_ptr") else x.data_ptr()
+    def forward(step):
+        h, seen = torch.randn(512, 128), []
+        for layer in model:
+            h = layer(h)
+            seen.append(torch.sin(h.detach()))
+            h = h * torch.exp(-seen[-1])
+        for layer in model:
+            file = io.BytesIO()
+            torch.jit.save(layer, file)
+            file.seek(0)
+            print("saved", torch.jit.load(file).memory.double().sum().item().hex())
+        print("read", hashlib.md5(b"".join(ctypes.string_at(read(x), 4 * x.numel()) for x in seen)).hexdigest())
+        return h.pow(2).mean()
+    """ + STEPS
+
+PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
+            "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
+            "saved.py": SAVED}
 
 
 class Unseen(InFolder):
@@ -218,7 +298,7 @@ class Unseen(InFolder):
 
     def test_every_line_is_the_one_of_the_program_alone(self):
         for name, text in PROGRAMS.items():
-            script = self.script(text, name + ".py")
+            script = self.script(text, name)
             status, alone, errors = self.run_program("/usr/bin/python3", script)
             self.assertEqual(status, 0, errors)
             peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
@@ -230,7 +310,9 @@ class Unseen(InFolder):
                     self.assertEqual((status, lines), (0, alone), errors)
                     self.assertEqual(report["mismatches"], [])
                     self.assertGreater(report["verified_bytes"], 0)
-            session, plan = self.path(name + ".hws"), self.path(name + ".json")
+            session, plan = self.path("s.hws"), self.path("p.json")
+            if os.path.exists(session):
+                os.remove(session)
             self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
             for planner in "dtr:eqclass", "highwater":
                 with self.subTest(program=name, planner=planner):

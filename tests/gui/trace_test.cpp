@@ -45,10 +45,10 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel_));
         plot_.replot(QCustomPlot::rpImmediateRefresh);
     }
-    const TraceBar* first(LifetimeKind kind) const {
+    const TraceBar* first(core::ActionKind kind) const {
         const std::vector<TraceBar>& bars = plot_.trace().bars;
         const auto found = std::find_if(bars.begin(), bars.end(), [&](const TraceBar& bar) {
-            return bar.kind == kind && bar.end - bar.begin > 1;
+            return bar.by == kind && bar.end - bar.begin > 1;
         });
         return found == bars.end() ? nullptr : &*found;
     }
@@ -63,7 +63,7 @@ TEST_F(Trace, ShowsThePlanAndNamesWhatIsUnderTheCursor) {
     show("resnet32", "dtr:eqclass", 0.5);
     EXPECT_TRUE(plot_.title().startsWith(QStringLiteral("dtr:eqclass · budget 5.03 GB (50 %)")));
     EXPECT_TRUE(plot_.title().contains(overheadText(plan_->overhead)));
-    const TraceBar* bar = first(LifetimeKind::Rematerialized);
+    const TraceBar* bar = first(core::ActionKind::Recompute);
     ASSERT_NE(bar, nullptr);
     const core::StorageIndex storage = plot_.trace().rows[bar->row];
     const QString text = plot_.describe(plot_.pixelOf(*bar));
@@ -81,20 +81,21 @@ TEST_F(Trace, ShowsThePlanAndNamesWhatIsUnderTheCursor) {
 TEST_F(Trace, BarsHaveTheirColoursAndGapsAreBlank) {
     HW_NEED_LOG("resnet32");
     show("resnet32", "dtr:eqclass", 0.5);
-    const TraceBar* again = first(LifetimeKind::Rematerialized);
+    const TraceBar* again = first(core::ActionKind::Recompute);
     ASSERT_NE(again, nullptr);
     // The first stretch of the same storage, and the gap in between.
     const TraceBar& kept = plot_.trace().bars[plot_.trace().firstBar[again->row]];
-    ASSERT_EQ(kept.kind, LifetimeKind::Kept);
+    ASSERT_EQ(kept.by, core::ActionKind::Compute);
     plot_.xAxis->setRange(plot_.xAxis->range().lower, plot_.xAxis->range().upper);
     plot_.yAxis->setRange(again->row - 2, again->row + 4);  // rows with room
     const QImage image = plot_.toPixmap().toImage();
     const auto at = [&](const QPointF& pixel) { return image.pixelColor(pixel.toPoint()); };
-    EXPECT_EQ(at(plot_.pixelOf(*again)), theme().lifetime(LifetimeKind::Rematerialized));
-    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.begin, kept.end, LifetimeKind::Kept})),
-              theme().lifetime(LifetimeKind::Kept));
-    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.end, (&kept + 1)->begin, LifetimeKind::Kept})),
-              theme().panel);
+    EXPECT_EQ(at(plot_.pixelOf(*again)), theme().lifetime(core::ActionKind::Recompute));
+    EXPECT_EQ(at(plot_.pixelOf({kept.row, kept.begin, kept.end, core::ActionKind::Compute})),
+              theme().lifetime(core::ActionKind::Compute));
+    EXPECT_EQ(
+        at(plot_.pixelOf({kept.row, kept.end, (&kept + 1)->begin, core::ActionKind::Compute})),
+        theme().panel);
 }
 
 TEST_F(Trace, AxesZoomAndSelection) {
@@ -111,7 +112,7 @@ TEST_F(Trace, AxesZoomAndSelection) {
     plot_.xAxis->setRange(-1e6, 1e6);
     EXPECT_DOUBLE_EQ(plot_.xAxis->range().upper, plot_.trace().steps());
 
-    const TraceBar* bar = first(LifetimeKind::Rematerialized);
+    const TraceBar* bar = first(core::ActionKind::Recompute);
     ASSERT_NE(bar, nullptr);
     const QPoint pixel = plot_.pixelOf(*bar).toPoint();
     QTest::mouseClick(&plot_, Qt::LeftButton, {}, pixel);
@@ -124,7 +125,7 @@ TEST_F(Trace, WithoutAPlanTheRecordedStepIsShown) {
     show("unet", "", 1);
     EXPECT_TRUE(plot_.title().startsWith(QStringLiteral("recorded step")));
     EXPECT_FALSE(plot_.trace().bars.empty());
-    EXPECT_EQ(first(LifetimeKind::Rematerialized), nullptr);
+    EXPECT_EQ(first(core::ActionKind::Recompute), nullptr);
     EXPECT_EQ(panel_.legend().items().size(), 2U);
 }
 
@@ -177,8 +178,8 @@ TEST(TraceShot, PicturesOfAPlan) {
         options.output = folder.filePath("t.png").toStdString();
         ASSERT_TRUE(shot(options));
         const QImage image(QString::fromStdString(options.output));
-        EXPECT_GT(drawnPixels(image, theme().lifetime(LifetimeKind::Kept)), 2000);
-        EXPECT_GT(drawnPixels(image, theme().lifetime(LifetimeKind::Rematerialized)), 500);
+        EXPECT_GT(drawnPixels(image, theme().lifetime(core::ActionKind::Compute)), 2000);
+        EXPECT_GT(drawnPixels(image, theme().lifetime(core::ActionKind::Recompute)), 500);
     }
     for (const char* name : {"t.svg", "t.pdf"}) {
         options.output = folder.filePath(QLatin1String(name)).toStdString();

@@ -43,10 +43,10 @@ TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
     const core::TrainingGraph graph = samples::smallGraph();
     const PlanTrace trace = traceOf(graph, droppingA());
     EXPECT_EQ(trace.rows, (std::vector<core::StorageIndex>{1, 2, 3})) << "no row for the weights";
-    EXPECT_EQ(trace.bars, (std::vector<TraceBar>{{0, 0, 2, LifetimeKind::Kept},
-                                                 {0, 2, 4, LifetimeKind::Rematerialized},
-                                                 {1, 1, 4, LifetimeKind::Kept},
-                                                 {2, 3, 4, LifetimeKind::Kept}}));
+    EXPECT_EQ(trace.bars, (std::vector<TraceBar>{{0, 0, 2, core::ActionKind::Compute},
+                                                 {0, 2, 4, core::ActionKind::Recompute},
+                                                 {1, 1, 4, core::ActionKind::Compute},
+                                                 {2, 3, 4, core::ActionKind::Compute}}));
     EXPECT_EQ(trace.firstBar, (std::vector<std::size_t>{0, 2, 3, 4}));
     EXPECT_EQ(trace.computed, (std::vector<std::int32_t>{2, 1, 1}));
     EXPECT_EQ(trace.ops, (std::vector<core::OpIndex>{0, 1, 0, 2}));
@@ -58,7 +58,7 @@ TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
     EXPECT_EQ(trace.phases[0].step, 3) << "a recomputed forward op begins no phase";
     EXPECT_FALSE(trace.phasesGuessed);
     EXPECT_EQ(trace.peakStep, 1) << "100 + 40 + 60 + 25 of workspace";
-    EXPECT_EQ(trace.barAt(0, 2)->kind, LifetimeKind::Rematerialized);
+    EXPECT_EQ(trace.barAt(0, 2)->kind, core::ActionKind::Recompute);
     EXPECT_EQ(trace.barAt(2, 2), nullptr);
     EXPECT_EQ(trace.stepAt(Nanoseconds(7)), 1);
     EXPECT_EQ(trace.stepAt(Nanoseconds(8)), 2);
@@ -73,9 +73,9 @@ TEST(PlanTrace, EncodedStretchesStandApart) {
                                   Action::compute(2), Action::free(1), Action::free(2)};
     const PlanTrace trace = planTrace(graph, schedule, stepCurve(graph, schedule));
     ASSERT_EQ(trace.firstBar[1], 3U);
-    EXPECT_EQ(trace.bars[0], (TraceBar{0, 0, 1, LifetimeKind::Kept}));
-    EXPECT_EQ(trace.bars[1], (TraceBar{0, 1, 2, LifetimeKind::Encoded}));
-    EXPECT_EQ(trace.bars[2], (TraceBar{0, 2, 3, LifetimeKind::Kept}));
+    EXPECT_EQ(trace.bars[0], (TraceBar{0, 0, 1, core::ActionKind::Compute}));
+    EXPECT_EQ(trace.bars[1], (TraceBar{0, 1, 2, core::ActionKind::Encode}));
+    EXPECT_EQ(trace.bars[2], (TraceBar{0, 2, 3, core::ActionKind::Compute}));
     EXPECT_EQ(trace.computed[0], 1) << "decoding computes nothing";
 }
 
@@ -105,7 +105,7 @@ TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
         std::int64_t again = 0;
         for (const TraceBar& bar : trace.bars) {
             drawn.emplace(trace.rows[bar.row], bar.begin, bar.end);
-            again += bar.kind == LifetimeKind::Rematerialized;
+            again += bar.kind == core::ActionKind::Recompute;
         }
         for (const Lifetime& lifetime : (*plan)->curve.lifetimes)
             if (!graph.storages[lifetime.storage].isConstant())
@@ -128,7 +128,7 @@ TEST(TraceMarks, RowsWithRoomAreDrawnAsTheyAre) {
     EXPECT_DOUBLE_EQ(marks[1].right, 400);
     EXPECT_DOUBLE_EQ(marks[1].low, 0);
     EXPECT_DOUBLE_EQ(marks[1].high, 100);
-    EXPECT_EQ(marks[1].kind, LifetimeKind::Rematerialized);
+    EXPECT_EQ(marks[1].kind, core::ActionKind::Recompute);
     // By time and bytes: 13 ns across, 110 bytes up.
     const std::vector<TraceMark> scaled =
         visibleMarks(trace, {{false, true}, 0, 13e-6, 0, 110, 1300, 110});
@@ -153,10 +153,10 @@ PlanTrace diagonal(std::int32_t rows, std::int32_t again) {
         trace.rows.push_back(row);
         trace.below.push_back(trace.below.back() + Bytes(100));
         trace.firstBar.push_back(trace.bars.size());
-        trace.bars.push_back({row, row, std::min(row + 10, rows), LifetimeKind::Kept});
+        trace.bars.push_back({row, row, std::min(row + 10, rows), core::ActionKind::Compute});
         if (row == again)
             trace.bars.push_back(
-                {row, row + rows / 2, row + rows / 2 + 1, LifetimeKind::Rematerialized});
+                {row, row + rows / 2, row + rows / 2 + 1, core::ActionKind::Recompute});
         trace.ops.push_back(row);
         trace.begin.emplace_back(row * 1000);
     }

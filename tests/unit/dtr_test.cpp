@@ -117,9 +117,10 @@ TEST(ScheduleTrace, TellsFirstFromRematerialized) {
     std::vector<int> firsts(graph.storages.size(), 0);
     for (const Lifetime& stretch : trace.lifetimes) {
         ASSERT_LT(stretch.begin, stretch.end);
-        again += stretch.recomputed;
-        firsts[stretch.storage] += stretch.recomputed ? 0 : 1;
-        EXPECT_EQ(trace.steps[stretch.begin].recomputed, stretch.recomputed);
+        const bool recomputed = stretch.by == ActionKind::Recompute;
+        again += recomputed;
+        firsts[stretch.storage] += recomputed ? 0 : 1;
+        EXPECT_EQ(trace.steps[stretch.begin].recomputed, recomputed);
         for (std::int64_t step = stretch.begin; step < stretch.end; ++step) ++resident[step];
     }
     EXPECT_EQ(again, outcome.recomputedOps);

@@ -140,6 +140,21 @@ TEST(LiveProgram, RefusesWhatARunningProgramCannotBeGiven) {
     EXPECT_NE(encoded.error().what.find("encodes storage 1 as 'huffman'"), std::string::npos);
 }
 
+TEST(LiveProgram, IsCompiledForWhatItsPerformerCanDo) {
+    Chain chain;
+    chain.plan.schedule = {Action::compute(0),
+                           Action::compute(1),
+                           Action::encode(1, std::string(kMaskCodec), Bytes(9)),
+                           Action::compute(2),
+                           Action::decode(1),
+                           Action::compute(3)};
+    ASSERT_TRUE(liveProgram(chain.graph, chain.plan, {}, profiler::wire::kPlanActions));
+    const auto refused = liveProgram(chain.graph, chain.plan, {}, profiler::wire::kBudgetActions);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, ErrorCode::BadInput);
+    EXPECT_NE(refused.error().what.find("asks to encode storage 1"), std::string::npos);
+}
+
 // "back" is no op that takes signs for elements.
 TEST(LiveProgram, LetsSignsBeReadByWhatComparesWithZeroOnly) {
     Chain chain;

@@ -42,17 +42,17 @@ struct Bookkeeper : ReplayListener {
         tell("freed", s);
         EXPECT_EQ(resident.erase(s), 1U);
     }
-    void freedEncoded(const ReplayState&, StorageIndex s, const EncodedForm&) {
+    void freedStandIn(const ReplayState&, StorageIndex s, const StandIn&) {
         tell("freed encoded", s);
         EXPECT_EQ(forms.erase(s), 1U);
     }
-    void encoded(const ReplayState& now, StorageIndex s, const EncodedForm& form) {
+    void replaced(const ReplayState& now, StorageIndex s, const StandIn& form) {
         tell("encoded", s);
         EXPECT_EQ(resident.erase(s), 1U);
-        EXPECT_EQ(now.encodedForm(s)->codec, form.codec);
+        EXPECT_EQ(now.standIn(s)->codec, form.codec);
         forms[s] = form.bytes;
     }
-    void decoded(const ReplayState& now, StorageIndex s, const EncodedForm&) {
+    void restored(const ReplayState& now, StorageIndex s, const StandIn&) {
         tell("decoded", s);
         EXPECT_EQ(forms.erase(s), 1U);
         take(now, s);
@@ -64,7 +64,7 @@ struct Bookkeeper : ReplayListener {
         EXPECT_EQ(live, now.live()) << "after action " << now.action();
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(now.graph().storages.size()); ++s) {
             EXPECT_EQ(resident.contains(s), now.resident(s));
-            EXPECT_EQ(forms.contains(s), now.encodedForm(s) != nullptr);
+            EXPECT_EQ(forms.contains(s), now.standIn(s) != nullptr);
         }
     }
 };

@@ -165,7 +165,9 @@ void tellPlan(FactWriter& facts, core::StorageIndex index) {
         changed = true;
         PlanChange own = change;  // what it does to this one
         own.evictions = std::move(mine);
-        facts.op(change.encoded() ? QObject::tr("encoded after") : QObject::tr("made again by"),
+        const core::ActionTraits* const standIn = change.standIn();
+        facts.op(standIn ? QObject::tr("%1 after").arg(QObject::tr(standIn->leaves))
+                         : QObject::tr("made again by"),
                  change.op);
         tellChange(facts, own);
     }

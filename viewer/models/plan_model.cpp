@@ -21,7 +21,7 @@ PlanModel::PlanModel(QObject* parent) : QAbstractItemModel(parent) {}
 PlanModel::Figures PlanModel::figuresOf(const PlanChange& change) {
     Figures figures;
     figures.times = change.times;
-    figures.freed = static_cast<int>(change.encoded() ? 0 : change.evictions.size());
+    figures.freed = static_cast<int>(change.standIn() ? 0 : change.evictions.size());
     if (change.times > 0 || change.implementation) figures.cost = change.cost;
     figures.measured = change.measuredCost;
     figures.saved = change.saved();
@@ -189,7 +189,7 @@ QVariant PlanModel::data(const QModelIndex& index, int role) const {
     if (const PlanChange* op = change(index)) {
         const QString name = QStringLiteral("#%1 %2").arg(op->op).arg(
             shortOpName(document_->graph.ops[op->op].name));
-        const QString how = op->encoded() ? tr("%1, encoded").arg(name)
+        const QString how = op->standIn() ? tr("%1, %2").arg(name, tr(op->standIn()->leaves))
                             : op->implementation
                                 ? tr("%1, %2").arg(name, toQString(op->implementation->name))
                                 : name;

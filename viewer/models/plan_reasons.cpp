@@ -49,23 +49,23 @@ public:
     void made(const ReplayState&, const core::Action& action, core::StorageIndex s, std::size_t) {
         if (!action.recomputes() || freedAfter_[at(s)] == kPresent) return;
         add(action.target, false,
-            {s, freedAfter_[at(s)], kNone, kNone, false, graph_.storages[s].bytes, {}});
+            {s, freedAfter_[at(s)], kNone, kNone, false, graph_.storages[s].bytes});
         freedAfter_[at(s)] = kPresent;
     }
     void freed(const ReplayState&, core::StorageIndex s) { freedAfter_[at(s)] = last_; }
-    void freedEncoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm&) {
+    void freedStandIn(const ReplayState&, core::StorageIndex s, const core::StandIn&) {
         freedAfter_[at(s)] = last_;
-        encodedAfter_.erase(s);
+        replacedAfter_.erase(s);
     }
-    void encoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm&) {
-        encodedAfter_[s] = last_;
+    void replaced(const ReplayState&, core::StorageIndex s, const core::StandIn&) {
+        replacedAfter_[s] = last_;
     }
-    void decoded(const ReplayState&, core::StorageIndex s, const core::EncodedForm& form) {
+    void restored(const ReplayState&, core::StorageIndex s, const core::StandIn& form) {
         const core::Storage& storage = graph_.storages[s];
         add(storage.creator, true,
-            {s, encodedAfter_[s], kNone, kNone, false, storage.bytes - form.bytes,
+            {s, replacedAfter_[s], kNone, kNone, false, storage.bytes - form.bytes, form.by,
              QString::fromUtf8(form.codec.data(), static_cast<qsizetype>(form.codec.size()))});
-        encodedAfter_.erase(s);
+        replacedAfter_.erase(s);
     }
     // The captured step goes on: whatever came back before came back for this op.
     void ends(const ReplayState&, const core::Action& action) {
@@ -83,8 +83,8 @@ private:
     };
     static std::size_t at(core::StorageIndex storage) { return static_cast<std::size_t>(storage); }
 
-    PlanChange& changeOf(core::OpIndex op, bool encoded) {
-        PlanChange& change = changes_[{op, encoded}];
+    PlanChange& changeOf(core::OpIndex op, bool standsIn) {
+        PlanChange& change = changes_[{op, standsIn}];
         change.op = op;
         return change;
     }
@@ -118,9 +118,9 @@ private:
                             (storage.aliveAtEnd || peakOp_ <= last);
     }
 
-    void add(core::OpIndex op, bool encoded, Eviction eviction) {
-        PlanChange& change = changeOf(op, encoded);
-        const Place place{{op, encoded}, change.evictions.size()};
+    void add(core::OpIndex op, bool standsIn, Eviction eviction) {
+        PlanChange& change = changeOf(op, standsIn);
+        const Place place{{op, standsIn}, change.evictions.size()};
         waiting_[at(eviction.storage)].push_back(place);
         demanded_.push_back(place);
         change.evictions.push_back(std::move(eviction));
@@ -132,7 +132,7 @@ private:
     std::vector<core::OpIndex> freedAfter_;    // by storage
     std::vector<std::vector<Place>> waiting_;  // by storage: back, and not read yet
     std::vector<Place> demanded_;              // back, and the op that asked for it not seen yet
-    std::map<core::StorageIndex, core::OpIndex> encodedAfter_;
+    std::map<core::StorageIndex, core::OpIndex> replacedAfter_;
     std::map<std::pair<core::OpIndex, bool>, PlanChange> changes_;
 };
 
@@ -172,7 +172,7 @@ PlanChanges planChanges(const Document& document, const PlanEntry& plan) {
     std::vector<PlanChange> changes = Reader(document, plan).read();
     for (const core::Implementation& one : plan.chosen.implementations) {
         auto place = std::find_if(changes.begin(), changes.end(), [&](const PlanChange& change) {
-            return change.op >= one.op && !change.encoded();
+            return change.op >= one.op && !change.standIn();
         });
         if (place == changes.end() || place->op != one.op) {
             place = changes.insert(place, PlanChange{});
@@ -183,7 +183,7 @@ PlanChanges planChanges(const Document& document, const PlanEntry& plan) {
     }
     for (PlanChange& change : changes) {
         const auto measured = plan.measuredOps.find(change.op);
-        if (change.encoded() || measured == plan.measuredOps.end()) continue;
+        if (change.standIn() || measured == plan.measuredOps.end()) continue;
         change.measuredCost = measured->second.again;
         if (change.implementation)
             *change.measuredCost += measured->second.time - document.graph.ops[change.op].time;
@@ -274,8 +274,8 @@ QString reasonText(const Document& document, const PlanEntry& plan, const PlanCh
         const QString size = SizeUnit::fitting(most->saved).text(most->saved);
         const QString from =
             most->after == kNone ? QObject::tr("the start") : QObject::tr("op %1").arg(most->after);
-        const QString kept = most->codec.isEmpty() ? QObject::tr("not kept")
-                                                   : QObject::tr("kept as %1").arg(most->codec);
+        const QString kept =
+            most->standIn ? QObject::tr("kept as %1").arg(most->form) : QObject::tr("not kept");
         text = QObject::tr("%1 is %2 from %3 to %4: %5 less %6")
                    .arg(name, kept, from, before, size,
                         most->overPeak ? QObject::tr("at the peak") : QObject::tr("meanwhile"));

@@ -14,15 +14,17 @@ namespace hw::viewer {
 /// A stretch during which the plan does not hold a storage that it needs again.
 struct Eviction {
     core::StorageIndex storage = core::kNone;
-    core::OpIndex after = core::kNone;  // the first-time op after which it was freed or encoded
+    core::OpIndex after = core::kNone;  // the first-time op after which it went
     core::OpIndex until = core::kNone;  // the first-time op for which it is back; kNone: the end
     core::OpIndex via = core::kNone;    // read by this op, which is recomputed for `until`
     bool overPeak = false;              // the recorded step holds it at its peak, the plan does not
     core::Bytes saved;  // against the recorded step, which may have freed it too; 0 then
-    QString codec;      // encoded instead of freed; empty otherwise
+    // What stands in for it meanwhile; none: it is freed.
+    std::optional<core::ActionKind> standIn = std::nullopt;
+    QString form = {};  // of the stand-in: "mask1"
 };
 
-/// One op that is recomputed, whose result is kept in an encoded form, or that runs under another
+/// One op that is recomputed, for whose result something stands in, or that runs under another
 /// implementation than the captured one.
 struct PlanChange {
     core::OpIndex op = core::kNone;
@@ -34,7 +36,11 @@ struct PlanChange {
     std::vector<Eviction> evictions;
     const core::Implementation* implementation = nullptr;  // of the plan; null: the captured one
 
-    bool encoded() const { return !evictions.empty() && !evictions.front().codec.isEmpty(); }
+    /// What stands in for its result; null: nothing does.
+    const core::ActionTraits* standIn() const {
+        if (evictions.empty() || !evictions.front().standIn) return nullptr;
+        return &core::traitsOf(*evictions.front().standIn);
+    }
     core::Bytes saved() const;        // each storage once
     core::Bytes savedAtPeak() const;  // of those that are absent at the recorded peak
 };

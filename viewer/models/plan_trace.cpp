@@ -22,17 +22,17 @@ void addRows(PlanTrace& trace, const core::TrainingGraph& graph) {
     }
 }
 
-TraceBar barOf(const PlanTrace& trace, const planners::Lifetime& lifetime, LifetimeKind kind) {
+TraceBar barOf(const PlanTrace& trace, const planners::Lifetime& lifetime) {
     return {trace.rowOf[lifetime.storage], static_cast<std::int32_t>(lifetime.begin),
-            static_cast<std::int32_t>(lifetime.end), kind};
+            static_cast<std::int32_t>(lifetime.end), lifetime.by};
 }
 
-// Splits `bar` where only the encoded form was resident.
-void addBar(PlanTrace& trace, TraceBar bar, const std::vector<TraceBar>& encoded) {
-    for (const TraceBar& stretch : encoded) {
+// Splits `bar` where only a stand-in was resident.
+void addBar(PlanTrace& trace, TraceBar bar, const std::vector<TraceBar>& standIns) {
+    for (const TraceBar& stretch : standIns) {
         if (stretch.row != bar.row || stretch.begin < bar.begin || stretch.end > bar.end) continue;
         if (stretch.begin > bar.begin)
-            trace.bars.push_back({bar.row, bar.begin, stretch.begin, bar.kind});
+            trace.bars.push_back({bar.row, bar.begin, stretch.begin, bar.by});
         if (stretch.end > stretch.begin) trace.bars.push_back(stretch);
         bar.begin = stretch.end;
     }
@@ -41,16 +41,12 @@ void addBar(PlanTrace& trace, TraceBar bar, const std::vector<TraceBar>& encoded
 
 void addBars(PlanTrace& trace, const planners::ScheduleTrace& made) {
     trace.computed.assign(trace.rows.size(), 0);
-    std::vector<TraceBar> encoded;
-    for (const planners::Lifetime& lifetime : made.encoded)
-        if (trace.rowOf[lifetime.storage] != kNone)
-            encoded.push_back(barOf(trace, lifetime, LifetimeKind::Encoded));
+    std::vector<TraceBar> standIns;
+    for (const planners::Lifetime& lifetime : made.standIns)
+        if (trace.rowOf[lifetime.storage] != kNone) standIns.push_back(barOf(trace, lifetime));
     for (const planners::Lifetime& lifetime : made.lifetimes) {
         ++trace.computed[trace.rowOf[lifetime.storage]];
-        addBar(trace,
-               barOf(trace, lifetime,
-                     lifetime.recomputed ? LifetimeKind::Rematerialized : LifetimeKind::Kept),
-               encoded);
+        addBar(trace, barOf(trace, lifetime), standIns);
     }
     std::sort(trace.bars.begin(), trace.bars.end(), [](const TraceBar& a, const TraceBar& b) {
         return a.row != b.row ? a.row < b.row : a.begin < b.begin;

@@ -14,16 +14,12 @@
 
 namespace hw::viewer {
 
-/// What a stretch of a row shows. Encoded: only its lossless encoded form is in memory.
-enum class LifetimeKind : std::uint8_t { Kept, Rematerialized, Encoded };
-inline constexpr int kLifetimeKinds = 3;
-
 /// A storage is in memory from the step that makes it (`begin`) up to step `end`, which it does not
 /// see. Steps count (re)computations from 0.
 struct TraceBar {
     std::int32_t row = 0;
     std::int32_t begin = 0, end = 0;
-    LifetimeKind kind = LifetimeKind::Kept;
+    core::ActionKind by = core::ActionKind::Compute;  // that began it
 };
 
 /// Where a phase begins: at its first op that is computed for the first time.

@@ -11,8 +11,8 @@ namespace {
 
 using core::Action;
 using core::Bytes;
-using core::EncodedForm;
 using core::ReplayState;
+using core::StandIn;
 using core::StorageIndex;
 
 Bytes sum(const CategoryBytes& bytes) {
@@ -39,15 +39,15 @@ public:
     // Counts while the op runs after which it comes into being.
     void constant(const ReplayState&, StorageIndex s) { enter(s); }
     void freed(const ReplayState&, StorageIndex s) { leave(s, nextMoment() - 1); }
-    void freedEncoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+    void freedStandIn(const ReplayState&, StorageIndex s, const StandIn& form) {
         of(live_, s) -= form.bytes;
     }
-    void encoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+    void replaced(const ReplayState&, StorageIndex s, const StandIn& form) {
         of(during_, s) += form.bytes;
         of(live_, s) += form.bytes;
         leave(s, nextMoment());
     }
-    void decoded(const ReplayState&, StorageIndex s, const EncodedForm& form) {
+    void restored(const ReplayState&, StorageIndex s, const StandIn& form) {
         add(during_, s);
         of(live_, s) -= form.bytes;
         enter(s);

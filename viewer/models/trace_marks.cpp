@@ -60,19 +60,19 @@ private:
         left = std::max(left, 0.0);
         right = std::min(right, static_cast<double>(view_.width));
         if (right <= left) return;
-        const bool again = bar.kind == LifetimeKind::Rematerialized;
+        const bool again = bar.by == core::ActionKind::Recompute;
         TraceMark mark{left,
                        std::max(low, 0.0),
                        right,
                        std::min(high, static_cast<double>(view_.height)),
-                       bar.kind,
+                       bar.by,
                        TraceMark::kWhole,
                        again ? TraceMark::kWhole : 0};
         // Stretches of a row that share a pixel become one, which keeps what was rematerialized.
         if (!marks_.empty() && marks_.back().low == mark.low && marks_.back().right > mark.left &&
             mark.right - mark.left <= 1 && marks_.back().right - marks_.back().left <= 1) {
             marks_.back().right = mark.right;
-            if (again) marks_.back().kind = mark.kind, marks_.back().rematerialized = 4;
+            if (again) marks_.back().by = mark.by, marks_.back().rematerialized = 4;
             return;
         }
         marks_.push_back(mark);
@@ -96,7 +96,7 @@ private:
                     cells_[static_cast<std::size_t>(line) * static_cast<std::size_t>(view_.width) +
                            static_cast<std::size_t>(column)];
                 cell.present += static_cast<float>(tall * wide);
-                if (bar.kind == LifetimeKind::Rematerialized)
+                if (bar.by == core::ActionKind::Recompute)
                     cell.rematerialized += static_cast<float>(tall * wide);
             }
         }
@@ -135,7 +135,7 @@ private:
                 runs.back().right = column + 1;
             else
                 runs.push_back({double(column), double(row), column + 1.0, row + 1.0,
-                                LifetimeKind::Kept, cover, share});
+                                core::ActionKind::Compute, cover, share});
         }
         return runs;
     }

@@ -27,7 +27,7 @@ struct TraceView {
 /// was rematerialized; both in steps of a quarter, never rounded down to none.
 struct TraceMark {
     double left = 0, low = 0, right = 0, high = 0;
-    LifetimeKind kind = LifetimeKind::Kept;  // where it stands for one bar
+    core::ActionKind by = core::ActionKind::Compute;  // of its bar, where it stands for one
     int cover = kWhole;
     int rematerialized = 0;
 

@@ -72,16 +72,14 @@ void TracePanel::updateLegend() {
     empty_->setVisible(!step);
     if (!step) return legend_->setItems({});
     const std::vector<TraceBar>& bars = plot_->trace().bars;
-    const auto any = [&](LifetimeKind kind) {
-        return std::any_of(bars.begin(), bars.end(),
-                           [&](const TraceBar& bar) { return bar.kind == kind; });
-    };
-    std::vector<Legend::Item> items{
-        {theme().lifetime(LifetimeKind::Kept), tr("kept since first computed")}};
-    if (any(LifetimeKind::Rematerialized))
-        items.push_back({theme().lifetime(LifetimeKind::Rematerialized), tr("rematerialized")});
-    if (any(LifetimeKind::Encoded))
-        items.push_back({theme().lifetime(LifetimeKind::Encoded), tr("encoded")});
+    std::vector<Legend::Item> items;
+    for (const core::ActionTraits& traits : core::kActions) {
+        const auto kind = static_cast<core::ActionKind>(&traits - core::kActions);
+        const bool shown = kind == core::ActionKind::Compute ||
+                           std::any_of(bars.begin(), bars.end(),
+                                       [&](const TraceBar& bar) { return bar.by == kind; });
+        if (shown && traits.leaves) items.push_back({theme().lifetime(kind), tr(traits.leaves)});
+    }
     items.push_back({theme().muted, tr("blank: not in memory"), false, true});
     legend_->setItems(std::move(items));
 }

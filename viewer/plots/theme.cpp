@@ -142,13 +142,13 @@ QColor Theme::family(OpFamily family) const {
     return blend(panel, base, 0.78);
 }
 
-QColor Theme::lifetime(LifetimeKind kind) const {
-    switch (kind) {
-        case LifetimeKind::Kept:
+QColor Theme::lifetime(core::ActionKind by) const {
+    switch (core::traitsOf(by).colour) {
+        case core::ColourRole::Kept:
             break;
-        case LifetimeKind::Rematerialized:
+        case core::ColourRole::Rematerialized:
             return light ? QColor("#d9601a") : QColor("#f08a4b");
-        case LifetimeKind::Encoded:
+        case core::ColourRole::StandIn:
             return light ? QColor("#b08fd8") : QColor("#b48ede");
     }
     return light ? QColor("#5b97cf") : QColor("#4f86bd");

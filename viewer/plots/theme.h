@@ -22,7 +22,7 @@ struct Theme {
     QColor category(core::Category category) const;
     QColor phase(core::Phase phase) const;
     QColor family(OpFamily family) const;
-    QColor lifetime(LifetimeKind kind) const;
+    QColor lifetime(core::ActionKind by) const;  // of what that action leaves in memory
     /// For the whole application, from the tokens above.
     QString styleSheet() const;
 };

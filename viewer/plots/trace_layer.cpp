@@ -16,10 +16,10 @@ constexpr double kSeparated = 4;  // pixels from which on rows stand apart
 // and half of it decides the colour.
 QColor inkOf(const TraceMark& mark) {
     const double share = std::min(1.0, 2.0 * mark.rematerialized / TraceMark::kWhole);
-    const QColor ink = mark.kind == LifetimeKind::Encoded
-                           ? theme().lifetime(LifetimeKind::Encoded)
-                           : blend(theme().lifetime(LifetimeKind::Kept),
-                                   theme().lifetime(LifetimeKind::Rematerialized), share);
+    const QColor ink = core::traitsOf(mark.by).standsIn
+                           ? theme().lifetime(mark.by)
+                           : blend(theme().lifetime(core::ActionKind::Compute),
+                                   theme().lifetime(core::ActionKind::Recompute), share);
     return blend(theme().panel, ink,
                  0.3 + 0.7 * mark.cover / static_cast<double>(TraceMark::kWhole));
 }
@@ -125,7 +125,7 @@ void TraceLayer::drawRecomputedSteps(QCPPainter* painter) {
                       Qt::AlignVCenter | Qt::AlignRight, TracePlot::tr("phase"));
     painter->drawText(QRectF(0, kSteps - 4, area.left() - 6, kStepHeight + 8),
                       Qt::AlignVCenter | Qt::AlignRight, TracePlot::tr("recomputing"));
-    const QColor ink = theme().lifetime(LifetimeKind::Rematerialized);
+    const QColor ink = theme().lifetime(core::ActionKind::Recompute);
     double from = 0, to = -1;
     const auto flush = [&] {
         if (to > from) painter->fillRect(QRectF(from, strip.top(), to - from, strip.height()), ink);

@@ -15,15 +15,7 @@ constexpr double kTraceClosest = 1e-5;
 
 QString lifetimeText(const TraceBar* bar) {
     if (!bar) return TracePlot::tr("not in memory");
-    switch (bar->kind) {
-        case LifetimeKind::Kept:
-            return TracePlot::tr("in memory since it was first computed");
-        case LifetimeKind::Rematerialized:
-            return TracePlot::tr("in memory, rematerialized");
-        case LifetimeKind::Encoded:
-            return TracePlot::tr("in memory in its encoded form");
-    }
-    return {};
+    return TracePlot::tr("in memory, %1").arg(TracePlot::tr(core::traitsOf(bar->by).leaves));
 }
 
 }  // namespace

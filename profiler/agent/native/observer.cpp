@@ -323,6 +323,12 @@ void besideOp(Watched& thread, const Passing& op, torch::jit::Stack* stack) {
     op.handle.redispatchBoxed(op.below, stack);
 }
 
+/// The hook for ops that other code than kernels may do the work of; null: nobody is told.
+OpHook hookOfOthers(const Watched& thread) {
+    const bool told = gHook != nullptr && gWatch != 0 && thread.watch == gWatch && !thread.paused;
+    return told ? gBeside.load() : nullptr;
+}
+
 /// The hook of a thread that awaits a forward and nothing else.
 void onlyAwait(const Passing& op, torch::jit::Stack* stack) {
     op.handle.redispatchBoxed(op.below, stack);
@@ -365,8 +371,8 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const bool onCuda = keys.has(c10::DispatchKey::CUDA);
     if (onCuda) countCudaBlocks();
     if (!op.profiler && (underMode ? anyOfPython(values) : !op.worksOn(onCuda))) {
-        handle.redispatchBoxed(below, stack);
-        return;
+        const OpHook others = underMode ? hookOfOthers(tWatched) : nullptr;
+        return others ? others({handle, op, below}, stack) : handle.redispatchBoxed(below, stack);
     }
     Watched& watched = tWatched;
     lookForForward(watched);

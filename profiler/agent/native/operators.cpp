@@ -31,7 +31,8 @@ const std::unordered_set<std::string> kRandomOps{
 bool writesUnsaid(const std::string& op, const std::string& argument) {
     const bool backward = op.size() > 8 && op.compare(op.size() - 8, 8, "backward") == 0;
     return (argument == "noise" && op.rfind("rrelu_with_noise", 0) == 0 && !backward) ||
-           (argument == "dropout_state" && op == "_cudnn_rnn");
+           (argument == "dropout_state" && op == "_cudnn_rnn") ||
+           (argument == "workspace" && op == "mkldnn_rnn_layer_backward");
 }
 
 /// Not of the framework: it may draw random numbers and keep a state without saying so.
@@ -41,16 +42,30 @@ bool isForeignOp(const std::string& name) {
     return kOwn.count(name.substr(0, name.find(':'))) == 0;
 }
 
-/// Whether a device's kernel was registered from Python: the dispatcher tells the file of each, and
-/// of Python's none (torch 1) or the script.
-bool hasPythonKernel(const c10::OperatorHandle& op) {
+std::atomic<std::uint32_t> gKernelsChanged{1};
+
+/// Calls `each` with the file that has registered a kernel for a device, as the dispatcher tells
+/// it; of a script in Python "/dev/null" in torch 1.
+template <class Each>
+void eachKernel(const c10::OperatorHandle& op, const Each& each) {
+    static const std::string kAt = "registered at ";
     std::istringstream table(op.dumpComputedTable());
     for (std::string line; std::getline(table, line);) {
         if (line.rfind("CPU: ", 0) != 0 && line.rfind("CUDA: ", 0) != 0) continue;
-        if (line.find(".py:") != std::string::npos || line.find("/dev/null:") != std::string::npos)
-            return true;
+        if (const std::size_t at = line.find(kAt); at != std::string::npos)
+            each(line.substr(at + kAt.size(), line.rfind(':') - at - kAt.size()));
     }
-    return false;
+}
+
+bool isCpp(const std::string& file) {
+    static const std::unordered_set<std::string> kSuffixes{"c", "cc", "cpp", "cu",  "cuh", "cxx",
+                                                           "h", "hh", "hip", "hpp", "inl"};
+    return kSuffixes.count(file.substr(file.rfind('.') + 1)) != 0;
+}
+
+bool isOfFramework(const std::string& file) {
+    return file.find("aten/src/ATen/") != std::string::npos ||
+           file.find("torch/csrc/") != std::string::npos;
 }
 
 c10::TypeKind kindOf(const c10::Type& type) {
@@ -83,7 +98,26 @@ std::string quoted(const std::string& text) {
     return result + '"';
 }
 
-Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
+void kernelsChanged() {
+    gKernelsChanged.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Operator::has(std::uint32_t bit) const {
+    std::uint32_t kernels = kernels_.load(std::memory_order_relaxed);
+    const std::uint32_t changed = gKernelsChanged.load(std::memory_order_relaxed);
+    if (kernels / kGeneration != changed) {
+        kernels = changed * kGeneration;
+        if (isForeignOp(name)) kernels |= kForeign;
+        eachKernel(handle_, [&](const std::string& file) {
+            if (!isOfFramework(file)) kernels |= kForeign;
+            if (!isCpp(file)) kernels |= kPython;
+        });
+        kernels_.store(kernels, std::memory_order_relaxed);
+    }
+    return (kernels & bit) != 0;
+}
+
+Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()), handle_(op) {
     name = schema->name();
     overload = schema->overload_name();
     for (const std::string* text : {&name, &overload}) {
@@ -104,9 +138,7 @@ Operator::Operator(const c10::OperatorHandle& op) : schema(&op.schema()) {
     }
     const auto has = [&op](c10::DispatchKey key) { return op.hasKernelForDispatchKey(key); };
     profiler = name.rfind("profiler::", 0) == 0;
-    foreign = isForeignOp(name);
     onlyFills = native::onlyFills(name);
-    python = hasPythonKernel(op);
     adopts = adoptsStorage(name, overload);
     composite = has(c10::DispatchKey::CompositeImplicitAutograd);
     onCpu = has(c10::DispatchKey::CPU);

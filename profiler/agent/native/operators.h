@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <array>
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,14 +19,15 @@ struct OperatorArgument {
     const c10::IValue* standard = nullptr;  // its default
 };
 
+/// Kernels have been registered since: which of them are the framework's is looked up again.
+void kernelsChanged();
+
 struct Operator {
     const c10::FunctionSchema* schema = nullptr;
     std::vector<OperatorArgument> arguments;
     std::size_t results = 0;
     bool random = false;
-    bool foreign = false;    // not the framework's own: what it draws and keeps, no schema says
     bool onlyFills = false;  // see unseen_writes.h
-    bool python = false;     // its kernel is a function of Python's
     bool profiler = false;   // part of a profiler, not of the step
     bool adopts = false;     // sets a tensor upon a storage, which no argument names
     bool composite = false;  // only calls other ops, unless a device has a kernel of its own
@@ -37,8 +39,21 @@ struct Operator {
 
     explicit Operator(const c10::OperatorHandle& op);
 
+    /// Not the framework's own, or a kernel of its is not: what it draws and keeps, no schema says.
+    bool foreign() const { return has(kForeign); }
+    /// A kernel of its is a function of Python's.
+    bool python() const { return has(kPython); }
+
     /// Whether it does the work on the device itself.
     bool worksOn(bool cuda) const { return !composite || (cuda ? onCuda : onCpu); }
+
+private:
+    static constexpr std::uint32_t kForeign = 1, kPython = 2, kGeneration = 4;
+    bool has(std::uint32_t bit) const;
+
+    const c10::OperatorHandle handle_;
+    /// Whose its kernels are: bits, and how often kernels had changed then, times kGeneration.
+    mutable std::atomic<std::uint32_t> kernels_{0};
 };
 
 /// Sets a tensor upon a storage, which no argument names.
