@@ -15,11 +15,11 @@
 namespace hw::viewer {
 
 bool operator==(const TraceBar& a, const TraceBar& b) {
-    return std::tie(a.row, a.begin, a.end, a.kind) == std::tie(b.row, b.begin, b.end, b.kind);
+    return std::tie(a.row, a.begin, a.end, a.by) == std::tie(b.row, b.begin, b.end, b.by);
 }
 void PrintTo(const TraceBar& bar, std::ostream* out) {
     *out << "row " << bar.row << " [" << bar.begin << ", " << bar.end << ") "
-         << static_cast<int>(bar.kind);
+         << static_cast<int>(bar.by);
 }
 
 namespace {
@@ -105,7 +105,7 @@ TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
         std::int64_t again = 0;
         for (const TraceBar& bar : trace.bars) {
             drawn.emplace(trace.rows[bar.row], bar.begin, bar.end);
-            again += bar.kind == core::ActionKind::Recompute;
+            again += bar.by == core::ActionKind::Recompute;
         }
         for (const Lifetime& lifetime : (*plan)->curve.lifetimes)
             if (!graph.storages[lifetime.storage].isConstant())
