@@ -89,11 +89,13 @@ TEST(PlanTrace, WithoutPhasesTheBackwardPassBeginsAtItsFirstOp) {
     EXPECT_EQ(trace.phases[0].phase, core::Phase::Backward);
 }
 
+class PlanTraceOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(PlanTraceOnLogs);
+
 // The window's other replay of a schedule, made for the timeline, says the same.
-TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
+TEST_P(PlanTraceOnLogs, AgreesWithTheStepCurveOnRealPlans) {
     for (const char* log : {"unet", "resnet32"}) {
-        HW_NEED_LOG(log);
-        const core::Result<DocumentPointer> document = loadDocument(samples::logPath(log));
+        const core::Result<DocumentPointer> document = loadDocument(logPath(log));
         ASSERT_TRUE(document) << document.error().what;
         const core::Result<PlanPointer> plan =
             computePlan(**document, "dtr:eqclass",
