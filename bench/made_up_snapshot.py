@@ -1,13 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Writes an allocator's snapshot as torch.cuda.memory._snapshot() has it: a transformer whose steps go on until there are
-so many entries, with the call stack of each.
-
-    bench/made_up_snapshot.py FILE [ENTRIES]
-"""
+so many entries, with the call stack of each."""
+import argparse
 import pickle
 import random
-import sys
 
 LAYERS = 48
 # What makes the tensors of a block: file, function, line, MiB.
@@ -49,13 +46,16 @@ class Trace:
 
 
 def main():
-    path, wanted = sys.argv[1], int((sys.argv[2:] or ["2500000"])[0])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("file", help="where to write it")
+    parser.add_argument("entries", type=int, nargs="?", default=2500000, help="default: %(default)s")
+    options = parser.parse_args()
     trace, draw = Trace(), random.Random(1)
     blocks = [[stack(frame(file, name, line), frame("model.py", "block", 60)) for file, name, line, _ in MADE] for _ in range(LAYERS)]
     for _ in range(LAYERS):
         trace.alloc(96 << 20, [frame("model.py", "__init__", 22), frame("train.py", "main", 50)])
     backward = stack(frame("train.py", "backward", 33))
-    while len(trace.entries) < wanted:
+    while len(trace.entries) < options.entries:
         length = draw.choice((2, 3, 4))  # of the batch's sequences, in quarters
         saved = []
         for block in blocks:
@@ -66,7 +66,7 @@ def main():
             gradient = trace.alloc(size, backward)
             trace.let_go(address, size)
             trace.let_go(gradient, size)
-    with open(path, "wb") as file:
+    with open(options.file, "wb") as file:
         pickle.dump({"segments": [], "device_traces": [trace.entries]}, file, protocol=4)
 
 

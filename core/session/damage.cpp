@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -97,6 +98,14 @@ bool aboutIndex(const std::string& message) {
 }
 
 }  // namespace
+
+bool isComplete(Database& database, const std::string& path) {
+    std::error_code ignored;
+    const auto size = std::filesystem::file_size(path, ignored);
+    const auto expected =
+        static_cast<std::uintmax_t>(database.pragma("page_count") * database.pragma("page_size"));
+    return size >= expected || std::filesystem::exists(path + "-wal", ignored);
+}
 
 Damage findDamage(Database& database) {
     Damage damage;

@@ -14,6 +14,9 @@ struct Damage {
     std::string lost;        // ": steps 2 to 4 of 5 are lost; …"; empty when nothing can be told
 };
 
+/// False where a file was cut: SQLite reads the rest of its last page as zeros.
+bool isComplete(Database& database, const std::string& path);
+
 /// Reads the whole file. Never throws: what cannot be read is what is lost.
 Damage findDamage(Database& database);
 

@@ -42,14 +42,6 @@ Status checkIsSession(Database& database, const std::string& path) {
     return {};
 }
 
-bool isComplete(Database& database, const std::string& path) {
-    std::error_code ignored;
-    const auto size = std::filesystem::file_size(path, ignored);
-    const auto expected =
-        static_cast<std::uintmax_t>(database.pragma("page_count") * database.pragma("page_size"));
-    return size >= expected || std::filesystem::exists(path + "-wal", ignored);
-}
-
 // An older file that cannot be read as it is, or one whose indexes are damaged, is put right:
 // itself when it is open for writing, a private copy otherwise.
 Status makeReady(std::unique_ptr<Database>& database, const std::string& path, bool writing) {

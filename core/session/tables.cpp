@@ -4,6 +4,7 @@
 #include <sqlite3.h>
 
 #include "core/session/access.h"
+#include "core/session/damage.h"
 #include "core/session/guarded.h"
 #include "core/session/step_rows.h"
 
@@ -76,8 +77,12 @@ TableFile& TableFile::operator=(TableFile&&) noexcept = default;
 TableFile::~TableFile() = default;
 
 Result<TableFile> TableFile::open(const std::string& path) {
-    return reading(
-        [&] { return TableFile(std::make_unique<Database>(path, SQLITE_OPEN_READONLY)); });
+    return reading([&] {
+        auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
+        if (!isComplete(*database, path))
+            throw DatabaseError{SQLITE_CORRUPT, "the file was cut short"};
+        return TableFile(std::move(database));
+    });
 }
 
 Result<std::vector<TableColumn>> TableFile::columns(const std::string& table) const {

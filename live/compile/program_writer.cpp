@@ -119,18 +119,19 @@ public:
         return {};
     }
 
+    static Error beyond(const Placed& placed) {
+        return badInput(std::string("the plan asks to ") +
+                            wire::kLiveActionNames[static_cast<int>(placed.kind)] + " storage " +
+                            std::to_string(placed.target) + ", which is not done here",
+                        "plan again without encodings, or with another planner");
+    }
+
     /// Whether all that is to be done is among `can`.
     Status requireActions(wire::LiveActions can) const {
-        for (const auto* const lists : {&before_, &after_})
-            for (const std::vector<Placed>& list : *lists)
-                for (const Placed& placed : list)
-                    if (!placed.cancelled && !can.has(placed.kind))
-                        return badInput(
-                            "the plan asks to " +
-                                std::string(wire::kLiveActionNames[static_cast<int>(placed.kind)]) +
-                                " storage " + std::to_string(placed.target) +
-                                ", which is not done here",
-                            "plan again without encodings, or with another planner");
+        for (std::size_t op = 0; op < before_.size(); ++op)
+            for (const auto* const list : {&before_[op], &after_[op]})
+                for (const Placed& placed : *list)
+                    if (!placed.cancelled && !can.has(placed.kind)) return beyond(placed);
         return {};
     }
 

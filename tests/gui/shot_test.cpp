@@ -26,9 +26,10 @@ int pixelsOf(const QImage& image, const QColor& colour) {
     return count;
 }
 
-ShotOptions options(const QTemporaryDir& folder, const char* view, const char* file) {
+ShotOptions options(const std::string& session, const QTemporaryDir& folder, const char* view,
+                    const char* file) {
     ShotOptions made;
-    made.session = samples::logPath("unet");
+    made.session = session;
     made.view = view;
     made.output = folder.filePath(QLatin1String(file)).toStdString();
     made.width = 1000;
@@ -63,13 +64,15 @@ TEST(Shot, UnknownViewsFormatsAndSizesAreUsageErrors) {
     EXPECT_EQ(session.error().code, core::ErrorCode::BadInput);
 }
 
-TEST(Shot, EveryViewDrawsBothThemes) {
-    HW_NEED_LOG("unet");
+class ShotOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(ShotOnLogs);
+
+TEST_P(ShotOnLogs, EveryViewDrawsBothThemes) {
     QTemporaryDir folder;
     for (const std::string& view : viewNames())
         for (const bool light : {false, true}) {
             SCOPED_TRACE(view + (light ? " light" : " dark"));
-            ShotOptions wanted = options(folder, view.c_str(), "a.png");
+            ShotOptions wanted = options(logPath("unet"), folder, view.c_str(), "a.png");
             wanted.light = light;
             wanted.scale = 1.5;
             const auto drawn = shot(wanted);
@@ -86,15 +89,15 @@ TEST(Shot, EveryViewDrawsBothThemes) {
         }
 }
 
-TEST(Shot, TracesWithoutAStepHavePicturesToo) {
-    const char* const trace = "torch-snapshot/empty-cache.pickle.gz";
-    SKIP_WITHOUT_TEST_DATA(trace);
+class ShotOfSnapshots : public ::testing::TestWithParam<std::string> {};
+HW_WITH_DATA(ShotOfSnapshots, "torch-snapshot");
+
+TEST_P(ShotOfSnapshots, HaveEveryView) {
+    const std::string snapshot = GetParam() + "/torch-snapshot/empty-cache.pickle.gz";
     QTemporaryDir folder;
     for (const std::string& view : viewNames()) {
         SCOPED_TRACE(view);
-        ShotOptions wanted = options(folder, view.c_str(), "a.png");
-        wanted.session = test::testData(trace);
-        const auto drawn = shot(wanted);
+        const auto drawn = shot(options(snapshot, folder, view.c_str(), "a.png"));
         ASSERT_TRUE(drawn) << drawn.error().what;
         const QImage image(QString::fromStdString(drawn->file));
         EXPECT_EQ(image.width(), 1000);
@@ -102,10 +105,9 @@ TEST(Shot, TracesWithoutAStepHavePicturesToo) {
     }
 }
 
-TEST(Shot, VectorPicturesHoldTextAndNoBitmapOfThePlot) {
-    HW_NEED_LOG("unet");
+TEST_P(ShotOnLogs, VectorPicturesHoldTextAndNoBitmapOfThePlot) {
     QTemporaryDir folder;
-    const auto svg = shot(options(folder, "timeline", "a.svg"));
+    const auto svg = shot(options(logPath("unet"), folder, "timeline", "a.svg"));
     ASSERT_TRUE(svg) << svg.error().what;
     QFile file(QString::fromStdString(svg->file));
     ASSERT_TRUE(file.open(QIODevice::ReadOnly));
@@ -114,7 +116,7 @@ TEST(Shot, VectorPicturesHoldTextAndNoBitmapOfThePlot) {
     EXPECT_TRUE(text.contains("step time"));
     EXPECT_TRUE(text.contains("peak "));
     EXPECT_FALSE(text.contains("<image"));
-    const auto pdf = shot(options(folder, "whatif", "a.pdf"));
+    const auto pdf = shot(options(logPath("unet"), folder, "whatif", "a.pdf"));
     ASSERT_TRUE(pdf) << pdf.error().what;
     QFile page(QString::fromStdString(pdf->file));
     ASSERT_TRUE(page.open(QIODevice::ReadOnly));

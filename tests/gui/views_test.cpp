@@ -148,11 +148,13 @@ TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
     EXPECT_GT(plot.map()->wasted(), 0.0);
 }
 
-TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
-    const char* const trace = "torch-snapshot/empty-cache.pickle.gz";
-    SKIP_WITHOUT_TEST_DATA(trace);
+class ViewsWithoutAStep : public samples::OnLogs {};
+HW_WITH_DATA(ViewsWithoutAStep, "torch-snapshot", "simrd");
+
+TEST_P(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(test::testData(trace), {}, std::nullopt));
+    ASSERT_TRUE(
+        workspace.openNow(GetParam() + "/torch-snapshot/empty-cache.pickle.gz", {}, std::nullopt));
     const auto shows = [](Panel& panel, const char* text) {
         panel.resize(800, 400);
         panel.show();
@@ -168,8 +170,7 @@ TEST(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
     EXPECT_TRUE(shows(compare, "holds no step"));
     PlanPanel plan(workspace);
     EXPECT_TRUE(shows(plan, "holds no step"));
-    HW_NEED_LOG("unet");
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     LayersPanel layers(workspace);
     EXPECT_TRUE(shows(layers, "No layers were recorded"));
 }
@@ -200,9 +201,11 @@ TEST_F(Views, TablesFilterCopyAndExport) {
               core::ErrorCode::BadInput);
 }
 
-TEST(MapPlotDetail, FiftyThousandBlocksPaintNoMoreThanThePixelsAsk) {
-    HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
+class MapPlotDetailOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(MapPlotDetailOnLogs);
+
+TEST_P(MapPlotDetailOnLogs, FiftyThousandBlocksPaintNoMoreThanThePixelsAsk) {
+    const DocumentPointer document = *loadDocument(logPath("unet"));
     const auto moments = static_cast<std::int32_t>(document->curve.moments.size());
     auto map = std::make_shared<AddressMap>();
     constexpr int kBlocks = 50'000;

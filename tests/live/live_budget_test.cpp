@@ -42,8 +42,9 @@ void runWithin(unsigned number, Figures& figures) {
     if (random() % 2 == 0) {
         const Recorded recorded = record(steps.front(), number);
         if (!recorded.graph.ops.empty()) {
-            ASSERT_TRUE(
-                runtime.follow(0, Boundary::Planned, liveProgramOf(recorded, random, figures), why))
+            ASSERT_TRUE(runtime.follow(
+                0, Boundary::Planned,
+                liveProgramOf(recorded, random, figures, profiler::wire::kBudgetActions), why))
                 << why;
         }
     }
@@ -84,8 +85,9 @@ void runWithSeveralPlans(unsigned number, Figures& figures) {
         const Recorded recorded = record(kinds[kind], number);
         if (recorded.graph.ops.empty() || random() % 4 == 0) continue;
         const Boundary ending = random() % 2 == 0 ? Boundary::Planned : Boundary::BySize;
-        ASSERT_TRUE(runtime.follow(static_cast<std::int64_t>(kind % 4), ending,
-                                   liveProgramOf(recorded, random, figures), why))
+        ASSERT_TRUE(runtime.follow(
+            static_cast<std::int64_t>(kind % 4), ending,
+            liveProgramOf(recorded, random, figures, profiler::wire::kBudgetActions), why))
             << why;
     }
     EXPECT_TRUE(runPressed(steps, number, runtime, random, figures) == alone);

@@ -198,14 +198,16 @@ Recorded record(const Program& program, std::uint64_t seed) {
     return recorded;
 }
 
-std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures) {
+std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures,
+                          profiler::wire::LiveActions can) {
     Plan plan;
     do plan.schedule = randomSchedule(recorded.graph, random);
     while (!evaluate(recorded.graph, plan.schedule).valid);
-    plan.schedule = encoded(recorded.graph, plan.schedule, random);
+    if (can.has(profiler::wire::LiveAction::Encode))
+        plan.schedule = encoded(recorded.graph, plan.schedule, random);
     for (const Action& action : plan.schedule)
         if (action.encoding) ++figures.encodings[action.encoding->codec];
-    const auto program = live::liveProgram(recorded.graph, plan, recorded.tensors);
+    const auto program = live::liveProgram(recorded.graph, plan, recorded.tensors, can);
     EXPECT_TRUE(program) << program.error().what;
     return program->bytes;
 }

@@ -53,7 +53,8 @@ struct Figures {
 };
 
 /// A plan at random, as the runtime is given it.
-std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures);
+std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figures& figures,
+                          profiler::wire::LiveActions can = profiler::wire::kPlanActions);
 
 /// All that there is after each step.
 std::string runAlone(const std::vector<Program>& steps, std::uint64_t seed);

@@ -17,13 +17,15 @@
 namespace hw::viewer {
 namespace {
 
-TEST(CompareModel, IsASoundModelWhilePlansArrive) {
-    HW_NEED_LOG("unet");
+class CompareModelOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(CompareModelOnLogs);
+
+TEST_P(CompareModelOnLogs, IsASoundModelWhilePlansArrive) {
     Workspace workspace;
     CompareModel model(workspace);
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
     EXPECT_EQ(model.rowCount(), 0);
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.7);
     ASSERT_EQ(model.rowCount(), workspace.selectedPlanners().size());
     EXPECT_EQ(model.index(0, CompareModel::Overhead).data().toString(),
@@ -60,14 +62,13 @@ TEST(CompareModel, IsASoundModelWhilePlansArrive) {
 }
 
 // A session with a stored plan and a run of it shows what was predicted beside what was measured.
-TEST(CompareModel, StoredPlansShowTheirRuns) {
-    HW_NEED_LOG("resnet32");
+TEST_P(CompareModelOnLogs, StoredPlansShowTheirRuns) {
     QTemporaryDir folder;
     const std::string path = folder.filePath("run.hws").toStdString();
     {
         core::Result<core::SessionWriter> session = core::SessionWriter::create(path);
         ASSERT_TRUE(session) << session.error().what;
-        ASSERT_TRUE(core::importFile(samples::logPath("resnet32"), "auto", *session));
+        ASSERT_TRUE(core::importFile(logPath("resnet32"), "auto", *session));
         const core::Result<core::TrainingGraph> graph =
             core::loadGraph(*session, *session->lastStep());
         ASSERT_TRUE(graph) << graph.error().what;

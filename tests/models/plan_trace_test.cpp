@@ -58,7 +58,7 @@ TEST(PlanTrace, BarsStepsAndTimesOfAHandMadePlan) {
     EXPECT_EQ(trace.phases[0].step, 3) << "a recomputed forward op begins no phase";
     EXPECT_FALSE(trace.phasesGuessed);
     EXPECT_EQ(trace.peakStep, 1) << "100 + 40 + 60 + 25 of workspace";
-    EXPECT_EQ(trace.barAt(0, 2)->kind, core::ActionKind::Recompute);
+    EXPECT_EQ(trace.barAt(0, 2)->by, core::ActionKind::Recompute);
     EXPECT_EQ(trace.barAt(2, 2), nullptr);
     EXPECT_EQ(trace.stepAt(Nanoseconds(7)), 1);
     EXPECT_EQ(trace.stepAt(Nanoseconds(8)), 2);
@@ -89,11 +89,13 @@ TEST(PlanTrace, WithoutPhasesTheBackwardPassBeginsAtItsFirstOp) {
     EXPECT_EQ(trace.phases[0].phase, core::Phase::Backward);
 }
 
+class PlanTraceOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(PlanTraceOnLogs);
+
 // The window's other replay of a schedule, made for the timeline, says the same.
-TEST(PlanTrace, AgreesWithTheStepCurveOnRealPlans) {
+TEST_P(PlanTraceOnLogs, AgreesWithTheStepCurveOnRealPlans) {
     for (const char* log : {"unet", "resnet32"}) {
-        HW_NEED_LOG(log);
-        const core::Result<DocumentPointer> document = loadDocument(samples::logPath(log));
+        const core::Result<DocumentPointer> document = loadDocument(logPath(log));
         ASSERT_TRUE(document) << document.error().what;
         const core::Result<PlanPointer> plan =
             computePlan(**document, "dtr:eqclass",
@@ -128,7 +130,7 @@ TEST(TraceMarks, RowsWithRoomAreDrawnAsTheyAre) {
     EXPECT_DOUBLE_EQ(marks[1].right, 400);
     EXPECT_DOUBLE_EQ(marks[1].low, 0);
     EXPECT_DOUBLE_EQ(marks[1].high, 100);
-    EXPECT_EQ(marks[1].kind, core::ActionKind::Recompute);
+    EXPECT_EQ(marks[1].by, core::ActionKind::Recompute);
     // By time and bytes: 13 ns across, 110 bytes up.
     const std::vector<TraceMark> scaled =
         visibleMarks(trace, {{false, true}, 0, 13e-6, 0, 110, 1300, 110});

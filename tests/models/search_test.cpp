@@ -50,12 +50,14 @@ TEST_F(Search, ListsSoManyAndCountsAll) {
     EXPECT_TRUE(found("a").isEmpty());
 }
 
-TEST_F(Search, ALineLeadsToTheLargestTensorThatItMade) {
-    SKIP_WITHOUT_TEST_DATA("torch-snapshot/empty-cache.pickle.gz");
+class SearchInSnapshots : public Search, public ::testing::WithParamInterface<std::string> {};
+HW_WITH_DATA(SearchInSnapshots, "torch-snapshot");
+
+TEST_P(SearchInSnapshots, ALineLeadsToTheLargestTensorThatItMade) {
     const DocumentPointer document =
-        *loadDocument(test::testData("torch-snapshot/empty-cache.pickle.gz"));
+        *loadDocument(GetParam() + "/torch-snapshot/empty-cache.pickle.gz");
     model_.setDocument(document);
-    if (document->stacks.empty()) GTEST_SKIP() << "the snapshot has no stacks";
+    ASSERT_FALSE(document->stacks.empty());
     const QStringList lines = found(".py:");
     ASSERT_FALSE(lines.isEmpty());
     ASSERT_TRUE(lines.front().startsWith(QStringLiteral("line ")));

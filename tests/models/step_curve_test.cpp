@@ -112,11 +112,13 @@ TEST(StepCurve, WhatWasMeasuredLiesOnThePlansAxis) {
         << "of another kind of step";
 }
 
-TEST(StepCurve, EveryLogAgreesWithTheJudge) {
+class StepCurveOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(StepCurveOnLogs);
+
+TEST_P(StepCurveOnLogs, EveryLogAgreesWithTheJudge) {
     for (const char* name : {"resnet32", "unet", "transformer", "treelstm"}) {
-        HW_NEED_LOG(name);
         SCOPED_TRACE(name);
-        core::Result<DocumentPointer> document = loadDocument(samples::logPath(name));
+        core::Result<DocumentPointer> document = loadDocument(logPath(name));
         ASSERT_TRUE(document) << document.error().what;
         const core::TrainingGraph& graph = (*document)->graph;
         expectAgreesWithJudge(graph, (*document)->baseline);
@@ -131,9 +133,8 @@ TEST(StepCurve, EveryLogAgreesWithTheJudge) {
     }
 }
 
-TEST(StepCurve, PlansAgreeWithTheJudge) {
-    HW_NEED_LOG("unet");
-    core::Result<DocumentPointer> document = loadDocument(samples::logPath("unet"));
+TEST_P(StepCurveOnLogs, PlansAgreeWithTheJudge) {
+    core::Result<DocumentPointer> document = loadDocument(logPath("unet"));
     ASSERT_TRUE(document) << document.error().what;
     for (const planners::PlannerInfo& info : planners::plannerList()) {
         core::Result<PlanPointer> plan =

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Graphs small enough to check by hand, and the logs that are too large for that.
+// A graph small enough to check by hand, and the logs that are too large for that.
 #pragma once
 
+#include <QFile>
+#include <QJsonDocument>
+#include <QJsonObject>
 #include <string>
 
 #include "core/graph/training_graph.h"
@@ -47,11 +50,22 @@ inline core::TrainingGraph smallGraph() {
     return graph;
 }
 
-inline std::string logPath(const std::string& name) {
-    return test::testData("simrd/" + name + ".log.gz");
-}
+/// Tests with logs of the simulator: with those of each folder that holds some.
+class OnLogs : public testing::TestWithParam<std::string> {
+protected:
+    static std::string logPath(const std::string& name) {
+        return GetParam() + "/simrd/" + name + ".log.gz";
+    }
+    /// A figure of the step as recorded, as it stands beside the log: memory (bytes), compute (ns).
+    static qint64 expected(const std::string& name, const char* figure) {
+        QFile file(QString::fromStdString(GetParam() + "/simrd/" + name + ".expected.json"));
+        if (!file.open(QIODevice::ReadOnly)) return -1;
+        const QJsonObject base =
+            QJsonDocument::fromJson(file.readAll()).object()[QLatin1String("base")].toObject();
+        return base[QLatin1String(figure)].toInteger(-1);
+    }
+};
 
 }  // namespace hw::viewer::samples
 
-/// Skips a test whose log is not there, and says how to enable it.
-#define HW_NEED_LOG(name) SKIP_WITHOUT_TEST_DATA("simrd/" + std::string(name) + ".log.gz")
+#define HW_WITH_LOGS(suite) HW_WITH_DATA(suite, "simrd")

@@ -35,9 +35,11 @@ Bytes sum(const std::vector<LiveItem>& items) {
     return total;
 }
 
-TEST(LiveSet, ItemsSumToTheJudgesBytesAtEveryMoment) {
-    HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
+class LiveSetOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(LiveSetOnLogs);
+
+TEST_P(LiveSetOnLogs, ItemsSumToTheJudgesBytesAtEveryMoment) {
+    const DocumentPointer document = *loadDocument(logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     ASSERT_TRUE(plan->ok());
@@ -98,9 +100,11 @@ TEST(Treemap, CellsAreBoundedByTheAreaNotByTheItems) {
     EXPECT_LT(layOutTreemap(root, {0, 0, 300, 200}, 17).size(), 100U);
 }
 
-TEST(LiveTensorModel, ListsBothPeaksAndIsASoundModel) {
-    HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
+class LiveTensorModelOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(LiveTensorModelOnLogs);
+
+TEST_P(LiveTensorModelOnLogs, ListsBothPeaksAndIsASoundModel) {
+    const DocumentPointer document = *loadDocument(logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     const LiveSet recorded = liveAt(document->graph, document->curve, document->curve.peakMoment);
@@ -270,9 +274,11 @@ TEST(PlanModel, NamesTheImplementationThatAnOpRunsAs) {
                              "of convolution of conv (40 B)"));
 }
 
-TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
-    HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
+class PlanModelOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(PlanModelOnLogs);
+
+TEST_P(PlanModelOnLogs, AddsUpToWhatTheJudgeSaysOfThePlan) {
+    const DocumentPointer document = *loadDocument(logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
     PlanModel model;
@@ -287,9 +293,11 @@ TEST(PlanModel, AddsUpToWhatTheJudgeSaysOfThePlan) {
     EXPECT_EQ(cost, (plan->time - document->judged.time).count());
 }
 
-TEST(AddressMap, PackedBlocksNeverShareAnAddressAtOneMoment) {
-    HW_NEED_LOG("unet");
-    const DocumentPointer document = *loadDocument(samples::logPath("unet"));
+class AddressMapOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(AddressMapOnLogs);
+
+TEST_P(AddressMapOnLogs, PackedBlocksNeverShareAnAddressAtOneMoment) {
+    const DocumentPointer document = *loadDocument(logPath("unet"));
     const AddressMap map = packedMap(document->graph, document->baseline, {});
     EXPECT_EQ(map.livePeak, document->peak());
     EXPECT_GE(map.span, map.livePeak);
@@ -306,10 +314,11 @@ TEST(AddressMap, PackedBlocksNeverShareAnAddressAtOneMoment) {
     EXPECT_EQ(collisions, 0U);
 }
 
-TEST(AddressMap, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
-    const char* const trace = "torch-snapshot/expandable.pickle.gz";
-    SKIP_WITHOUT_TEST_DATA(trace);
-    const auto document = loadDocument(test::testData(trace));
+class AddressMapOfSnapshots : public samples::OnLogs {};
+HW_WITH_DATA(AddressMapOfSnapshots, "torch-snapshot", "simrd");
+
+TEST_P(AddressMapOfSnapshots, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
+    const auto document = loadDocument(GetParam() + "/torch-snapshot/expandable.pickle.gz");
     ASSERT_TRUE(document) << document.error().what;
     const StepCurve& curve = (*document)->curve;
     EXPECT_EQ(sum(liveAt((*document)->graph, curve, curve.peakMoment).items), curve.peak);
@@ -326,18 +335,19 @@ TEST(AddressMap, RecordedEventsBecomeBlocksWithoutTheUnusedAddresses) {
         lowest = std::min(lowest, block.offset);
     }
     EXPECT_EQ(lowest, 0);
-    HW_NEED_LOG("unet");
-    const AddressMap none = recordedMap(**loadDocument(samples::logPath("unet")));
+    const AddressMap none = recordedMap(**loadDocument(logPath("unet")));
     EXPECT_TRUE(none.blocks.empty());
     EXPECT_FALSE(none.why.isEmpty());
 }
 
-TEST(Selection, ATensorBringsItsLayerAndItsOp) {
-    HW_NEED_LOG("unet");
+class SelectionOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(SelectionOnLogs);
+
+TEST_P(SelectionOnLogs, ATensorBringsItsLayerAndItsOp) {
     Workspace workspace;
     workspace.selectStorage(0);
     EXPECT_EQ(workspace.selection(), Selection{});
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     const core::TrainingGraph& graph = workspace.document()->graph;
     const auto made = std::find_if(graph.storages.begin(), graph.storages.end(),
                                    [](const core::Storage& s) { return !s.isConstant(); });
@@ -350,7 +360,7 @@ TEST(Selection, ATensorBringsItsLayerAndItsOp) {
     EXPECT_EQ(workspace.selection(), Selection{});
     workspace.selectRange(TimeRange{core::Nanoseconds(1), core::Nanoseconds(2)});
     EXPECT_TRUE(workspace.range());
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     EXPECT_FALSE(workspace.range()) << "another document";
 }
 

@@ -26,10 +26,12 @@ TEST(Workspace, OpensInTheBackgroundAndSaysWhatFailed) {
     EXPECT_FALSE(workspace.busy());
 }
 
-TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
-    HW_NEED_LOG("unet");
+class WorkspaceOnLogs : public samples::OnLogs {};
+HW_WITH_LOGS(WorkspaceOnLogs);
+
+TEST_P(WorkspaceOnLogs, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     EXPECT_NEAR(workspace.budgetRatio(), Workspace::kDefaultRatio, 1e-6);
     workspace.setBudgetRatio(0.7);
     EXPECT_TRUE(workspace.busy());
@@ -54,10 +56,9 @@ TEST(Workspace, BudgetBringsPlansAndThePlanOfThePlannerThatWasChosen) {
     EXPECT_EQ(workspace.frontier(QStringLiteral("dtr:eqclass")).size(), 2U);
 }
 
-TEST(Workspace, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
-    HW_NEED_LOG("unet");
+TEST_P(WorkspaceOnLogs, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     workspace.selectPlanners({QStringLiteral("dtr:eqclass")});
     workspace.placeBudget(0.7);
     ASSERT_TRUE(workspace.planNow());
@@ -80,20 +81,18 @@ TEST(Workspace, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
         << "more memory may be faster than what was proven for less";
 }
 
-TEST(Workspace, BelowTheFloorNothingIsPlanned) {
-    HW_NEED_LOG("unet");
+TEST_P(WorkspaceOnLogs, BelowTheFloorNothingIsPlanned) {
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     workspace.setBudget(workspace.document()->floor - core::Bytes(1));
     EXPECT_FALSE(workspace.busy());
     EXPECT_FALSE(workspace.activePlan());
 }
 
-TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
-    HW_NEED_LOG("unet");
+TEST_P(WorkspaceOnLogs, EveryPlaceOfTheBudgetHasAnAnswer) {
     Workspace workspace;
     workspace.selectPlanners({});  // what is asked for by moving alone
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     const core::Bytes peak = workspace.document()->peak(), floor = workspace.document()->floor;
     EXPECT_EQ(workspace.answer(floor - core::Bytes(1)).kind, Answer::Kind::Infeasible);
     EXPECT_EQ(workspace.answer(peak).kind, Answer::Kind::Nearest) << "nothing was planned yet";
@@ -117,12 +116,11 @@ TEST(Workspace, EveryPlaceOfTheBudgetHasAnAnswer) {
     }
 }
 
-TEST(Workspace, PlansThatAskForNoBudgetAnswerFarDown) {
-    HW_NEED_LOG("treelstm");
+TEST_P(WorkspaceOnLogs, PlansThatAskForNoBudgetAnswerFarDown) {
     Workspace workspace;
     workspace.selectPlanners({});
     for (int documents = 0; documents < 2; ++documents) {  // of each document, not of the first
-        ASSERT_TRUE(workspace.openNow(samples::logPath("treelstm"), {}, std::nullopt));
+        ASSERT_TRUE(workspace.openNow(logPath("treelstm"), {}, std::nullopt));
         const core::Bytes peak = workspace.document()->peak();
         const auto place = core::Bytes(peak.count() / 8);
         ASSERT_GT(place, workspace.document()->floor);
@@ -142,11 +140,10 @@ TEST(Workspace, PlansThatAskForNoBudgetAnswerFarDown) {
     }
 }
 
-TEST(Workspace, FrontierReachesDownToTheFloor) {
-    HW_NEED_LOG("unet");
+TEST_P(WorkspaceOnLogs, FrontierReachesDownToTheFloor) {
     Workspace workspace;
     EXPECT_EQ(workspace.frontierRatios().front(), 1.0);
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     const std::vector<double> ratios = workspace.frontierRatios();
     EXPECT_TRUE(std::is_sorted(ratios.rbegin(), ratios.rend()));
     EXPECT_EQ(ratios.front(), 1.0);
@@ -158,8 +155,7 @@ TEST(Workspace, FrontierReachesDownToTheFloor) {
               5);
 }
 
-TEST(Workspace, SelectedPlannersGetWhatTheOthersHave) {
-    HW_NEED_LOG("unet");
+TEST_P(WorkspaceOnLogs, SelectedPlannersGetWhatTheOthersHave) {
     Workspace workspace;
     const QStringList usual = workspace.selectedPlanners();
     EXPECT_TRUE(usual.contains(QStringLiteral("highwater")));
@@ -169,7 +165,7 @@ TEST(Workspace, SelectedPlannersGetWhatTheOthersHave) {
     EXPECT_EQ(workspace.selectedPlanners(),
               (QStringList{QStringLiteral("none"), QStringLiteral("dtr:lru")}))
         << "in the order of the list";
-    ASSERT_TRUE(workspace.openNow(samples::logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.8);
     workspace.requestFrontier();
     ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace.busy(); }, kPatience));
@@ -181,12 +177,11 @@ TEST(Workspace, SelectedPlannersGetWhatTheOthersHave) {
     EXPECT_EQ(changed.count(), 2);
 }
 
-TEST(Workspace, SelectionStaysWithinTheStep) {
-    HW_NEED_LOG("resnet32");
+TEST_P(WorkspaceOnLogs, SelectionStaysWithinTheStep) {
     Workspace workspace;
     workspace.stepOp(1);
     EXPECT_EQ(workspace.selectedOp(), core::kNone);
-    ASSERT_TRUE(workspace.openNow(samples::logPath("resnet32"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("resnet32"), {}, std::nullopt));
     QSignalSpy moved(&workspace, &Workspace::selectionChanged);
     const Document& document = *workspace.document();
     workspace.stepOp(1);
@@ -229,10 +224,9 @@ TEST(Workspace, WhatALargePlanDoesIsFoundInTheBackground) {
     }
 }
 
-TEST(Workspace, CancelForgetsWhatWasAsked) {
-    HW_NEED_LOG("treelstm");
+TEST_P(WorkspaceOnLogs, CancelForgetsWhatWasAsked) {
     Workspace workspace;
-    ASSERT_TRUE(workspace.openNow(samples::logPath("treelstm"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.openNow(logPath("treelstm"), {}, std::nullopt));
     workspace.requestFrontier();
     EXPECT_TRUE(workspace.busy());
     workspace.cancel();

@@ -342,9 +342,11 @@ TEST(ChenSegments, KeepWhatIsLiveAcrossCutsInPlaceWritersToo) {
     EXPECT_EQ(recomputations(graph, outcome, "layer"), recomputations(graph, outcome, "relu_"));
 }
 
-TEST(ChenGreedy, HalvesARecordedNetworkForLessThanAFifth) {
-    SKIP_WITHOUT_TEST_DATA("simrd/resnet32.log.gz");
-    auto session = openAny(test::testData("simrd/resnet32.log.gz"));
+class ChenGreedyOnLogs : public testing::TestWithParam<std::string> {};
+HW_WITH_DATA(ChenGreedyOnLogs, "simrd");
+
+TEST_P(ChenGreedyOnLogs, HalvesARecordedNetworkForLessThanAFifth) {
+    auto session = openAny(GetParam() + "/simrd/resnet32.log.gz");
     ASSERT_TRUE(session) << session.error().what;
     const auto graph = loadGraph(*session, 0);
     ASSERT_TRUE(graph) << graph.error().what;

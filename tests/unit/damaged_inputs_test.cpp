@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every public sample, cut short and with flipped bits: an error of one line, or an import that
+// Every sample, cut short and with flipped bits: an error of one line, or an import that
 // says what is missing; never a crash, and nothing but the input in its folder.
 // HIGHWATER_DAMAGES=1000 tries as many of each kind (default: few, for a quick test).
 #include <zlib.h>
@@ -31,9 +31,37 @@ int damages(int otherwise) {
 }
 
 struct Damaged {
-    const char* file;
+    std::string file;
     int quick;  // of each kind
 };
+void PrintTo(const Damaged& damaged, std::ostream* out) {
+    *out << damaged.file;
+}
+
+std::vector<Damaged> damagedFiles() {
+    std::vector<Damaged> files;
+    for (const auto& [name, quick] : std::initializer_list<std::pair<const char*, int>>{
+             {"torch-snapshot/before-history.pickle.gz", 10},
+             {"torch-snapshot/empty-cache.pickle.gz", 10},
+             {"torch-snapshot/expandable.pickle.gz", 10},
+             {"torch-snapshot/no-free-requested.pickle.gz", 10},
+             {"kineto/gpu-2021.json.gz", 10},
+             {"kineto/gpu-rank1.json.gz", 10},
+             {"kineto/resnet50-train.pt.trace.json.gz", 10},
+             {"kineto/v100-rank1-memory.json.gz", 10},
+             {"execution-trace/training_et.json.gz", 10},
+             {"execution-trace/training_trace.json.gz", 10},
+             {"execution-trace/benchmark_simple_add_et.json.gz", 50},
+             {"execution-trace/benchmark_simple_add_trace.json.gz", 50},
+             {"nsight/memory.sqlite", 20},
+             {"simrd/unet.log.gz", 8},
+             {"simrd/resnet32.log.gz", 8},
+             {"simrd/transformer.log.gz", 4},
+             {"simrd/treelstm.log.gz", 4},
+             {"minimalloc/A.1048576.csv", 50}})
+        for (const std::string& file : test::dataFiles({name})) files.push_back({file, quick});
+    return files;
+}
 
 class DamagedInput : public testing::TestWithParam<Damaged> {
 protected:
@@ -64,8 +92,7 @@ protected:
 constexpr std::size_t kPart = 300'000;
 
 TEST_P(DamagedInput, GivesOneClearErrorOrAGap) {
-    const std::string file = test::testData(GetParam().file);
-    SKIP_WITHOUT_TEST_DATA(GetParam().file);
+    const std::string& file = GetParam().file;
     std::mt19937 random(7);
     const std::string packed = contentsOf(file), plain = unpacked(file, kPart);
     std::string name = std::filesystem::path(file).filename().string();
@@ -85,22 +112,8 @@ TEST_P(DamagedInput, GivesOneClearErrorOrAGap) {
         open(flipped, name, false);
     }
 }
-INSTANTIATE_TEST_SUITE_P(
-    Public, DamagedInput,
-    testing::Values(Damaged{"torch-snapshot/empty-cache.pickle.gz", 10},
-                    Damaged{"torch-snapshot/expandable.pickle.gz", 10},
-                    Damaged{"kineto/resnet50-train.pt.trace.json.gz", 10},
-                    Damaged{"kineto/v100-rank1-memory.json.gz", 10},
-                    Damaged{"execution-trace/benchmark_simple_add_et.json.gz", 50},
-                    Damaged{"execution-trace/benchmark_simple_add_trace.json.gz", 50},
-                    Damaged{"simrd/unet.log.gz", 8}, Damaged{"simrd/resnet32.log.gz", 8},
-                    Damaged{"simrd/transformer.log.gz", 4}, Damaged{"simrd/treelstm.log.gz", 4},
-                    Damaged{"minimalloc/A.1048576.csv", 50}),
-    [](const auto& info) {
-        std::string name;
-        for (const char c : std::string(info.param.file)) name += std::isalnum(c) ? c : '_';
-        return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Data, DamagedInput, testing::ValuesIn(damagedFiles()),
+                         [](const auto& info) { return test::dataName(info.param.file); });
 
 }  // namespace
 }  // namespace hw::core

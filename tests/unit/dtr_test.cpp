@@ -2,8 +2,7 @@
 #include "planners/dtr/dtr.h"
 
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <map>
 #include <random>
 
 #include "core/import/import.h"
@@ -11,8 +10,8 @@
 #include "planners/plan_with.h"
 #include "planners/registry.h"
 #include "planners/schedule/schedule_trace.h"
+#include "tests/unit/expected.h"
 #include "tests/unit/graph_builder.h"
-#include "tests/unit/test_data.h"
 
 namespace hw::planners {
 namespace {
@@ -356,13 +355,7 @@ TEST(Dtr, RandomFollowsItsSeed) {
 }
 
 TEST(Dtr, PlansARecordedTransformer) {
-    std::filesystem::path folder = std::filesystem::current_path();
-    while (!std::filesystem::exists(folder / "sessions/transformer.hws") &&
-           folder.has_relative_path())
-        folder = folder.parent_path();
-    if (!std::filesystem::exists(folder / "sessions/transformer.hws"))
-        GTEST_SKIP() << "no sessions/transformer.hws above the current folder; run from the source";
-    auto session = openAny((folder / "sessions/transformer.hws").string());
+    auto session = openAny(SAMPLE_SESSION);
     ASSERT_TRUE(session) << session.error().what;
     const auto step = session->lastStep();
     ASSERT_TRUE(step) << step.error().what;
@@ -376,15 +369,13 @@ TEST(Dtr, PlansARecordedTransformer) {
     }
 }
 
-// --- the public simulator's own runs
+// --- figures of the same runs, for public logs by the public simulator itself
 
-class DtrReference : public testing::TestWithParam<std::pair<const char*, int>> {};
+class DtrReference : public testing::TestWithParam<std::string> {};
 
 TEST_P(DtrReference, EveryRowIsEqual) {
-    SKIP_WITHOUT_TEST_DATA("simrd");
-    const std::string base = test::testData(std::string("simrd/") + GetParam().first);
-    const auto expected = nlohmann::json::parse(std::ifstream(base + ".expected.json"));
-    auto session = openAny(base + ".log.gz");
+    const nlohmann::json expected = test::expectedOf(GetParam());
+    auto session = openAny(GetParam());
     ASSERT_TRUE(session) << session.error().what;
     const auto graph = loadGraph(*session, 0);
     ASSERT_TRUE(graph) << graph.error().what;
@@ -406,13 +397,16 @@ TEST_P(DtrReference, EveryRowIsEqual) {
         }
         ++rows;
     }
-    EXPECT_EQ(rows, GetParam().second);
+    static const std::map<std::string, int> kRows{
+        {"Samples_simrd_resnet32_log_gz", 47}, {"Samples_simrd_transformer_log_gz", 41},
+        {"Samples_simrd_treelstm_log_gz", 40}, {"Samples_simrd_unet_log_gz", 46},
+        {"Public_simrd_resnet32_log_gz", 51},  {"Public_simrd_transformer_log_gz", 55},
+        {"Public_simrd_treelstm_log_gz", 32},  {"Public_simrd_unet_log_gz", 43}};
+    EXPECT_EQ(rows, kRows.at(test::dataName(GetParam())));
 }
 
-INSTANTIATE_TEST_SUITE_P(Public, DtrReference,
-                         testing::Values(std::pair{"resnet32", 51}, std::pair{"transformer", 55},
-                                         std::pair{"treelstm", 32}, std::pair{"unet", 43}),
-                         [](const auto& instance) { return std::string(instance.param.first); });
+INSTANTIATE_TEST_SUITE_P(Data, DtrReference, testing::ValuesIn(test::simrdLogs()),
+                         test::dataNameOf);
 
 }  // namespace
 }  // namespace hw::planners

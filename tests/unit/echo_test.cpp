@@ -337,11 +337,10 @@ TEST(Echo, IsNeverWorseThanTheBaselineOnRandomGraphs) {
     EXPECT_GT(recomputing, test::share(100));
 }
 
-class EchoOnFiles : public testing::TestWithParam<const char*> {};
+class EchoOnFiles : public testing::TestWithParam<std::string> {};
 
 TEST_P(EchoOnFiles, LowersThePeak) {
-    SKIP_WITHOUT_TEST_DATA(GetParam());
-    auto session = openAny(test::testData(GetParam()));
+    auto session = openAny(GetParam());
     ASSERT_TRUE(session);
     const auto graph = loadGraph(*session, *session->lastStep());
     ASSERT_TRUE(graph);
@@ -352,12 +351,7 @@ TEST_P(EchoOnFiles, LowersThePeak) {
 
 // A Transformer with dropout, as recorded.
 TEST(Echo, LowersThePeakOfTheSampleSession) {
-    std::filesystem::path folder = std::filesystem::current_path();
-    while (folder.has_relative_path() && !std::filesystem::exists(folder / "sessions"))
-        folder = folder.parent_path();
-    const auto file = folder / "sessions/transformer.hws";
-    if (!std::filesystem::exists(file)) GTEST_SKIP() << "run inside the source tree";
-    auto session = Session::open(file.string());
+    auto session = Session::open(SAMPLE_SESSION);
     ASSERT_TRUE(session);
     const auto graph = loadGraph(*session, *session->lastStep());
     ASSERT_TRUE(graph);
@@ -367,9 +361,7 @@ TEST(Echo, LowersThePeakOfTheSampleSession) {
     EXPECT_GT(checkCodecs(*graph, encoded.plan->schedule), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Simrd, EchoOnFiles,
-                         testing::Values("simrd/resnet32.log.gz", "simrd/transformer.log.gz",
-                                         "simrd/treelstm.log.gz", "simrd/unet.log.gz"));
+INSTANTIATE_TEST_SUITE_P(Data, EchoOnFiles, testing::ValuesIn(test::simrdLogs()), test::dataNameOf);
 
 }  // namespace
 }  // namespace hw::planners

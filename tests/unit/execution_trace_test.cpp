@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "core/memory/evaluate.h"
-#include "tests/unit/memory_rows.h"
+#include "tests/unit/expected.h"
 
 namespace hw::core {
 namespace {
@@ -13,43 +13,59 @@ using test::figure;
 using test::hasGap;
 using test::text;
 
-constexpr const char* kPublic = "execution-trace/benchmark_simple_add_et.json.gz";
-constexpr const char* kPublicTimes = "execution-trace/benchmark_simple_add_trace.json.gz";
+/// Of the public file; those of the sample lie beside it.
+nlohmann::json figuresOf(const std::string& file) {
+    if (test::dataName(file).starts_with("Samples")) return test::expectedOf(file);
+    // 38 nodes, 28 with a schema; 16 of them call no op, and two aten::mul make their own result
+    // of 10485760 floats.
+    return {{"nodes_with_schema", 28},
+            {"matched", 28},
+            {"ops", 18},
+            {"storages", 12},
+            {"peak_at_least", 2 * 41943040},
+            {"first_op_after", 1689360788000000000}};
+}
 
-TEST(PublicExecutionTrace, IsAStepToPlan) {
-    SKIP_WITHOUT_TEST_DATA(kPublic);
-    auto session = openAny(test::testData(kPublic));
+class ExecutionTraceFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(ExecutionTraceFile, IsAStepToPlan) {
+    const nlohmann::json expected = figuresOf(GetParam());
+    auto session = openAny(GetParam());
     ASSERT_TRUE(session) << session.error().what;
-    // 38 nodes, 28 with a schema; 16 of them call no op, and two aten::mul make their own result.
     const auto graph = loadGraph(*session, 0);
     ASSERT_TRUE(graph) << graph.error().what;
-    EXPECT_EQ(graph->ops.size(), 18u);
-    EXPECT_EQ(graph->storages.size(), 12u);
-    EXPECT_EQ(graph->totalTime(), Nanoseconds(18'000)) << "no times: 1 us each";
+    EXPECT_EQ(graph->ops.size(), expected["ops"].get<std::size_t>());
+    EXPECT_EQ(graph->storages.size(), expected["storages"].get<std::size_t>());
+    EXPECT_EQ(graph->totalTime(), Nanoseconds(1000) * static_cast<std::int64_t>(graph->ops.size()))
+        << "no times: 1 us each";
     const Evaluation baseline = evaluate(*graph, baselineSchedule(*graph));
     ASSERT_TRUE(baseline.valid) << baseline.why;
-    EXPECT_GE(baseline.peak, Bytes(2 * 41943040)) << "aten::mul of 10485760 floats";
+    EXPECT_GE(baseline.peak.count(), expected["peak_at_least"].get<std::int64_t>());
     for (const char* gap : {"lifetimes", "times", "workspace"})
         EXPECT_TRUE(hasGap(*session, gap)) << gap;
 }
 
-TEST(PublicExecutionTrace, JoinsTheProfilersTimes) {
-    SKIP_WITHOUT_TEST_DATA(kPublic);
+TEST_P(ExecutionTraceFile, JoinsTheProfilersTimes) {
+    const nlohmann::json expected = figuresOf(GetParam());
+    std::string times = GetParam();
+    times.replace(times.rfind("_et."), 4, "_trace.");
     SessionWriter session = SessionWriter::inMemory();
-    const auto summary =
-        importFile(test::testData(kPublic), "auto", session, test::testData(kPublicTimes));
+    const auto summary = importFile(GetParam(), "auto", session, times);
     ASSERT_TRUE(summary) << summary.error().what;
     ASSERT_TRUE(summary->join);
-    EXPECT_EQ(summary->join->matched, 28);
-    EXPECT_EQ(summary->join->ops, 28);
+    EXPECT_EQ(summary->join->matched, expected["matched"].get<std::int64_t>());
+    EXPECT_EQ(summary->join->ops, expected["nodes_with_schema"].get<std::int64_t>());
     EXPECT_FALSE(hasGap(session, "times"));
-    EXPECT_GT(figure(session, "SELECT min(begin_ns) FROM ops"), 1689360788000000000);
+    EXPECT_GT(figure(session, "SELECT min(begin_ns) FROM ops"),
+              expected["first_op_after"].get<std::int64_t>());
     SessionWriter other = SessionWriter::inMemory();
-    EXPECT_EQ(importFile(test::testData(kPublicTimes), "auto", other, test::testData(kPublicTimes))
-                  .error()
-                  .code,
-              ErrorCode::Usage);
+    EXPECT_EQ(importFile(times, "auto", other, times).error().code, ErrorCode::Usage);
 }
+INSTANTIATE_TEST_SUITE_P(
+    Data, ExecutionTraceFile,
+    testing::ValuesIn(test::dataFiles({"execution-trace/training_et.json.gz",
+                                       "execution-trace/benchmark_simple_add_et.json.gz"})),
+    test::dataNameOf);
 
 class ExecutionTrace : public testing::Test {
 protected:

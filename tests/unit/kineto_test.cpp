@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// The expected figures of the public samples come from Python's own json.
+// The expected figures of the samples come from Python's own json.
 #include "core/import/kineto.h"
 
 #include <fstream>
+#include <optional>
 
 #include "core/session/device_work.h"
 #include "core/session/recorded_memory.h"
-#include "tests/unit/memory_rows.h"
+#include "tests/unit/expected.h"
 
 namespace hw::core {
 namespace {
@@ -15,71 +16,126 @@ using test::figure;
 using test::hasGap;
 using test::text;
 
-TEST(PublicKineto, ResNet50Of2021) {
-    const char* file = "kineto/resnet50-train.pt.trace.json.gz";
-    SKIP_WITHOUT_TEST_DATA(file);
-    auto session = openAny(test::testData(file));
-    ASSERT_TRUE(session) << session.error().what;
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops"), 23622);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM memory_events"), 12838);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM kernels"), 8772);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM copies"), 324);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM layers"), 229);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops WHERE phase = 'backward'"), 8652)
-        << "all ops of the autograd thread";
-    EXPECT_GT(figure(*session, "SELECT count(*) FROM ops WHERE phase = 'forward'"), 5000);
-    EXPECT_GT(figure(*session, "SELECT count(*) FROM ops WHERE phase = 'optimizer'"), 1000);
-    EXPECT_EQ(figure(*session, "SELECT sum(bytes) FROM memory_events"), 19267840);
-    for (const char* gap : {"tensors", "levels", "lifetimes", "layers"})
-        EXPECT_TRUE(hasGap(*session, gap)) << gap;
+constexpr const char* kOfRank = "v100-rank1-memory.json.gz";
+constexpr const char* kOf2021 = "resnet50-train.pt.trace.json.gz";
 
-    const auto memory = loadRecordedMemory(*session);
+/// Of the public files; those of the samples lie beside them.
+nlohmann::json figuresOf(const std::string& file) {
+    if (file.ends_with(kOf2021))
+        return {{"ops", 23622},
+                {"memory_events", 12838},
+                {"kernels", 8772},
+                {"copies", 324},
+                {"layers", 229},
+                {"backward", 8652},
+                {"optimizer", 4842},
+                {"forward", 6978},
+                {"bytes", 19267840},
+                {"moments", 8220},
+                {"peak", 2791636480},
+                {"end", 0},
+                {"last_memory_ns", 1623142624491931000}};
+    if (file.ends_with(kOfRank))
+        return {{"ops", 56680},
+                {"memory_events", 28010},
+                {"kernels", 19370},
+                {"copies", 2920},
+                {"backward", 40050},
+                {"allocations", 14005},
+                {"frees", 14005},
+                {"compute_stream", 17350 + 2920},
+                {"collective_stream", 2020},
+                {"highest_total", 6629508096}};
+    return test::expectedOf(file);
+}
+
+class KinetoFile : public testing::TestWithParam<std::string> {
+protected:
+    void SetUp() override {
+        auto session = openAny(GetParam());
+        ASSERT_TRUE(session) << session.error().what;
+        session_.emplace(std::move(*session));
+        expected_ = figuresOf(GetParam());
+    }
+    std::optional<Session> session_;
+    nlohmann::json expected_;
+};
+class KinetoFileOf2021 : public KinetoFile {};
+class KinetoFileOfARank : public KinetoFile {};
+
+TEST_P(KinetoFile, HasTheCountsOfPythonsReader) {
+    test::expectFigures(*session_, expected_,
+                        {{"ops", "SELECT count(*) FROM ops"},
+                         {"memory_events", "SELECT count(*) FROM memory_events"},
+                         {"kernels", "SELECT count(*) FROM kernels"},
+                         {"copies", "SELECT count(*) FROM copies"},
+                         {"layers", "SELECT count(*) FROM layers"},
+                         {"forward", "SELECT count(*) FROM ops WHERE phase = 'forward'"},
+                         {"backward", "SELECT count(*) FROM ops WHERE phase = 'backward'"},
+                         {"optimizer", "SELECT count(*) FROM ops WHERE phase = 'optimizer'"},
+                         {"bytes", "SELECT sum(bytes) FROM memory_events"}});
+}
+
+TEST_P(KinetoFileOf2021, HasNeitherAddressesNorTotals) {
+    for (const char* gap : {"tensors", "levels", "lifetimes", "layers"})
+        EXPECT_TRUE(hasGap(*session_, gap)) << gap;
+    const auto memory = loadRecordedMemory(*session_);
     ASSERT_TRUE(memory) << memory.error().what;
     EXPECT_EQ(memory->device, "cuda:0");
-    ASSERT_EQ(memory->moments.size(), 8220u);
-    EXPECT_EQ(memory->moments.back().allocated, Bytes(0)) << "all that was allocated is freed";
-    const std::int64_t begin = figure(*session, "SELECT min(begin_ns) FROM ops");
-    EXPECT_EQ(memory->moments.back().begin.count() + begin, 1623142624491931000)
+    ASSERT_EQ(memory->moments.size(), expected_["moments"].get<std::size_t>());
+    EXPECT_EQ(memory->moments.back().allocated.count(), expected_["end"].get<std::int64_t>())
+        << "all that was allocated is freed";
+    const std::int64_t begin = figure(*session_, "SELECT min(begin_ns) FROM ops");
+    EXPECT_EQ(memory->moments.back().begin.count() + begin,
+              expected_["last_memory_ns"].get<std::int64_t>())
         << "the time of the device's last [memory] event";
     Bytes peak;
     for (const auto& moment : memory->moments) peak = std::max(peak, moment.allocated);
-    EXPECT_EQ(peak, Bytes(2791636480));
-    EXPECT_EQ(session->lastStep().error().code, ErrorCode::BadInput);
+    EXPECT_EQ(peak.count(), expected_["peak"].get<std::int64_t>());
+    EXPECT_EQ(session_->lastStep().error().code, ErrorCode::BadInput);
 }
 
-TEST(PublicKineto, WithAddressesAndTotals) {
-    const char* file = "kineto/v100-rank1-memory.json.gz";
-    SKIP_WITHOUT_TEST_DATA(file);
-    auto session = openAny(test::testData(file));
-    ASSERT_TRUE(session) << session.error().what;
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops"), 56680);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM memory_events"), 28010);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM kernels"), 19370);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM copies"), 2920);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM storages"), 14005);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM storages WHERE free_seq > alloc_seq"), 14005);
-    EXPECT_EQ(figure(*session, "SELECT max(allocated_bytes) FROM memory_events"), 6629508096);
-    EXPECT_EQ(figure(*session, "SELECT rank FROM processes"), 1);
-    EXPECT_EQ(text(*session, "SELECT name FROM devices WHERE kind = 'cuda' AND ordinal = 1"),
-              "Tesla V100-SXM2-32GB");
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM ops WHERE phase = 'backward'"), 40050);
-    EXPECT_FALSE(hasGap(*session, "levels"));
-    EXPECT_FALSE(hasGap(*session, "lifetimes"));
+TEST_P(KinetoFileOfARank, HasAddressesTotalsAndStreams) {
+    test::expectFigures(
+        *session_, expected_,
+        {{"allocations", "SELECT count(*) FROM storages"},
+         {"frees", "SELECT count(*) FROM storages WHERE free_seq > alloc_seq"},
+         {"highest_total", "SELECT max(allocated_bytes) FROM memory_events WHERE device = 1"}});
+    EXPECT_EQ(figure(*session_, "SELECT rank FROM processes"), 1);
+    EXPECT_EQ(text(*session_, "SELECT name FROM devices WHERE kind = 'cuda' AND ordinal = 1"),
+              GetParam().ends_with(kOfRank) ? "Tesla V100-SXM2-32GB" : "Made-up GPU");
+    EXPECT_FALSE(hasGap(*session_, "levels"));
 
-    const std::int64_t origin = loadRecordedMemory(*session)->originNs;
-    const auto work = loadDeviceWork(*session, 1, origin);
+    const std::int64_t origin = loadRecordedMemory(*session_)->originNs;
+    const auto work = loadDeviceWork(*session_, 1, origin);
     ASSERT_TRUE(work) << work.error().what;
     ASSERT_EQ(work->streams.size(), 2u);
     EXPECT_EQ(work->streams[0].id, 7);
-    EXPECT_EQ(work->streams[0].spans.size(), 17350u + 2920) << "kernels and copies";
+    EXPECT_EQ(work->streams[0].spans.size(), expected_["compute_stream"].get<std::size_t>())
+        << "kernels and copies";
     EXPECT_EQ(work->streams[1].id, 14);
-    EXPECT_EQ(work->streams[1].spans.size(), 2020u) << "the all-reduces";
+    EXPECT_EQ(work->streams[1].spans.size(), expected_["collective_stream"].get<std::size_t>())
+        << "the all-reduces";
     for (const auto& span : work->streams[1].spans) {
         ASSERT_TRUE(work->names[span.name].starts_with("ncclKernel"));
         ASSERT_LT(span.begin, span.end);
     }
-    EXPECT_TRUE(loadDeviceWork(*session, 0, origin)->streams.empty());
+    EXPECT_TRUE(loadDeviceWork(*session_, 0, origin)->streams.empty());
+    EXPECT_FALSE(hasGap(*session_, "lifetimes"));
 }
+
+const std::vector<std::string> k2021 =
+    test::dataFiles({"kineto/gpu-2021.json.gz", "kineto/resnet50-train.pt.trace.json.gz"});
+const std::vector<std::string> kRanks =
+    test::dataFiles({"kineto/gpu-rank1.json.gz", "kineto/v100-rank1-memory.json.gz"});
+INSTANTIATE_TEST_SUITE_P(
+    OfACpu, KinetoFile,
+    testing::ValuesIn(test::dataFiles({"execution-trace/training_trace.json.gz"})),
+    test::dataNameOf);
+INSTANTIATE_TEST_SUITE_P(Of2021, KinetoFile, testing::ValuesIn(k2021), test::dataNameOf);
+INSTANTIATE_TEST_SUITE_P(OfARank, KinetoFile, testing::ValuesIn(kRanks), test::dataNameOf);
+INSTANTIATE_TEST_SUITE_P(Data, KinetoFileOf2021, testing::ValuesIn(k2021), test::dataNameOf);
+INSTANTIATE_TEST_SUITE_P(Data, KinetoFileOfARank, testing::ValuesIn(kRanks), test::dataNameOf);
 
 class Kineto : public testing::Test {
 protected:

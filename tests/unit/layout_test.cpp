@@ -242,16 +242,17 @@ TEST(Layout, ACancelledSearchStillPacks) {
     expectValid(blocks, packBlocks(blocks, options), 1);
 }
 
-TEST(Layout, TheHardPublicProblemsFit) {
-    SKIP_WITHOUT_TEST_DATA("minimalloc/A.1048576.csv");
-    for (const char name : {'A', 'B', 'C', 'D', 'E', 'F'}) {
-        const auto problem = readAllocationCsv(
-            hw::test::testData(std::string("minimalloc/") + name + ".1048576.csv"));
+TEST(Layout, TheHardProblemsFit) {
+    for (const std::string& file :
+         hw::test::dataFiles({"minimalloc/A.1048576.csv", "minimalloc/B.1048576.csv",
+                              "minimalloc/C.1048576.csv", "minimalloc/D.1048576.csv",
+                              "minimalloc/E.1048576.csv", "minimalloc/F.1048576.csv"})) {
+        const auto problem = readAllocationCsv(file);
         ASSERT_TRUE(problem) << problem.error().what;
         PackOptions options = optionsWith(1, 400'000'000);
         options.capacity = Bytes(1048576);
         const Packing packing = packBlocks(problem->blocks, options);
         expectValid(problem->blocks, packing, 1);
-        EXPECT_LE(packing.arena, Bytes(1048576)) << name;
+        EXPECT_LE(packing.arena, Bytes(1048576)) << file;
     }
 }

@@ -152,7 +152,8 @@ TEST(LiveProgram, IsCompiledForWhatItsPerformerCanDo) {
     const auto refused = liveProgram(chain.graph, chain.plan, {}, profiler::wire::kBudgetActions);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::BadInput);
-    EXPECT_NE(refused.error().what.find("asks to encode storage 1"), std::string::npos);
+    EXPECT_NE(refused.error().what.find("asks to encode storage 1"), std::string::npos)
+        << refused.error().what;
 }
 
 // "back" is no op that takes signs for elements.

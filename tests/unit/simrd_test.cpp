@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Public logs of the DTR simulator against the figures of its own reference runs.
+// Logs of the DTR simulator against the figures beside them: of the public logs, those of its own
+// reference runs.
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
-#include "tests/unit/test_data.h"
+#include "tests/unit/expected.h"
 
 namespace hw {
 namespace {
@@ -13,13 +14,11 @@ namespace {
 using namespace hw::core;
 using nlohmann::json;
 
-class SimrdLog : public testing::TestWithParam<const char*> {
+class SimrdLog : public testing::TestWithParam<std::string> {
 protected:
     void SetUp() override {
-        SKIP_WITHOUT_TEST_DATA("simrd");
-        const std::string base = test::testData(std::string("simrd/") + GetParam());
-        expected_ = json::parse(std::ifstream(base + ".expected.json"));
-        auto session = openAny(base + ".log.gz");
+        expected_ = test::expectedOf(GetParam());
+        auto session = openAny(GetParam());
         ASSERT_TRUE(session) << session.error().what;
         auto graph = loadGraph(*session, 0);
         ASSERT_TRUE(graph) << graph.error().what;
@@ -37,9 +36,7 @@ TEST_P(SimrdLog, BaselineIsTheReference) {
     EXPECT_EQ(graph_.constantBytes().count(), expected_["base"]["const"].get<std::int64_t>());
 }
 
-INSTANTIATE_TEST_SUITE_P(Public, SimrdLog,
-                         testing::Values("resnet32", "transformer", "treelstm", "unet"),
-                         [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Data, SimrdLog, testing::ValuesIn(test::simrdLogs()), test::dataNameOf);
 
 // --- small logs of our own
 

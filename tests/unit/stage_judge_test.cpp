@@ -233,10 +233,9 @@ TEST(StageJudge, ReadsBackItsOwnSchedule) {
 }
 
 TEST(StageJudge, AgreesOnRealGraphs) {
-    for (const char* name : {"resnet32", "transformer", "treelstm", "unet"}) {
-        const std::string file = std::string("simrd/") + name + ".log.gz";
-        SKIP_WITHOUT_TEST_DATA(file);
-        auto session = openAny(test::testData(file));
+    for (const std::string& log : test::simrdLogs()) {
+        SCOPED_TRACE(log);
+        auto session = openAny(log);
         ASSERT_TRUE(session);
         const auto graph = loadGraph(*session, 0);
         ASSERT_TRUE(graph);

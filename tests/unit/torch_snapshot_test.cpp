@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The expected figures of the public samples come from Python's own pickle.
+// The expected figures of the samples come from Python's own pickle.
 #include "core/import/torch_snapshot.h"
 
 #include <fstream>
@@ -8,7 +8,7 @@
 
 #include "core/session/call_stacks.h"
 #include "core/session/origins.h"
-#include "tests/unit/memory_rows.h"
+#include "tests/unit/expected.h"
 
 namespace hw::core {
 namespace {
@@ -70,47 +70,74 @@ protected:
     test::TemporaryFolder folder_;
 };
 
-struct SnapshotSample {
-    const char* name;
-    std::int64_t layers, reservedPeak, reservedEnd;
-};
-class PublicSnapshot : public testing::TestWithParam<SnapshotSample> {};
-
-TEST_P(PublicSnapshot, HasTheCountsOfPythonsReader) {
-    const SnapshotSample& sample = GetParam();
-    const std::string file = std::string("torch-snapshot/") + sample.name + ".pickle.gz";
-    SKIP_WITHOUT_TEST_DATA(file);
-    auto session = openAny(test::testData(file));
-    ASSERT_TRUE(session) << session.error().what;
-    const auto kinds = [&](const std::string& kind) {
-        return figure(*session, "SELECT count(*) FROM memory_events WHERE kind = '" + kind + "'");
-    };
-    EXPECT_EQ(kinds("alloc"), 2899);
-    EXPECT_EQ(kinds("free_requested"), 2574);
-    EXPECT_EQ(kinds("free_completed"), 2574);
-    EXPECT_EQ(kinds("initial"), 1);
-    const auto counts = session->counts();
-    EXPECT_EQ(counts->storages, 2899 + 320) << "allocated in the history, or before it and in use";
-    EXPECT_EQ(counts->layers, sample.layers);
-    EXPECT_EQ(figure(*session, "SELECT count(*) FROM storages WHERE free_seq IS NOT NULL"), 2574);
-    EXPECT_EQ(figure(*session, "SELECT allocated_bytes FROM memory_events WHERE id = 0"), 94326992);
-    EXPECT_EQ(figure(*session, "SELECT max(allocated_bytes) FROM memory_events"), 597327488);
-    EXPECT_EQ(figure(*session, "SELECT max(reserved_bytes) FROM memory_events"),
-              sample.reservedPeak);
-    const std::string last = " FROM memory_events ORDER BY id DESC LIMIT 1";
-    EXPECT_EQ(figure(*session, "SELECT allocated_bytes" + last), 408384288)
-        << "the requested sizes of the blocks in use";
-    EXPECT_EQ(figure(*session, "SELECT reserved_bytes" + last), sample.reservedEnd);
-    EXPECT_EQ(figure(*session, "SELECT max(time_ns) FROM memory_events"), 0);
-    for (const char* gap : {"ops", "times", "start", "rounding"})
-        EXPECT_TRUE(hasGap(*session, gap)) << gap;
+/// Of the public files; those of the samples lie beside them.
+nlohmann::json figuresOf(const std::string& file) {
+    if (test::dataName(file).starts_with("Samples")) return test::expectedOf(file);
+    nlohmann::json figures{{"allocs", 2899},
+                           {"frees_requested", 2574},
+                           {"frees_completed", 2574},
+                           {"storages", 2899 + 320},
+                           {"freed_storages", 2574},
+                           {"allocated_begin", 94326992},
+                           {"allocated_peak", 597327488},
+                           {"allocated_end", 408384288},
+                           {"last_time", 0}};
+    if (file.ends_with("empty-cache.pickle.gz"))
+        figures.update(
+            {{"layers", 244}, {"reserved_peak", 662700032}, {"reserved_end", 509607936}});
+    else if (file.ends_with("expandable.pickle.gz"))
+        figures.update(
+            {{"layers", 242}, {"reserved_peak", 643825664}, {"reserved_end", 643825664}});
+    else
+        figures = {{"allocs", 6526},
+                   {"frees_requested", 6305},
+                   {"frees_completed", 6305},
+                   {"storages", 6526 + 226},
+                   {"freed_storages", 5867},
+                   {"allocated_begin", 5095321600},
+                   {"allocated_peak", 7013335044},
+                   {"allocated_end", 6808535044},
+                   {"reserved_peak", 7235174400},
+                   {"reserved_end", 7235174400},
+                   {"last_time", 1783874496022988000}};
+    return figures;
 }
-INSTANTIATE_TEST_SUITE_P(Public, PublicSnapshot,
-                         testing::Values(SnapshotSample{"empty-cache", 244, 662700032, 509607936},
-                                         SnapshotSample{"expandable", 242, 643825664, 643825664}),
-                         [](const auto& info) {
-                             return info.param.name[1] == 'm' ? "EmptyCache" : "Expandable";
-                         });
+
+class SnapshotFile : public testing::TestWithParam<std::string> {};
+
+TEST_P(SnapshotFile, HasTheCountsOfPythonsReader) {
+    auto session = openAny(GetParam());
+    ASSERT_TRUE(session) << session.error().what;
+    const nlohmann::json expected = figuresOf(GetParam());
+    test::expectFigures(
+        *session, expected,
+        {{"allocs", "SELECT count(*) FROM memory_events WHERE kind = 'alloc'"},
+         {"frees_requested", "SELECT count(*) FROM memory_events WHERE kind = 'free_requested'"},
+         {"frees_completed", "SELECT count(*) FROM memory_events WHERE kind = 'free_completed'"},
+         {"freed_storages", "SELECT count(*) FROM storages WHERE free_seq IS NOT NULL"},
+         {"allocated_begin", "SELECT allocated_bytes FROM memory_events WHERE id = 0"},
+         {"allocated_peak", "SELECT max(allocated_bytes) FROM memory_events"},
+         {"reserved_peak", "SELECT max(reserved_bytes) FROM memory_events"},
+         {"allocated_end",  // the requested sizes of the blocks in use
+          "SELECT allocated_bytes FROM memory_events ORDER BY id DESC LIMIT 1"},
+         {"reserved_end", "SELECT reserved_bytes FROM memory_events ORDER BY id DESC LIMIT 1"},
+         {"last_time", "SELECT max(time_ns) FROM memory_events"}});
+    EXPECT_EQ(figure(*session, "SELECT count(*) FROM memory_events WHERE kind = 'initial'"), 1);
+    const auto counts = session->counts();
+    EXPECT_EQ(counts->storages, expected["storages"].get<std::int64_t>())
+        << "allocated in the history, or before it and in use";
+    if (expected.contains("layers")) {
+        EXPECT_EQ(counts->layers, expected["layers"].get<std::int64_t>());
+    }
+    for (const char* gap : {"ops", "start", "rounding"}) EXPECT_TRUE(hasGap(*session, gap)) << gap;
+    EXPECT_EQ(hasGap(*session, "times"), expected["last_time"] == 0);
+}
+INSTANTIATE_TEST_SUITE_P(
+    Data, SnapshotFile,
+    testing::ValuesIn(test::dataFiles({"torch-snapshot/before-history.pickle.gz",
+                                       "torch-snapshot/empty-cache.pickle.gz",
+                                       "torch-snapshot/expandable.pickle.gz"})),
+    test::dataNameOf);
 
 TEST_F(TorchSnapshot, DevicesAreMergedByTime) {
     const auto session = import(
