@@ -117,7 +117,8 @@ void printTable(const Ranks& ranks, const StepTime& before, const StepTime& afte
                 humanTime(after.time).c_str(), percent(ratio(after.time, before.time)).c_str(),
                 ranks.loaded[after.decides].rank);
     if (!after.matched)
-        std::printf("some collectives have no counterpart in these steps: nobody waits for them\n");
+        std::printf(
+            "some collectives have no counterpart in these steps: they are not waited for\n");
     std::printf("written to %s\n", folder.c_str());
 }
 

@@ -18,8 +18,9 @@ struct RanksToPlan {
     planners::PlanRequest request;  // but for its budget
     /// What the budget is, from a baseline peak.
     std::function<core::Result<core::Bytes>(core::Bytes)> budget;
-    bool each = false;   // from the rank's own peak; else one budget, from the highest of any
-    bool spare = false;  // ranks that wait for others recompute more, as far as nobody waits longer
+    bool each = false;  // from the rank's own peak; else one budget, from the highest of any
+    bool spare =
+        false;  // ranks that wait for others recompute more, as far as no rank waits longer
 };
 
 /// The last step of each rank; ranks with the same graph share a plan where it keeps the budget in

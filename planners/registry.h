@@ -24,7 +24,7 @@ core::Result<std::unique_ptr<Planner>> makePlanner(std::string_view name);
 core::Status checkOptions(std::string_view planner,
                           const std::map<std::string, std::string>& options);
 
-/// For whoever names no planner: it answers within a second nearly everywhere.
+/// Where no planner is named: it answers within a second nearly everywhere.
 const PlannerInfo& defaultPlanner();
 /// Highwater's own: the best plans, and with `search=first` a first one at once.
 const PlannerInfo& ownPlanner();

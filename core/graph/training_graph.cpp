@@ -216,7 +216,7 @@ std::string TrainingGraph::finish() {
 /// What is read as it was made empty has been filled by code that calls no op (through numpy, or by
 /// C++ that has its address); so has what was filled after its op. Where that has not changed
 /// since, ops that read it may run again. Parameters that are released within a step are those that
-/// FSDP has gathered: it takes their bytes away, whoever still refers to them, and a plan cannot
+/// FSDP has gathered: it takes their bytes away, whatever still refers to them, and a plan cannot
 /// put that off. Of a quantized tensor, scale and zero point are in no storage.
 void TrainingGraph::findUnseen() {
     for (Storage& storage : storages) storage.unseen = storage.quantized || storage.writtenUnseen;

@@ -14,7 +14,7 @@
 namespace hw::core {
 
 /// Ends early, with an error, where one token (a text, a number, white space) has over 64 MiB: that
-/// bounds the parser's memory. Whoever handles tokens calls tokenEnded() after each.
+/// bounds the parser's memory. The handler of tokens calls tokenEnded() after each.
 class JsonSource {
 public:
     explicit JsonSource(TextSource& source) : source_(source) { fill(); }

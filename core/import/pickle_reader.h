@@ -16,7 +16,7 @@
 namespace hw::core {
 
 /// A value of a PickleDocument. Containers may be shared between values, and may even hold
-/// themselves: whoever walks them goes to a fixed depth only.
+/// themselves: they are to be walked to a fixed depth only.
 using PickleRef = std::uint32_t;
 
 struct PickleLimits {

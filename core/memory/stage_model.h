@@ -57,7 +57,7 @@ struct StageModel {
     std::vector<Bytes> footprint;  // bytes of all its new storages + workspace
     std::vector<Bytes> newBytes;   // bytes of all its new storages
     std::vector<Nanoseconds> time;
-    /// Lazy views that nobody reads: they run once, right after the last op that they wait for.
+    /// Lazy views that no op reads: they run once, right after the last op that they wait for.
     IndexLists unreadViews;  // per op: that wait for it
 
     std::size_t itemCount() const { return storages.size(); }

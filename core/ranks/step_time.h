@@ -27,7 +27,7 @@ struct StepTime {
     Nanoseconds time;             // until the last rank has ended
     std::vector<RankTime> ranks;  // as they were given
     std::size_t decides = 0;      // the rank that waits least, the last to end among equals
-    bool matched = true;          // false: an exchange has no counterpart; nobody waits for that
+    bool matched = true;          // false: an exchange has no counterpart; it is not waited for
 };
 
 /// Each rank runs its actions one after the other, for as long as the judge has them take. The n-th

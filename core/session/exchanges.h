@@ -19,7 +19,7 @@ struct Exchange {
     std::int64_t op = 0;  // id
     Kind kind = Kind::Meeting;
     std::string group;     // of a meeting: the framework's name for it; empty: the op shows none
-    int peer = -1;         // of a message: the other's rank in the group; -1: whoever comes
+    int peer = -1;         // of a message: the other's rank in the group; -1: any
     std::int64_t tag = 0;  // of a message
     std::int64_t beginNs = 0;
     std::optional<std::int64_t> use;  // id of the first op that works on what it brings

@@ -25,7 +25,7 @@ std::vector<TableColumn> columnsOf(Database& database, const std::string& table)
     return columns;
 }
 
-// SQLite's words as they are: whoever asks knows what the file should have been.
+// SQLite's words as they are: the caller knows what the file should have been.
 template <class Work>
 auto reading(Work work) {
     return guarded(work, [](const DatabaseError& error) { return badInput(error.message); });

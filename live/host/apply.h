@@ -18,7 +18,7 @@ struct ApplyOptions {
     LiveLimits limits;
     /// How long to wait for a moment at which the process can take the agent in.
     std::chrono::duration<double> patience{60};
-    StepListener onStep;    // none: nobody is told
+    StepListener onStep;    // none: not told
     bool curves = false;    // onStep gets them
     std::string agentPath;  // empty: beside the executable, then ../lib
 };
@@ -31,7 +31,7 @@ struct ApplyOptions {
 core::Result<LiveSummary> apply(const ApplyOptions& options, const profiler::Progress& progress);
 
 /// Takes the plan out of a process, which goes on. Errors: Target when there is none in it, or
-/// whoever brought it does not end.
+/// the process that brought it does not end.
 core::Status release(pid_t pid);
 
 }  // namespace hw::live

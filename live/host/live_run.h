@@ -32,7 +32,7 @@ struct LivePrograms {
 /// What a process is held to, besides plans.
 struct LiveLimits {
     std::optional<core::Bytes> cap;  // most live bytes that the framework's allocator gives out
-    std::int64_t heuristic = -1;     // of DTR (planners/dtr), which evicts; -1: nobody does
+    std::int64_t heuristic = -1;     // of DTR (planners/dtr), which evicts; -1: none does
     bool onOom = false;              // it waits for an allocation that fails, else it keeps the cap
     PlannerCommands planners;        // of steps within a budget
     std::uint32_t verify = 0;        // flags of Config that say how much is compared

@@ -24,10 +24,10 @@ struct FoundPlan {
     double seconds = 0;   // of planning
 };
 
-/// Commands that plan; empty: nobody does. Each gets, as three more arguments: a trace, the kind of
-/// the step, and a folder that nobody else writes to meanwhile and that lasts as long as the
-/// program. There it leaves plans for the program (live/wire/live_program.h) as "KIND.plan", for
-/// this kind and maybe for earlier ones, whole or not at all, and a FoundPlan for each as JSON
+/// Commands that plan; empty: nothing is planned. Each gets, as three more arguments: a trace, the
+/// kind of the step, and a folder that nothing else writes to meanwhile and that lasts as long as
+/// the program. There it leaves plans for the program (live/wire/live_program.h) as "KIND.plan",
+/// for this kind and maybe for earlier ones, whole or not at all, and a FoundPlan for each as JSON
 /// beside it, "KIND.plan.json", first. They are taken at once, and a better one later.
 struct PlannerCommands {
     std::vector<std::string> soon;   // for one of several kinds of steps, as it has come by

@@ -47,7 +47,7 @@ void ProgressFile::ended(const Json& report) {
     if (file_.is_open()) line({{"event", "ended"}, {"report", report}});
 }
 
-/// Whoever reads sees whole lines only, but for one at the end.
+/// A reader sees whole lines only, but for one at the end.
 void ProgressFile::line(const Json& event) {
     file_ << event.dump() + "\n" << std::flush;
 }

@@ -72,6 +72,16 @@ void addShortfall(const Shortfall& shortfall, Json& report) {
     report["why"] = shortfall.why;
 }
 
+Json divergencesOf(const LiveProcess& process) {
+    Json divergences = Json::array();
+    for (const auto& each : process.divergences)
+        divergences.push_back({{"step", each.step},
+                               {"op", each.op},
+                               {"expected", each.expected},
+                               {"found", each.found}});
+    return divergences;
+}
+
 /// `prepared`: null where the process has no plan. `limit`: of live bytes, if there is one;
 /// `found`: what has taken over within it.
 Json figuresOf(const LiveProcess& process, const LivePlan* prepared,
@@ -96,19 +106,14 @@ Json figuresOf(const LiveProcess& process, const LivePlan* prepared,
     }
     const auto with = times.with(), without = times.without();
     const std::size_t planned = times.planned.size(), within = times.within.size();
-    Json divergences = Json::array(), peaks = Json::array();
+    Json peaks = Json::array();
     for (const auto& step : process.steps) peaks.push_back(step.peak);
-    for (const auto& each : process.divergences)
-        divergences.push_back({{"step", each.step},
-                               {"op", each.op},
-                               {"expected", each.expected},
-                               {"found", each.found}});
     const Plan* const plan = prepared == nullptr ? nullptr : &prepared->plan;
     const Bytes kept = prepared == nullptr ? Bytes() : prepared->kept;
     return {{"steps", process.steps.size()},
             {"steps_planned", planned},
             {"steps_diverged", process.divergences.size()},
-            {"divergences", divergences},
+            {"divergences", divergencesOf(process)},
             {"modes",
              {{"plan", planned},
               {"dtr", within - bySize},

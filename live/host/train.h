@@ -16,7 +16,7 @@ struct TrainOptions {
     std::vector<LivePrograms> programs;  // none: nothing is dropped
     LiveLimits limits;
     bool childStdoutToStderr = false;
-    StepListener onStep;    // none: nobody is told
+    StepListener onStep;    // none: not told
     bool curves = false;    // onStep gets them
     std::string agentPath;  // empty: beside the executable, then ../lib
 };

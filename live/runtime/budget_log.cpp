@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a program under a budget tells to whoever replays its decisions.
+// What a program under a budget writes down, so that its decisions can be replayed.
 #include "budget_runtime.h"
 
 namespace hw::live::runtime {

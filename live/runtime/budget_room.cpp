@@ -7,7 +7,7 @@
 
 namespace hw::live::runtime {
 
-using profiler::native::Room;
+using profiler::native::Reclaim;
 
 namespace {
 
@@ -16,9 +16,9 @@ constexpr std::int64_t kHopeless = 50, kHopelessNs = 2'000'000'000;
 
 }  // namespace
 
-Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
+Reclaim BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     const Guard guard(lock_);
-    if (!acting_) return Room::None;
+    if (!acting_) return Reclaim::None;
     const std::int64_t began = agent_.now();
     takeReleased();
     profiler::native::OpWindow window;
@@ -34,10 +34,10 @@ Room BudgetRuntime::makeRoom(const profiler::native::Shortage& shortage) {
     if (freed) opEvicted_ += *freed;
     note(shortage, freed);
     const bool above = !freed && adopts_ && shortage.memory == 0;
-    if (!freed && !above) return Room::None;
+    if (!freed && !above) return Reclaim::None;
     if (tracing_) agent_.begin(&window);
     evictingNs_ += agent_.now() - began;
-    return above ? Room::Above : Room::Made;
+    return above ? Reclaim::Above : Reclaim::Made;
 }
 
 /// What is evicted is needed again at once, over and over: the step would never end.

@@ -28,8 +28,6 @@ bool onlyViews(const c10::FunctionSchema& schema) {
            std::all_of(schema.returns().begin(), schema.returns().end(), &aliases);
 }
 
-const std::vector<std::uint32_t> kNone;
-
 }  // namespace
 
 BudgetRuntime::OpFacts::OpFacts(const profiler::native::Operator& op)
@@ -211,6 +209,19 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         unlock(running);
         throw;
     }
+    const OpTimes times = runPrepared(op, stack, running, guard);
+    opsNs_ += times.cost;
+    finish(torch::jit::last(*stack, op.known.schema->returns().size()), times.cost, running);
+    figures_.runtimeNs += agent_.now() - times.ended + times.began - came + evictingNs_ -
+                          (figures_.recomputedNs - recomputed);
+    running.clear();
+    spare_.push_back(std::move(begun));
+}
+
+/// The op runs, without the lock, on what is there for it.
+BudgetRuntime::OpTimes BudgetRuntime::runPrepared(const profiler::native::Passing& op,
+                                                  torch::jit::Stack* stack, Running& running,
+                                                  Guard& guard) {
     evictingNs_ = opPeak_ = opEvicted_ = 0;
     profiler::native::OpWindow window;
     if (trace_) {
@@ -225,7 +236,8 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
     inFlight_ = std::this_thread::get_id();
     guard.unlock();
     if (waits) streams_.wait();
-    const std::int64_t began = agent_.now();
+    OpTimes times;
+    times.began = agent_.now();
     try {
         op.handle.redispatchBoxed(op.below, stack);
     } catch (...) {
@@ -235,24 +247,20 @@ void BudgetRuntime::op(const profiler::native::Passing& op, torch::jit::Stack* s
         throw;
     }
     if (waits) streams_.wait();
-    const std::int64_t ended = agent_.now();
+    times.ended = agent_.now();
     guard.lock();
     inFlight_ = std::thread::id();
-    const std::int64_t measured = std::max<std::int64_t>(1, ended - began - evictingNs_);
+    const std::int64_t measured =
+        std::max<std::int64_t>(1, times.ended - times.began - evictingNs_);
     if (waits) running.onGpu->add(measured);
-    const std::int64_t cost = running.onGpu != nullptr ? running.onGpu->nsOr(measured) : measured;
-    const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
+    times.cost = running.onGpu != nullptr ? running.onGpu->nsOr(measured) : measured;
     if (std::exchange(tracing_, false)) {
         agent_.end(&window);
         opPeak_ = std::max(opPeak_, window.peak + opEvicted_);
-        trace_->end(results, cost, opPeak_ - live);
+        trace_->end(torch::jit::last(*stack, op.known.schema->returns().size()), times.cost,
+                    opPeak_ - live);
     }
-    opsNs_ += cost;
-    finish(results, cost, running);
-    figures_.runtimeNs +=
-        agent_.now() - ended + began - came + evictingNs_ - (figures_.recomputedNs - recomputed);
-    running.clear();
-    spare_.push_back(std::move(begun));
+    return times;
 }
 
 const BudgetRuntime::OpFacts& BudgetRuntime::factsOf(const profiler::native::Operator& op) {
@@ -296,7 +304,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
             !unfilled_[s] || slots_[s].unread || (facts.fills && contains(running.written, s));
         if (!filled || facts.collective) {
             aboutToChange({s});
-            keepAsItIs(s);  // whoever filled it called no op
+            keepAsItIs(s);  // it was filled by no op
         } else if (unfilled_[s] && tape_.canMake(s)) {
             if (log_) log_->line("unpin", s);
             evictor_.unpin(s);
@@ -311,7 +319,7 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
     running.varies = running.onTape && facts.varies.on(device.type());
 }
 
-/// The op runs on a GPU. What it reads there on another stream than recomputations stays, as nobody
+/// The op runs on a GPU. What it reads there on another stream than recomputations stays, as it
 /// knows here when that stream is done with it.
 void BudgetRuntime::followStream(c10::Device device, const profiler::native::Operator& op,
                                  const Tensors& tensors, Running& running) {
@@ -346,122 +354,7 @@ bool BudgetRuntime::mayRunAgain(const profiler::native::Passing& op, Values valu
     return plain;
 }
 
-void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) {
-    planners::DtrState& state = evictor_.state();
-    if (regions_ > 0)
-        for (const Storage s : running.inputs) keepAsItIs(s);
-    if (!allPlain(results))  // they may look at the bytes in a way of their own
-        for (const Storage s : running.inputs) keepAsItIs(s);
-    std::vector<Output>& outputs = running.outputs;
-    std::vector<Storage>& touched = running.touched;
-    std::vector<core::StorageIndex>& made = running.made;
-    bool lists = false;
-    ++search_;
-    StorageList hidden;
-    for (const c10::TensorImpl* const tensor : plainTensors(results, &hidden)) {
-        lists = lists || listsIntegers(*tensor);
-        c10::StorageImpl* const impl = plainStorage(*tensor);
-        const std::int64_t there = slots_.find(impl);
-        const Storage s = there >= 0 ? static_cast<Storage>(there) : add(impl);
-        outputs.push_back({s, there < 0, 0, static_cast<std::int64_t>(impl->nbytes())});
-        if (there < 0) {
-            made.push_back(static_cast<core::StorageIndex>(s));
-            slots_[s].unread = !running.facts->leavesEmpty;
-            unfilled_[s] = running.facts->leavesEmpty || running.facts->onlyFills || inExtension();
-            slots_[s].uncompared =
-                running.facts->undefined || !coversStorage(*tensor) || running.varies;
-        }
-        if (there >= 0 && running.facts->fills && contains(running.written, s) &&
-            coversStorage(*tensor))
-            slots_[s].uncompared = false;
-        if (isNew(s)) touched.push_back(s);
-    }
-    if (!made.empty() && outputs.front().makes)  // the pool gets it after the others
-        std::rotate(made.begin(), made.begin() + 1, made.end());
-    if (running.onTape && !running.exposed.empty()) running.onTape = keepSources(running);
-    if (!running.lookedAt.empty() && exposures_.changed()) running.onTape = false;
-    if (running.onTape)
-        for (Call::Source& source : running.lookedAt)
-            tape_.next().call.sources().push_back(std::move(source));
-    if (log_) logEnd(outputs, cost, running);
-    const std::size_t ofOutputs = touched.size();
-    for (const Storage s : running.written)
-        if (isNew(s)) touched.push_back(s);
-    for (const Storage s : touched) evictor_.announce(static_cast<core::StorageIndex>(s), cost);
-    const bool updates = !running.unread.empty();
-    if (!made.empty() && !running.written.empty() && !updates) running.onTape = false;
-    for (const Storage s : running.written)  // it may have been given up while the op ran
-        if (!updates && !tape_.canMake(s)) running.onTape = false;
-    for (const Storage input : running.inputs) {
-        if (!running.onTape) break;  // what it makes and writes stays: no score asks for it
-        if (!running.readsAgain(input)) continue;
-        for (const Output& output : outputs) evictor_.link(input, output.storage);
-        for (std::size_t k = ofOutputs; k < touched.size(); ++k) evictor_.link(input, touched[k]);
-    }
-    state.clock += cost;
-    for (const core::StorageIndex s : made) state.storages[s].material = true;
-    evictor_.materialized(made);
-
-    for (const Storage s : running.written) {
-        Slot& slot = slots_[s];
-        slot.version = ++slot.written;
-        if (running.varies) slot.uncompared = true;
-        if (slot.exposed) exposures_.forgetReads(slot.key());
-        needed_[s] = false;
-        const StoragePointer impl = slot.lock();
-        const bool resized = impl && static_cast<std::int64_t>(impl->nbytes()) != evictor_[s].size;
-        if (resized && trace_) trace_->untold(impl.get());
-        if (!running.onTape || updates || resized) keepAsItIs(s);
-    }
-    const bool changes = !made.empty() || (!running.written.empty() && !updates);
-    if (running.onTape && changes) {
-        running.kept.clear();
-        const bool writes = !running.written.empty() && !updates;
-        for (const Storage s : running.inputs) {
-            const bool own = writes && s == running.written.front();
-            running.kept.push_back(
-                {s, 0, running.readsAgain(s) ? slots_[s].written - (own ? 1 : 0) : kUnread});
-        }
-        tape_.next().cost = cost;
-        tape_.next().varies = running.varies;
-        tape_.add(running.kept, outputs, writes ? running.written : kNone);
-        for (const Input& input : running.kept)
-            if (input.version != kUnread && !tape_.canMake(input.storage) &&
-                !watched_[input.storage])
-                hold(input.storage);
-    }
-    for (const core::StorageIndex s : made) {
-        const auto storage = static_cast<Storage>(s);
-        const StoragePointer impl = slots_[storage].lock();
-        if (impl && evictable(*impl)) watch(storage);
-        if (!running.onTape || !impl || !evictable(*impl)) keepAsItIs(storage);
-        if (running.doubtful || running.varies) doubt(storage);
-        if (!unfilled_[storage]) continue;
-        if (log_) log_->line("pin", s);
-        evictor_.pin(s);
-    }
-    if (lists)
-        for (const c10::TensorImpl* const tensor : plainTensors(results))
-            if (listsIntegers(*tensor)) {
-                const Storage s = known(plainStorage(*tensor));
-                if (!present(s)) {  // a view of what was away has brought nothing
-                    if (log_) log_->line("bring", s);
-                    materialize(s);
-                }
-                keepAsItIs(s);
-            }
-    noteBorn(running);
-    for (c10::StorageImpl* const impl : hidden) bring(impl, true);
-    unlock(running);
-    if (log_) log_->line("done");
-    for (const Output& output : outputs) state.storages[output.storage].lastAccess = state.clock;
-    if (!followers_.follows()) return;
-    if (const ProgramOp* const planned = followers_.end(outputs)) perform(planned->after);
-    if (!followers_.follows() && (divergence_ = followers_.left()))
-        divergence_->found = running_->name;
-}
-
-/// Nobody knows what it has written.
+/// What it has written is not known.
 void BudgetRuntime::failed(Running& running) {
     if (log_) log_->line("failed", running.written);
     for (const Storage s : running.written) {

@@ -35,8 +35,8 @@ namespace hw::live::runtime {
 class BudgetRuntime final : public Engine {
 public:
     /// `agent`, whose allocator knows the budget, outlives the runtime. `planned`: steps are traced
-    /// for planners. `keepsLimit`: an allocation that would pass the agent's limit is none that
-    /// fails, and each step goes under DTR; else those do in which something was evicted.
+    /// for planners. `keepsLimit`: an allocation that would pass the agent's limit does not
+    /// fail, and each step goes under DTR; else those do in which something was evicted.
     BudgetRuntime(const profiler::native::AgentApi& agent, planners::DtrHeuristic heuristic,
                   bool planned, bool keepsLimit = true);
 
@@ -83,7 +83,7 @@ public:
     }
 
     /// Evicts a storage for an allocation that has no room. None: nothing more can be evicted.
-    profiler::native::Room makeRoom(const profiler::native::Shortage& shortage);
+    profiler::native::Reclaim makeRoom(const profiler::native::Shortage& shortage);
     /// The program was under way before its allocations were counted: this tensor is among the live
     /// bytes from now on, and so is whatever else an op shows. Such a program does not fail because
     /// of the limit: what there is no room for passes it.
@@ -122,6 +122,10 @@ private:
         std::vector<Call::Source> lookedAt;  // parameters likewise
         std::vector<Storage> owned;          // those of which its call has copies
 
+        /// It updates running statistics, which is no write of its.
+        bool updates() const { return !unread.empty(); }
+        /// It writes what it is to write again when it runs again.
+        bool writes() const { return !written.empty() && !updates(); }
         /// It reads the storage again when it runs again.
         bool readsAgain(Storage s) const { return !contains(unread, s) && !contains(owned, s); }
         std::int32_t line = SourceLines::kNone;
@@ -133,6 +137,10 @@ private:
         OpCosts::Known* onGpu = nullptr;  // what such an op takes there, where it runs on one
 
         void clear();
+    };
+    /// When an op ran, by the agent's clock, and what it is taken to cost.
+    struct OpTimes {
+        std::int64_t began = 0, ended = 0, cost = 0;
     };
     /// What a storage is made from, before it is evicted.
     enum class Sources { Held, Gone, Dear };
@@ -175,7 +183,18 @@ private:
     planners::Evictor newEvictor(std::size_t storages) const;
     const OpFacts& factsOf(const profiler::native::Operator& op);
     void prepare(const profiler::native::Passing& op, Values values, Running& running);
+    OpTimes runPrepared(const profiler::native::Passing& op, torch::jit::Stack* stack,
+                        Running& running, Guard& guard);
+    // budget_results.cpp
     void finish(Values results, std::int64_t cost, Running& running);
+    void noteResults(const Tensors& results, Running& running);
+    void decideTape(Running& running);
+    void link(std::int64_t cost, Running& running);
+    void noteWritten(Running& running);
+    void addToTape(std::int64_t cost, Running& running);
+    void settleMade(Running& running);
+    void keepLists(const Tensors& results);
+    void endFollowed(const std::vector<Output>& outputs);
     void failed(Running& running);
     void followStream(c10::Device device, const profiler::native::Operator& op,
                       const Tensors& tensors, Running& running);

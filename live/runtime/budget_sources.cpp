@@ -10,8 +10,8 @@ namespace hw::live::runtime {
 
 /// What it would be made from stays until then. Gone: something of it is not there and nothing
 /// makes it. Dear: that may take more than it gives, where the program would let go of it; or what
-/// it would be made from is a gradient that autograd adds to in place as long as nobody else refers
-/// to it, and else to a copy.
+/// it would be made from is a gradient that autograd adds to in place as long as nothing else
+/// refers to it, and else to a copy.
 BudgetRuntime::Sources BudgetRuntime::holdSources(Storage storage) {
     findSources(storage);
     if (gone_.empty() && !dear_) {

@@ -68,7 +68,7 @@ bool BudgetRuntime::wanted(c10::StorageImpl* impl) {
     return there < 0 || wanted(static_cast<Storage>(there));
 }
 
-/// What nobody has made stays as it is.
+/// What no op has made stays as it is.
 BudgetRuntime::Storage BudgetRuntime::known(c10::StorageImpl* impl) {
     const std::int64_t there = slots_.find(impl);
     if (there >= 0) return static_cast<Storage>(there);

@@ -14,7 +14,7 @@ namespace hw::live::runtime {
 
 class DecisionLog {
 public:
-    /// Null: nobody wants one.
+    /// Null: there is no log.
     static std::unique_ptr<DecisionLog> wanted(int heuristic);
     explicit DecisionLog(const std::string& path) : file_(path) {}
 
@@ -31,7 +31,7 @@ public:
     void renumber() { told_.clear(); }
     /// Once of each storage: the program refers to it no longer.
     bool tellsUnwanted(std::uint32_t storage) { return tell(storage, kUnwanted); }
-    /// Once each time that its bytes have gone: nobody refers to it.
+    /// Once each time that its bytes have gone: no reference is left.
     bool tellsLost(std::uint32_t storage) { return tell(storage, kLost); }
     void filled(std::uint32_t storage) {
         if (storage < told_.size()) told_[storage] &= static_cast<std::uint8_t>(~kLost);

@@ -150,8 +150,9 @@ constexpr std::chrono::seconds kForkPatience(10);
 constexpr unsigned kForkPauseUs = 100;
 thread_local bool tHolds = false;  // the engine's lock, while this thread forks
 
-/// Whoever has the lock may wait for Python's, which this thread gives up in between. Its patience
-/// ends: a child that finds things half changed is better than a program that waits forever.
+/// The thread that has the lock may wait for Python's, which this one gives up in between. Its
+/// patience ends: a child that finds things half changed is better than a program that waits
+/// forever.
 void beforeFork() {
     if (gHalfChanged) return;
     const auto deadline = std::chrono::steady_clock::now() + kForkPatience;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Makes storages again from what is there, whatever the plan would do next: for a step that leaves
-// the plan, and for whoever looks at a storage past the dispatcher.
+// the plan, and for code that looks at a storage past the dispatcher.
 #pragma once
 
 #include <functional>

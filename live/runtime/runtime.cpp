@@ -40,7 +40,7 @@ void Runtime::follow(c10::Device device, const Tensors& tensors) {
     if (streams_.elsewhere()) pin(program().ops[position_]);
 }
 
-/// It runs on another stream than the plan: what it reads and makes stays, as nobody knows here
+/// It runs on another stream than the plan: what it reads and makes stays, as it is not known here
 /// when that stream is done with it.
 void Runtime::pin(const ProgramOp& op) {
     for (const Input& input : op.inputs) program().storages[input.storage].pinned = true;
@@ -72,7 +72,7 @@ void Runtime::fetchAhead(const ProgramOp& now) {
     for (const Output& output : (&now + 1)->outputs) __builtin_prefetch(&slots_[output.storage]);
 }
 
-/// An op of nobody's plan, between two ops of this one: it may not write what the plan knows.
+/// An op that is in no plan, between two ops of this one: it may not write what the plan knows.
 bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) {
     for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
         const c10::AliasInfo* const alias = schema.arguments()[i].alias_info();
@@ -86,7 +86,7 @@ bool Runtime::mayPass(const c10::FunctionSchema& schema, Values values) {
     return true;
 }
 
-/// What an op of nobody's plan reads is there.
+/// What an op that is in no plan reads is there.
 void Runtime::bring(const Tensors& tensors) {
     for (const c10::TensorImpl* const tensor : tensors)
         if (const std::int64_t s = slots_.awayAt(plainStorage(*tensor)); s >= 0)
@@ -376,29 +376,14 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
         op.handle.redispatchBoxed(op.below, stack);
     };
     if (aside_) profiler::native::standAside(true);
-    if (!planned() && !exposures_.trusted(false)) {
-        const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
-        watchSources(op.known, plainTensors(values), values);
-    }
-    if (!planned() && hasStatistics(op.known.name)) {
-        const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
-        noteStatistics(op.known, {}, values);
-    }
+    const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
+    if (!planned()) noteUnplanned(op.known, values);
     if (aside_ || !planned()) return letBy();
     timeSome();
-    const Values values = torch::jit::last(*stack, op.known.schema->arguments().size());
     StorageList hidden;
     const Tensors tensors = plainTensors(values, &hidden);
     if (!hidden.empty() && !bringHidden(guard, op.known, values, hidden)) return letBy();
-    if (early_) {
-        if (!receives(*op.known.schema, values)) {
-            skipBatches();
-        } else if (!forward_ && mayPass(*op.known.schema, values)) {
-            bring(tensors);
-            return letBy();
-        }
-        if (forward_) endEarly();
-    }
+    if (early_ && isBatch(*op.known.schema, values, tensors)) return letBy();
     if (settled_ ? passSettled(*op.known.schema, tensors)
                  : passAside(*op.known.schema, tensors, toldDevice(values)))
         return letBy();
@@ -417,6 +402,30 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     }
     if (!why.empty() || !before(op, tensors, toldDevice(values), [&] { return values; }))
         return letBy();
+    runPlanned(op, stack, guard);
+}
+
+/// What ops outside of a plan show of what plans go by later.
+void Runtime::noteUnplanned(const profiler::native::Operator& known, Values values) {
+    if (!exposures_.trusted(false)) watchSources(known, plainTensors(values), values);
+    if (hasStatistics(known.name)) noteStatistics(known, {}, values);
+}
+
+/// Before the forward pass. Whether the op receives a batch, of which any number come then.
+bool Runtime::isBatch(const c10::FunctionSchema& schema, Values values, const Tensors& tensors) {
+    if (!receives(schema, values)) {
+        skipBatches();
+    } else if (!forward_ && mayPass(schema, values)) {
+        bring(tensors);
+        return true;
+    }
+    if (forward_) endEarly();
+    return false;
+}
+
+/// The planned op runs, without the lock; everything is there for it.
+void Runtime::runPlanned(const profiler::native::Passing& op, torch::jit::Stack* stack,
+                         Guard& guard) {
     begins(guard);
     try {
         op.handle.redispatchBoxed(op.below, stack);
@@ -428,7 +437,7 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     ended(guard);
     if (!planned()) return;
     const Values results = torch::jit::last(*stack, op.known.schema->returns().size());
-    hidden.clear();
+    StorageList hidden;
     const Tensors plain = plainTensors(results, &hidden);
     after(plain, allPlain(results));
     for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);

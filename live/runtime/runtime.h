@@ -118,6 +118,11 @@ private:
                                 c10::Device told);
     [[gnu::hot]] bool passSettled(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool isNext(const c10::FunctionSchema& schema, const Tensors& tensors) const;
+    [[gnu::cold]] void noteUnplanned(const profiler::native::Operator& known, Values values);
+    [[gnu::cold]] bool isBatch(const c10::FunctionSchema& schema, Values values,
+                               const Tensors& tensors);
+    [[gnu::hot]] void runPlanned(const profiler::native::Passing& op, torch::jit::Stack* stack,
+                                 Guard& guard);
     [[gnu::cold]] void failed();
     // runtime_actions.cpp
     struct Performer;
@@ -187,7 +192,7 @@ private:
     bool lean_ = false;
     /// Nothing is at stake any more in this step, and no storage is followed.
     bool settled_ = false;
-    /// Nor are its ops looked at: those that come by all the same are let by.
+    /// Nor are its ops looked at: those that are seen all the same pass at once.
     bool aside_ = false;
     struct Ends {
         int boundaries = 0;       // optimizers that have ended their steps in it

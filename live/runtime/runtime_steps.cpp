@@ -179,7 +179,7 @@ std::int64_t Runtime::uncountedBytes() {
 }
 
 /// Nothing of the plan is left to do, and the program sees all that it has made. An optimizer's ops
-/// are many and small: they are let by with as little as can be, or do not come by at all. Which of
+/// are many and small: they pass with as little work as can be, or are not seen at all. Which of
 /// several plans the step ends under is of no consequence then.
 void Runtime::settle() {
     if (early_ || isLookedAt() || !slots_.away().empty()) return;

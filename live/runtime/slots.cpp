@@ -32,7 +32,7 @@ void Slots::bind(std::size_t storage, c10::StorageImpl* impl) {
     if (indexed_) bound_.set(impl, storage);
 }
 
-/// Nobody but the storage itself has a weak reference to one that no slot has bound.
+/// Only the storage itself has a weak reference to one that no slot has bound.
 bool Slots::bindNew(std::size_t storage, c10::StorageImpl* impl) {
     if (slots_[storage].key() == impl) return false;
     c10::raw::weak_intrusive_ptr::incref(impl);

@@ -9,7 +9,7 @@ set(runtime_sources
     slots.cpp streams.cpp rebuild.cpp runtime.cpp runtime_actions.cpp runtime_exposures.cpp runtime_match.cpp runtime_plans.cpp
     runtime_steps.cpp tape.cpp plan_follower.cpp plan_followers.cpp step_trace.cpp step_kinds.cpp source_lines.cpp decision_log.cpp
     budget_log.cpp budget_storages.cpp budget_room.cpp budget_sources.cpp budget_settle.cpp budget_exposures.cpp
-    budget_beside.cpp budget_actions.cpp budget_runtime.cpp)
+    budget_beside.cpp budget_actions.cpp budget_results.cpp budget_runtime.cpp)
 set(runtime_exports live_exports.cpp)  # what the shim calls
 foreach(list runtime_headers runtime_sources runtime_exports)
     list(TRANSFORM ${list} PREPEND ${CMAKE_CURRENT_LIST_DIR}/)

@@ -18,7 +18,7 @@ namespace hw::live::runtime {
 
 class StepTrace {
 public:
-    /// Whether the program refers to a storage, whoever else does.
+    /// Whether the program itself refers to a storage.
     using Wanted = std::function<bool(c10::StorageImpl*)>;
 
     /// `live`: bytes when the step begins, evicted ones among them.
@@ -31,7 +31,7 @@ public:
     void begin(const profiler::native::Operator& op, Values arguments, const Wanted& wanted);
     /// It has ended. `peak`: highest live bytes in it, less those before it, without evictions.
     void end(Values results, std::int64_t nanoseconds, std::int64_t peak);
-    /// It has raised an exception: what it has written, nobody knows, and the trace is worth
+    /// It has raised an exception: what it has written is not known, and the trace is worth
     /// nothing.
     void failed() { broken_ = true; }
     bool broken() const { return broken_; }

@@ -150,7 +150,7 @@ class Live:
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
         self.told = True          # figures of the runtime are among those of a step that has ended
-        self.next_curve = None    # not before that time; None: nobody wants them
+        self.next_curve = None    # not before that time; None: they are not wanted
 
     # In and out.
 
@@ -215,7 +215,7 @@ class Live:
         self.patches.undo()
 
     def forked(self):
-        """In a child, whose steps are nobody's. It takes no lock that another thread may have had."""
+        """In a child, whose steps belong to no plan. It takes no lock that another thread may have had."""
         self.unhook()
         if not self.native.hwl_forked():
             self.threads.undo()
@@ -531,7 +531,7 @@ def leave():
 
 
 def stop():
-    """Whoever started it has gone: from its next step on the program goes its own way. Whether it will."""
+    """The process that started it has gone: from its next step on the program trains without a plan. Whether it will."""
     live = _current
     if live is None:
         return False

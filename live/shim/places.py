@@ -107,7 +107,7 @@ class Places:
                 break
         if path is None:
             if self.stack:
-                return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+                return self.stack[-1][1]  # a module of no known tree: part of its caller
             path = self.add_root(module)
         return self.number(path.rstrip(".") or "(root)")
 

@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kLiveVersion = 7;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
-    Drop = 1,       // the storage's bytes go, whoever refers to it
+    Drop = 1,       // the storage's bytes go, whatever refers to it
     Hold = 2,       // the storage stays although the program lets go of it
     Release = 3,    // the end of Hold
     Secure = 4,     // make it again if the program still has it: after this op nothing could

@@ -66,7 +66,7 @@ private:
     void join(ComputeBounds& group, const ComputeBounds& block) const;
     double take(core::StorageIndex s, ComputeBounds& block, double lowest);
     double leastCompute(core::StorageIndex s) const;
-    /// At least this share of a compute is left since then; 0: nobody knows.
+    /// At least this share of a compute is left since then; 0: not known.
     double kept(double lostBefore) const {
         return atLeastOwn_ ? std::max(0.0, 1 - (lost_ - lostBefore)) : 0;
     }

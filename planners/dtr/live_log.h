@@ -17,7 +17,7 @@
 //   again STORAGE, made, done          the same of one that runs again for a storage
 //   constant STORAGE BYTES             is read, and no op has made it
 //   unwanted STORAGE                   the program does not refer to it any more
-//   lost STORAGE                       nobody does: its bytes have gone
+//   lost STORAGE                       nothing refers to it: its bytes have gone
 //   freed STORAGE                      the runtime has heard of that
 //   keep STORAGE                       nothing can make it again
 //   pin STORAGE, unpin STORAGE         it stays, for reasons of the framework's; or no longer

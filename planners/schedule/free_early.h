@@ -10,7 +10,7 @@
 namespace hw::planners {
 
 /// The same schedule with every storage freed right after the last action that needs it: frees move
-/// forward in time, and what nobody frees and nothing needs at the end gets one. Neither the peak
+/// forward in time, and what is never freed and not needed at the end gets one. Neither the peak
 /// nor the time can rise. No free moves across the action `held`: what was resident during it still
 /// is. `schedule` must be valid and without codecs. O(actions).
 core::Schedule freeEarly(const core::TrainingGraph& graph, core::Schedule schedule,

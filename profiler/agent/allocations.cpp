@@ -87,7 +87,7 @@ std::uintptr_t tagOf(const Entry& entry) {
     return (entry.tag & kBirth) != 0 ? 0 : entry.tag;
 }
 
-/// The bytes that were counted at this address before: whoever freed them was not seen.
+/// The bytes that were counted at this address before: their release was not seen.
 std::int64_t place(Shard& shard, Entry entry) {
     std::size_t slot = slotOf(entry.address, shard);
     while (shard.entries[slot].address != 0 && shard.entries[slot].address != entry.address)
@@ -197,11 +197,11 @@ void settleClaim(std::uintptr_t address, std::int64_t bytes, std::int64_t live, 
 }
 
 /// What comes of it, once it has found no room.
-native::Room roomFor(native::Shortage& shortage, bool memory) {
+native::Reclaim roomFor(native::Shortage& shortage, bool memory) {
     const auto makeRoom = gMakeRoom.load(std::memory_order_relaxed);
-    if (makeRoom == nullptr || tPaused) return native::Room::None;
+    if (makeRoom == nullptr || tPaused) return native::Reclaim::None;
     shortage.memory = memory ? 1 : 0;
-    const native::Room room = makeRoom(shortage);
+    const native::Reclaim room = makeRoom(shortage);
     ++shortage.before;
     return room;
 }
@@ -218,13 +218,13 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
     native::Shortage shortage{bytes, 0, 0};
     Claim claimed = claim(bytes, live);
     while (claimed == Claim::Refused) {
-        const native::Room room = roomFor(shortage, false);
-        if (room == native::Room::None) return refuse(bytes);
-        claimed = room == native::Room::Above ? Claim::Free : claim(bytes, live);
+        const native::Reclaim room = roomFor(shortage, false);
+        if (room == native::Reclaim::None) return refuse(bytes);
+        claimed = room == native::Reclaim::Above ? Claim::Free : claim(bytes, live);
     }
     shortage.before = 0;
     int status = gMemalign(result, alignment, size);
-    while (status == ENOMEM && roomFor(shortage, true) == native::Room::Made)
+    while (status == ENOMEM && roomFor(shortage, true) == native::Reclaim::Made)
         status = gMemalign(result, alignment, size);
     const int saved = errno;
     const auto address = reinterpret_cast<std::uintptr_t>(*result);
@@ -237,7 +237,7 @@ int countingMemalign(void** result, std::size_t alignment, std::size_t size) {
 }
 
 void noteFreed(std::uintptr_t tag) {
-    if (gFreedCount.load(std::memory_order_relaxed) > kMostFreed) return;  // nobody asks
+    if (gFreedCount.load(std::memory_order_relaxed) > kMostFreed) return;  // they are not asked for
     const Guard guard(gFreedLock);
     const std::size_t count = gFreedCount.load(std::memory_order_relaxed);
     if (count < kMostFreed) gFreed[count] = tag;
@@ -312,16 +312,16 @@ bool admitBlock(std::int64_t bytes) {
         if (cap <= 0 || tPaused || !gEnabled.load(std::memory_order_relaxed) ||
             gLive.load(std::memory_order_relaxed) + bytes <= cap)
             return true;
-        const native::Room room = roomFor(shortage, false);
-        if (room == native::Room::None) refuse(bytes);
-        if (room != native::Room::Made) return room == native::Room::Above;
+        const native::Reclaim room = roomFor(shortage, false);
+        if (room == native::Reclaim::None) refuse(bytes);
+        if (room != native::Reclaim::Made) return room == native::Reclaim::Above;
     }
 }
 
 bool rescueBlock(native::Shortage& shortage) {
     const std::int64_t live = gLive.load(std::memory_order_relaxed);
     bool made = false;
-    while (roomFor(shortage, true) == native::Room::Made) {
+    while (roomFor(shortage, true) == native::Reclaim::Made) {
         made = true;
         if (live - gLive.load(std::memory_order_relaxed) >= shortage.bytes) break;
     }

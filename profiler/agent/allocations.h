@@ -8,7 +8,7 @@
 
 namespace hw::profiler::native {
 struct Shortage;
-enum class Room : int;
+enum class Reclaim : int;
 }  // namespace hw::profiler::native
 
 namespace hw::profiler::agent {
@@ -17,7 +17,7 @@ namespace hw::profiler::agent {
 void capLiveBytes(std::int64_t bytes);
 /// Asked before an allocation passes that, and where there is no memory: whether some has become
 /// free since. Null: there is no limit any more.
-void onShortage(native::Room (*makeRoom)(const native::Shortage& shortage));
+void onShortage(native::Reclaim (*makeRoom)(const native::Shortage& shortage));
 /// Redirects posix_memalign and free of libc10 to counting versions. Returns the number of patched
 /// slots: 0 when libc10 is not loaded or is linked in another way. Safe to call again.
 int patchAllocator();

@@ -211,7 +211,7 @@ namespace {
 enum class Read { Nothing, Answer, End };
 
 /// The one answer that may come after the configuration; anything else is the end. Two threads may
-/// wait: whoever comes first reads.
+/// wait: the first reader gets it.
 Read readAnswer(Config& config, int milliseconds) {
     pollfd waiting{gSocket.load(), POLLIN, 0};
     const int ready = poll(&waiting, 1, milliseconds);

@@ -47,7 +47,7 @@ void note(int signal) {
     gRaised[signal] = 1;
 }
 
-/// A session that is there already, and that nobody writes, goes aside: run.hws to run.1.hws.
+/// A session that is there already, and that no process writes, goes aside: run.hws to run.1.hws.
 bool moveAside(const fs::path& session, const Progress& progress) {
     std::error_code error;
     if (fs::exists(session.string() + "-wal", error) || !core::Session::open(session.string()))

@@ -167,7 +167,7 @@ struct ConfigRecord {
     std::int32_t steps = 1, warmup = 0, every = 1;
     std::uint32_t flags = 0;
     std::int64_t cap = 0;                 // most live bytes of the framework's allocator; 0: any
-    std::int64_t heuristic = -1;          // of DTR, which keeps within the cap; -1: nobody does
+    std::int64_t heuristic = -1;          // of DTR, which keeps within the cap; -1: none does
     char nativeCapture[kPathBytes] = "";  // library for the framework; empty: capture in Python
     char livePrograms[kPathBytes] =
         "";  // of each plan a file of this name with ".0", or ".rank1.0", …

@@ -308,7 +308,7 @@ TEST_F(LiveBudget, WhatWaitsGoesWhereNothingElseCan) {
     const auto step = [&](bool pressed) {
         const at::Tensor one = chain(0.5), other = chain(2);
         if (pressed) {
-            while (runtime.makeRoom({1, 0, 0}) == native::Room::Made) {
+            while (runtime.makeRoom({1, 0, 0}) == native::Reclaim::Made) {
             }
             gPressure.oneIn = 1;
             gPressure.runtime = &runtime;

@@ -56,8 +56,8 @@ Instruction randomInstruction(std::mt19937& random, bool unseen = false) {
 
 }  // namespace
 
-Machine::Machine(std::uint64_t seed, Doors doors)
-    : doors_(std::move(doors)), registers_(kRegisters) {
+Machine::Machine(std::uint64_t seed, Hooks hooks)
+    : hooks_(std::move(hooks)), registers_(kRegisters) {
     at::manual_seed(seed);
     for (std::size_t i = 0; i < kParameters; ++i) registers_[i] = at::rand({kSide, kSide});
     registers_.back() = at::rand({kSide, kSide});
@@ -69,7 +69,7 @@ at::Tensor Machine::operand(std::size_t index) const {
 }
 
 void Machine::look(const at::Tensor& tensor, bool stays) {
-    doors_.look(tensor, stays);
+    hooks_.look(tensor, stays);
     const c10::StorageImpl* const storage =
         tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
     const auto* const bytes =
@@ -81,7 +81,7 @@ void Machine::look(const at::Tensor& tensor, bool stays) {
 void Machine::elsewhere(const std::function<void()>& work) {
     std::exception_ptr raised;
     std::thread([&] {
-        doors_.thread();
+        hooks_.thread();
         try {
             work();
         } catch (const c10::Error&) {
@@ -108,14 +108,14 @@ void Machine::runUnseen(const Instruction& i) {
     switch (i.kind) {
         case Kind::Fill:
             result = at::zeros({kSide, kSide});
-            doors_.look(result, true);
+            hooks_.look(result, true);
             return write(result);
         case Kind::FillBlind:
             result = at::zeros({kSide, kSide});
             return write(result);
         case Kind::Poke:
             if (i.a < kParameters) return;
-            doors_.look(a, true);
+            hooks_.look(a, true);
             return write(a);
         case Kind::FromBuffer:
             result = at::mul(at::from_blob(buffer_.data(), {kSide, kSide}),
@@ -233,7 +233,7 @@ void Machine::run(const Instruction& i) {
             at::mm(at::sum(a), b);
             return;
         case Kind::Forward:
-            doors_.forward();
+            hooks_.forward();
             return;
         case Kind::Node:
             result = at::sigmoid(a.detach().requires_grad_()).detach();

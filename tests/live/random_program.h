@@ -61,12 +61,12 @@ using Program = std::vector<Instruction>;
 /// Registers hold tensors; the first ones are parameters, the last one outlives its step.
 class Machine {
 public:
-    struct Doors {
+    struct Hooks {
         std::function<void(const at::Tensor&, bool stays)> look = [](const at::Tensor&, bool) {};
         std::function<void()> forward = [] {};
         std::function<void()> thread = [] {};  // another thread begins
     };
-    Machine(std::uint64_t seed, Doors doors);
+    Machine(std::uint64_t seed, Hooks hooks);
 
     void step(const Program& program);
     /// Bytes of all that is there, of what was looked at, and the generator's state.
@@ -80,7 +80,7 @@ private:
     void runUnseen(const Instruction& instruction);
     void write(const at::Tensor& tensor);
 
-    Doors doors_;
+    Hooks hooks_;
     std::vector<at::Tensor> registers_;
     at::Tensor relu_, mask_, pooled_, indices_;  // what a backward pass would need
     at::Tensor sparse_;

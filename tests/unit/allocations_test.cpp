@@ -150,14 +150,14 @@ TEST_F(Allocations, BeyondTheCapAreMadeOnceThereIsRoom) {
     onShortage([](const native::Shortage& shortage) {
         gShortages.push_back(shortage);
         if (gShortages.size() == 2) countFreed(kGpu);
-        return gShortages.size() < 4 ? native::Room::Made : native::Room::None;
+        return gShortages.size() < 4 ? native::Reclaim::Made : native::Reclaim::None;
     });
     countAllocated(kGpu, 700);
     void* const block = allocate_(400);
     EXPECT_NE(block, nullptr);
     EXPECT_EQ(allocate_(900), nullptr);
     free_(block);
-    onShortage([](const native::Shortage&) { return native::Room::Above; });
+    onShortage([](const native::Shortage&) { return native::Reclaim::Above; });
     void* const above = allocate_(2000);
     EXPECT_NE(above, nullptr);
     EXPECT_EQ(live(), 2000);

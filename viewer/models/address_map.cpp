@@ -46,7 +46,7 @@ void measure(AddressMap& map) {
                      [](const MapBlock& a, const MapBlock& b) { return a.first < b.first; });
 }
 
-// Drawn addresses without what nobody touched.
+// Drawn addresses without what was never touched.
 void closeUp(AddressMap& map) {
     std::vector<std::pair<std::int64_t, std::int64_t>> parts;
     for (const MapBlock& block : map.blocks)

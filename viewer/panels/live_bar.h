@@ -28,7 +28,7 @@ private:
     Content ended(QStringList parts, QStringList tips) const;
 
     LiveRun& run_;
-    bool ended_ = false;  // and nobody has read of it
+    bool ended_ = false;  // and that has not been read yet
 };
 
 }  // namespace hw::viewer

@@ -92,7 +92,7 @@ QDockWidget* MainWindow::viewWithKeys() const {
     return view;
 }
 
-// A view behind another's tab counts as visible: Tab would go through all that nobody sees.
+// A view behind another's tab counts as visible: Tab would go through all that is hidden.
 bool MainWindow::focusNextPrevChild(bool next) {
     QWidget* from = focusWidget() ? focusWidget() : this;
     for (QWidget* at = from;;) {

@@ -59,7 +59,7 @@ QSize Legend::minimumSizeHint() const {
     return {kNarrowestLegend, sizeHint().height()};
 }
 
-// Whoever lays it out has to hear that it needs another height now.
+// Its layout has to know that it needs another height now.
 void Legend::resizeEvent(QResizeEvent* event) {
     QWidget::resizeEvent(event);
     if (const int needed = heightWithin(width()); needed != std::exchange(needed_, needed))

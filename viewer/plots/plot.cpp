@@ -120,7 +120,7 @@ void Plot::paintEvent(QPaintEvent* event) {
         painter.setClipRect(event->rect());
         if (mPaintBuffers.first()->size() != size()) painter.fillRect(rect(), theme().panel);
         for (const auto& buffer : std::as_const(mPaintBuffers)) buffer->draw(&painter);
-        if (hasFocus()) {  // whoever uses keys has to see where they go
+        if (hasFocus()) {  // with keys one has to see where they go
             painter.setPen(theme().accent);
             painter.setBrush(Qt::NoBrush);
             painter.drawRect(rect().adjusted(0, 0, -1, -1));

@@ -61,8 +61,8 @@ struct Shortage {
 };
 
 /// What comes of it. Above: it passes the limit, as there is no other way and it must not fail.
-enum class Room : int { None = 0, Made = 1, Above = 2 };
-using MakeRoom = Room (*)(const Shortage& shortage);
+enum class Reclaim : int { None = 0, Made = 1, Above = 2 };
+using MakeRoom = Reclaim (*)(const Shortage& shortage);
 
 struct AgentApi {
     std::uint64_t size;  // of this structure: an agent of another build is not called

@@ -10,7 +10,7 @@ namespace hw::profiler::native {
 /// Whom the blocks are told from now on. It outlives the program.
 void tellCudaBlocks(const AgentApi* agent);
 /// Of any op on a GPU, and once CUDA is initialized: sees to it that blocks are told. They are for
-/// good, as the framework lets nobody detach; the agent counts them while it counts anything.
+/// good, as the framework has no way to detach; the agent counts them while it counts anything.
 void countCudaBlocks();
 /// Whether they are told.
 bool cudaBlocksCounted();

@@ -8,7 +8,7 @@
 namespace hw::profiler::native {
 
 /// Once CUDA is initialized, and blocks are counted. False: this framework's allocator does not do
-/// so. For good; without a limit, and with nobody to make room, allocations are as before.
+/// so. For good; without a limit, and with nothing to make room, allocations are as before.
 bool keepCudaLimit(const AgentApi& agent);
 
 }  // namespace hw::profiler::native

@@ -323,7 +323,7 @@ void besideOp(Watched& thread, const Passing& op, torch::jit::Stack* stack) {
     op.handle.redispatchBoxed(op.below, stack);
 }
 
-/// The hook for ops that other code than kernels may do the work of; null: nobody is told.
+/// The hook for ops whose work other code than kernels may do; null: there is none.
 OpHook hookOfOthers(const Watched& thread) {
     const bool told = gHook != nullptr && gWatch != 0 && thread.watch == gWatch && !thread.paused;
     return told ? gBeside.load() : nullptr;

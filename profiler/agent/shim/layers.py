@@ -102,7 +102,7 @@ class Layers:
                 self.learn_again(root, registry)
                 layer = self.layer_in_trees(module)
         if layer is None:
-            return self.stack[-1][1]  # a module of no known tree: part of whoever calls it
+            return self.stack[-1][1]  # a module of no known tree: part of its caller
         self.inners[id(module)] = layer
         return layer
 
