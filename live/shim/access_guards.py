@@ -158,8 +158,8 @@ class AccessGuards:
             holder = torch._C if kind is None else getattr(torch._C, kind, None)
             for name in names:
                 if hasattr(holder, name):
-                    self.patches.set(holder, name, guard(getattr(holder, name), object,
-                                                         lambda _: interrupt(b"what belongs to a module is saved")))
+                    self.patches.set(holder, name, before(getattr(holder, name),
+                                                          lambda: interrupt(b"what belongs to a module is saved")))
 
     def close(self):
         self.patches.undo()
@@ -194,6 +194,17 @@ def guard_all(method, kind, tell):
     guarded.__name__ = getattr(method, "__name__", "guarded")
     guarded.__doc__ = method.__doc__
     return guarded
+
+
+def before(method, tell):
+    """The method, but `tell` hears of it first."""
+    def told(*arguments, **named):
+        tell()
+        return method(*arguments, **named)
+
+    told.__name__ = getattr(method, "__name__", "told")
+    told.__doc__ = method.__doc__
+    return told
 
 
 def then(method, tell):

@@ -5,8 +5,8 @@ switched off, verification ends the program at the op, and it trains when it sta
 import json
 import os
 import subprocess
-import unittest
 
+import nightly
 from sessions import InFolder
 from train_test import BEGIN, HIGHWATER
 
@@ -296,34 +296,47 @@ class Unseen(InFolder):
         with open(report, encoding="utf-8") as file:
             return status, lines, errors, json.load(file)
 
-    def test_every_line_is_the_one_of_the_program_alone(self):
+    def check(self, shares, planners):
+        """Every program within budgets (shares of its peak) and under plans has the lines of the program alone."""
         for name, text in PROGRAMS.items():
             script = self.script(text, name)
             status, alone, errors = self.run_program("/usr/bin/python3", script)
             self.assertEqual(status, 0, errors)
             peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
-            for share in 0.8, 0.7:
+            for share in shares:
                 with self.subTest(program=name, budget=share):
-                    status, lines, errors, report = self.train(script, "--budget", str(int(peak * share)))
-                    if status == 3:
-                        continue  # said, and nothing computed
-                    self.assertEqual((status, lines), (0, alone), errors)
-                    self.assertEqual(report["mismatches"], [])
-                    self.assertGreater(report["verified_bytes"], 0)
-            session, plan = self.path("s.hws"), self.path("p.json")
-            if os.path.exists(session):
-                os.remove(session)
+                    self.check_budget(script, alone, int(peak * share))
+            session = self.path(name + ".hws")
             self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
-            for planner in "dtr:eqclass", "highwater":
+            for planner in planners:
                 with self.subTest(program=name, planner=planner):
-                    status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", planner, "--ratio", "0.8",
-                                                         "--time-limit", "3", "-o", plan)
-                    if status == 3:
-                        continue
-                    self.assertEqual(status, 0, errors)
-                    status, lines, errors, report = self.train(script, session, plan)
-                    self.assertEqual((status, lines), (0, alone), errors)
-                    self.assertEqual(report["mismatches"], [])
+                    self.check_plan(script, alone, session, planner)
+
+    def check_budget(self, script, alone, budget):
+        status, lines, errors, report = self.train(script, "--budget", str(budget))
+        if status == 3:
+            return  # said, and nothing computed
+        self.assertEqual((status, lines), (0, alone), errors)
+        self.assertEqual(report["mismatches"], [])
+        self.assertGreater(report["verified_bytes"], 0)
+
+    def check_plan(self, script, alone, session, planner):
+        plan = self.path("p.json")
+        status, _, errors = self.run_program(HIGHWATER, "plan", session, "--planner", planner, "--ratio", "0.8",
+                                             "--time-limit", "3", "-o", plan)
+        if status == 3:
+            return
+        self.assertEqual(status, 0, errors)
+        status, lines, errors, report = self.train(script, session, plan)
+        self.assertEqual((status, lines), (0, alone), errors)
+        self.assertEqual(report["mismatches"], [])
+
+    def test_every_line_is_the_one_of_the_program_alone(self):
+        self.check((0.7,), ("dtr:eqclass",))
+
+    @nightly.nightly
+    def test_every_line_is_so_at_other_budgets_and_by_another_planner(self):
+        self.check((0.8, 0.6), ("highwater",))
 
     def test_without_a_guard_verification_ends_the_program_and_its_next_start_trains(self):
         script = self.script(SETTINGS, "settings.py")
@@ -385,4 +398,4 @@ class Unseen(InFolder):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    nightly.main()
