@@ -5,9 +5,9 @@
 #include <iostream>
 #include <optional>
 
-#include "app/executor.h"
 #include "app/recording.h"
 #include "app/window_apart.h"
+#include "executor/host/find_executor.h"
 #include "profiler/attach/native_capture.h"
 #include "profiler/attach/preflight.h"
 
@@ -67,17 +67,18 @@ Finding capture(const profiler::FrameworkFiles& files, Build build) {
     return found;
 }
 
-Finding executor(const Torch& torch, const profiler::FrameworkFiles& files, Build build) {
-    if (std::string ready = readyExecutor(profiler::release(torch.version)); !ready.empty())
+Finding executor(const executor::Torch& torch, const profiler::FrameworkFiles& files, Build build) {
+    if (std::string ready = executor::readyExecutor(profiler::release(torch.version));
+        !ready.empty())
         return {"executor", Health::Good, ready, ""};
-    const auto unit = executorUnit(files, false);
+    const auto unit = executor::executorUnit(files, false);
     if (!unit) return {"executor", Health::Missing, unit.error().what, unit.error().hint};
     return compiled("executor", *unit, files, Health::Missing, build == Build::All);
 }
 
 /// What depends on the torch of `python`.
 std::vector<Finding> ofTorch(const std::string& python, Build build) {
-    const auto torch = torchOf(python);
+    const auto torch = executor::torchOf(python);
     if (!torch)
         return {{"torch", Health::Missing, torch.error().what,
                  "install it (pip install torch), or name another interpreter: highwater doctor "
@@ -133,7 +134,7 @@ Finding cupti(const std::string& python) {
         return {"cupti", Health::Limited, "this build of Highwater does not record GPUs",
                 "build it where the CUDA toolkit's headers are installed"};
     std::vector<fs::path> folders{"/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"};
-    if (const auto torch = torchOf(python)) {
+    if (const auto torch = executor::torchOf(python)) {
         const fs::path nvidia = fs::path(torch->package).parent_path() / "nvidia";
         folders.insert(folders.end(), {nvidia / "cuda_cupti/lib", nvidia / "cu13/lib"});
     }

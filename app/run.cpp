@@ -4,10 +4,11 @@
 
 #include <iostream>
 
-#include "app/executor.h"
+#include "app/recording.h"
 #include "app/run_sizes.h"
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
+#include "executor/host/find_executor.h"
 #include "planners/registry.h"
 
 namespace hw::app {
@@ -60,7 +61,7 @@ int run(const RunArguments& arguments, const Common& common) {
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
     if (arguments.check) {
-        const auto who = whoRuns(*session);
+        const auto who = executor::whoRuns(*session);
         if (!who) return fail(who.error());
         if (common.json)
             answerWith({{"runs_with", *who}});
@@ -77,7 +78,8 @@ int run(const RunArguments& arguments, const Common& common) {
                          "size " +
                          std::to_string(**predicted) + ", without values to run on",
                      "train the program itself: highwater train SESSION PLAN -- PROG"});
-    const auto executor = executorFor(*session, {arguments.python, arguments.device == "cuda"});
+    const auto executor =
+        executor::executorFor(*session, {arguments.python, arguments.device == "cuda"}, toTerminal);
     if (!executor) return fail(executor.error());
     if (!arguments.sizes.planner.empty()) {
         std::vector<std::string> options{"--device", arguments.device};

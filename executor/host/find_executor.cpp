@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/executor.h"
+// SPDX-License-Identifier: MIT
+#include "executor/host/find_executor.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,12 +10,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "app/recording.h"
 #include "core/base/file.h"
 
-namespace hw::app {
+namespace hw::executor {
 namespace {
 
+using Tell = std::function<void(const std::string&)>;
 namespace fs = std::filesystem;
 using core::Error;
 using core::ErrorCode;
@@ -138,11 +138,11 @@ std::vector<Torch> torchesAtHand(const Recorded& recorded) {
     return found;
 }
 
-core::Result<std::string> executorOf(const Torch& torch, bool cuda) {
+core::Result<std::string> executorOf(const Torch& torch, bool cuda, const Tell& tell) {
     const auto files = profiler::frameworkIn(torch.package);
     const auto unit = files ? executorUnit(*files, cuda) : files.error();
     if (!unit && !unit.error().hint.empty()) return unit.error();
-    auto made = unit ? profiler::built(*unit, *files, toTerminal) : unit.error();
+    auto made = unit ? profiler::built(*unit, *files, tell) : unit.error();
     if (made) return made;
     return Error{made.error().code,
                  "no executor could be made for torch " + torch.version + ": " + made.error().what,
@@ -234,22 +234,23 @@ core::Result<profiler::Unit> executorUnit(const profiler::FrameworkFiles& torch,
     return unit;
 }
 
-core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice) {
+core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice,
+                                      const Tell& tell) {
     const Recorded recorded = recordedWith(session);
     if (!choice.python.empty()) {
         const auto torch = torchOf(choice.python);
         if (!torch)
             return Error{ErrorCode::Target, torch.error().what,
                          "name a Python interpreter that imports torch"};
-        return executorOf(*torch, choice.cuda);
+        return executorOf(*torch, choice.cuda, tell);
     }
-    const auto chosen = choose(recorded, choice.cuda,
-                               [&](const Torch& torch) { return executorOf(torch, choice.cuda); });
+    const auto chosen = choose(recorded, choice.cuda, [&](const Torch& torch) {
+        return executorOf(torch, choice.cuda, tell);
+    });
     if (!chosen) return chosen.error();
     if (chosen->another && !recorded.version.empty())
-        toTerminal(
-            (chosen->why ? chosen->why->what : "torch " + recorded.version + " is not here") +
-            "; running with torch " + chosen->torch);
+        tell((chosen->why ? chosen->why->what : "torch " + recorded.version + " is not here") +
+             "; running with torch " + chosen->torch);
     return chosen->made;
 }
 
@@ -272,4 +273,4 @@ core::Result<std::string> whoRuns(const core::Session& session) {
     return who;
 }
 
-}  // namespace hw::app
+}  // namespace hw::executor

@@ -1,8 +1,9 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
+// SPDX-License-Identifier: MIT
 // Which program runs the steps of a session: a ready one beside ours, or one that is compiled for
 // the torch at hand.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,7 @@
 #include "core/session/session.h"
 #include "profiler/framework/build.h"
 
-namespace hw::app {
+namespace hw::executor {
 
 /// A package of torch on this machine.
 struct Torch {
@@ -35,13 +36,14 @@ struct ExecutorChoice {
     bool cuda = false;
 };
 
-/// An executor for the torch of `session`, compiled on the first call (stderr says so); where that
-/// torch is not there, for another one, which stderr says too. Errors: Target, with what to
+/// An executor for the torch of `session`, compiled on the first call, which `tell` hears of; where
+/// that torch is not there, for another one, which it hears, too. Errors: Target, with what to
 /// install, where there is none at all.
-core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice);
+core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice,
+                                      const std::function<void(const std::string&)>& tell);
 
 /// Whose ops executorFor() would run, without making anything: "torch 2.11.0, compiled for it first
 /// (once, about a minute)". Errors: as there.
 core::Result<std::string> whoRuns(const core::Session& session);
 
-}  // namespace hw::app
+}  // namespace hw::executor
