@@ -91,7 +91,7 @@ class AccessGuards:
         self.write = raising(native.hwl_change_tensor)  # address of a tensor's impl
         self.native = native
         self.patches = Patches()
-        self.extensions = self.regions = None
+        self.extensions = self.regions = self.calls = None
 
     def open(self):
         self.guard_tensors()
@@ -106,6 +106,8 @@ class AccessGuards:
             self.patches.set(holder, "set_rng_state", guard(set_state, torch.Tensor, self.touching(False)))
         self.extensions = Extensions(self.touch, self.native)
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
+        self.calls = RemoteCalls(self.patches, self.touching(True))
+        Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
         load = importlib.machinery.ExtensionFileLoader.exec_module
 
@@ -165,7 +167,8 @@ class AccessGuards:
         self.patches.undo()
         if self.extensions is not None:
             self.extensions.restore()
-            self.extensions = None
+            self.calls.restore()
+            self.extensions = self.calls = None
 
     def touching(self, stays):
         touch = self.touch
@@ -228,6 +231,48 @@ def watch_graphs(patches, native):
             patches.set(graph, name, guard(method, object, lambda _, what=what: interrupt(what)))
 
 
+class Imports:
+    """Modules of the framework that are patched once they are imported."""
+
+    def __init__(self, patches, actions):
+        for name, action in actions.items():
+            if name in sys.modules:
+                action(sys.modules[name])
+        loader = importlib.machinery.SourceFileLoader
+        load = loader.exec_module
+
+        def exec_module(self_, module):
+            load(self_, module)
+            if module.__name__ in actions:
+                actions[module.__name__](module)
+
+        patches.set(loader, "exec_module", exec_module)
+
+
+class RemoteCalls:
+    """What torch.distributed.rpc sends is read by pointer, here or in the pickler of results."""
+
+    def __init__(self, patches, touch):
+        self.patches, self.touch = patches, touch
+        self.reducers = self.reducer = None
+        self.actions = {"torch.distributed.rpc.api": self.patch_calls, "torch.distributed.rpc.internal": self.patch_pickler}
+
+    def patch_calls(self, module):
+        for name in dir(module):
+            if name.startswith("_invoke_") and callable(getattr(module, name)):
+                self.patches.set(module, name, guard_all(getattr(module, name), torch.Tensor, self.touch))
+
+    def patch_pickler(self, module):
+        reducers = getattr(getattr(module, "_internal_rpc_pickler", None), "_dispatch_table", None)
+        if reducers is not None and torch.Tensor in reducers:
+            self.reducers, self.reducer = reducers, reducers[torch.Tensor]
+            reducers[torch.Tensor] = guard(self.reducer, torch.Tensor, self.touch)
+
+    def restore(self):
+        if self.reducers is not None:
+            self.reducers[torch.Tensor] = self.reducer
+
+
 class Region:
     """While it is entered, code of that kind works on memory by no op."""
 
@@ -250,18 +295,7 @@ class Regions:
 
     def __init__(self, patches, touch, region):
         self.patches, self.touch, self.region = patches, touch, region
-        for name in self.MODULES:
-            if name in sys.modules:
-                self.patch(sys.modules[name])
-        loader = importlib.machinery.SourceFileLoader
-        load = loader.exec_module
-
-        def exec_module(self_, module):
-            load(self_, module)
-            if module.__name__ in self.MODULES:
-                self.patch(module)
-
-        patches.set(loader, "exec_module", exec_module)
+        self.actions = {name: self.patch for name in self.MODULES}
 
     def patch(self, module):
         for name in self.CLASSES:
@@ -282,7 +316,10 @@ class Regions:
 
 
 class Scripts:
-    """What torch.jit has made: its interpreter reads a tensor's bytes for a list, and on a GPU it fuses kernels."""
+    """What torch.jit has made: its interpreter reads a tensor's bytes for a list or a text, and on a GPU it fuses
+    kernels."""
+
+    READS = ("prim::tolist", "prim::Print", "aten::format", "aten::str")
 
     def __init__(self, patches, touch, region):
         self.touch, self.region = touch, region
@@ -296,7 +333,8 @@ class Scripts:
         try:
             known = self.reads.get(script)
             if known is None:
-                known = self.reads[script] = "prim::tolist" in str(script.inlined_graph)
+                graph = str(script.inlined_graph)
+                known = self.reads[script] = any(name in graph for name in self.READS)
         except (AttributeError, RuntimeError, TypeError):
             return True
         return known or (torch.cuda.is_initialized() and torch._C._jit_texpr_fuser_enabled())

@@ -13,6 +13,7 @@ from _highwater.by_hand import ByHand
 from _highwater.forwards import Forwards
 from _highwater.modules import compiling
 from _highwater.places import Engine, Places
+from _highwater.running_threads import RunningThreads
 from _highwater.shortage import Rescues, adopt_tensors
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
 from torch.autograd import profiler
@@ -146,6 +147,7 @@ class Live:
         self.patches = access_guards.Patches()
         self.guards = access_guards.AccessGuards(native)
         self.threads = access_guards.Patches()
+        self.running_threads = RunningThreads(native.hwl_enter_beside)
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
@@ -178,13 +180,7 @@ class Live:
 
         self.patches.set(record, "__enter__", enter)
         self.patches.set(record, "__exit__", leave)
-        begin_thread = threading.Thread._bootstrap_inner
-
-        def bootstrap_inner(thread):
-            live.native.hwl_enter_beside()
-            return begin_thread(thread)
-
-        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)  # they see what this one drops
+        self.watch_threads()
         self.guards.open()
         access_guards.watch_graphs(self.patches, self.native)
         self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, self.backwards))
@@ -192,6 +188,27 @@ class Live:
             self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
             self.await_forward()
+
+    def watch_threads(self):
+        """They see what this one drops: each enters as it begins, those that run already as soon as they can."""
+        enter = self.native.hwl_enter_beside
+        begin_thread, start_thread = threading.Thread._bootstrap_inner, _thread.start_new_thread
+
+        def bootstrap_inner(thread):
+            enter()
+            return begin_thread(thread)
+
+        def start_new_thread(function, *arguments):
+            def entered(*own, **named):
+                enter()
+                return function(*own, **named)
+
+            return start_thread(entered, *arguments)
+
+        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)
+        for name in ("start_new_thread", "start_new"):  # without a Thread
+            self.threads.set(_thread, name, start_new_thread)
+        self.running_threads.tell()
 
     def remove(self):
         """Everything is there again, and nothing of ours is left but the way."""

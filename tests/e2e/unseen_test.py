@@ -267,9 +267,29 @@ SAVED = LAYERS + """
         return h.pow(2).mean()
     """ + STEPS
 
+# Threads that began before torch was imported, and one that is no threading.Thread, evaluate what they are handed.
+THREADS = """
+    import _thread, queue, threading
+    asked, answers = queue.Queue(), queue.Queue()
+    def work():
+        while True: answers.put(asked.get()())
+    threading.Thread(target=work, daemon=True).start()
+    """ + LAYERS + """
+    _thread.start_new_thread(work, ())
+    def forward(step):
+        seen, h = [], torch.randn(512, 128)
+        for layer in model:
+            h = torch.tanh(layer(h))
+            seen.append(torch.sin(h.detach()))
+            h = h * torch.cos(seen[-1])
+        for x in seen: asked.put(lambda x=x: x.double().pow(2).sum().item())
+        print("answers", sorted(answers.get() for _ in seen))
+        return h.pow(2).mean()
+    """ + STEPS
+
 PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
             "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
-            "saved.py": SAVED}
+            "saved.py": SAVED, "threads.py": THREADS}
 
 
 class Unseen(InFolder):
