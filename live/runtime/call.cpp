@@ -59,6 +59,19 @@ c10::DispatchKeySet keysOf(const c10::TensorImpl& tensor) {
            c10::DispatchKeySet({c10::DispatchKey::Python, c10::DispatchKey::PythonTLSSnapshot});
 }
 
+/// Has warned the program when it ran first. TORCH_WARN came with another handler after 1.13.
+#ifdef _TORCH_WARN_WITH
+namespace warnings = c10::WarningUtils;
+struct Silent final : c10::WarningHandler {
+    void process(const c10::Warning&) override {}
+};
+#else
+namespace warnings = c10::Warning;
+struct Silent final : c10::WarningHandler {
+    void process(const c10::SourceLocation&, const std::string&, bool) override {}
+};
+#endif
+
 /// The generator is in the given state while this exists.
 class Replay {
 public:
@@ -366,6 +379,8 @@ std::vector<at::Tensor> Call::run(const profiler::native::AgentApi& agent, Items
     {
         const Replay replay(agent, generator_, generatorState_);
         const UnderSettings settings(settings_);
+        Silent silent;
+        const warnings::WarningHandlerGuard quiet(&silent);
         const at::AutoDispatchBelowADInplaceOrView belowAutograd;
         const c10::impl::ExcludeDispatchKeyGuard unseen(
             c10::DispatchKeySet({c10::DispatchKey::Fake, c10::DispatchKey::Python,

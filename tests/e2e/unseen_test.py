@@ -287,9 +287,28 @@ THREADS = """
         return h.pow(2).mean()
     """ + STEPS
 
+# An op warns whenever it runs, and the program counts.
+WARNED = LAYERS + """
+    import warnings
+    told, pool = [], nn.functional
+    warnings.simplefilter("always")
+    warnings.showwarning = lambda message, *_: told.append(str(message)[:20])
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    def forward(step):
+        h = torch.randn(512, 128)
+        for layer in model:
+            h = torch.tanh(layer(h))
+            pooled, at = pool.max_pool2d(h.view(1, 1, 512, 128), 2, return_indices=True)
+            h = h + torch.tanh(pool.max_unpool2d(pooled, at, 2)).view(512, 128)
+        print("told", len(told), sorted(set(told)))
+        return h.pow(2).mean()
+    """ + STEPS + """
+    print("told", len(told))
+    """
+
 PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
             "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
-            "saved.py": SAVED, "threads.py": THREADS}
+            "saved.py": SAVED, "threads.py": THREADS, "warned.py": WARNED}
 
 
 class Unseen(InFolder):
