@@ -202,10 +202,12 @@ Tensors plainTensors(const Tensors& tensors, StorageList* hidden) {
 }
 
 bool allPlain(Values values) {
-    bool all = true;
+    bool all = std::none_of(values.begin(), values.end(), [](const c10::IValue& value) {
+        return value.isObject() || value.isCapsule();
+    });
     eachTensor(values, [&](const at::Tensor& tensor) {
         const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
-        all = all && (plainStorage(impl) != nullptr || impl.is_wrapped_number());
+        all = all && (isPlain(impl) || impl.is_wrapped_number());
     });
     return all;
 }

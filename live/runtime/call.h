@@ -53,7 +53,12 @@ void addStorages(const c10::TensorImpl& tensor, StorageList& storages);
 [[gnu::hot]] Tensors plainTensors(Values values, StorageList* hidden = nullptr);
 [[gnu::hot]] Tensors plainTensors(const Tensors& tensors, StorageList* hidden = nullptr);
 
-/// All that are defined have plain memory.
+/// The tensor is its plain memory, and nothing else; the quantizer of one that is quantized holds
+/// others.
+inline bool isPlain(const c10::TensorImpl& tensor) {
+    return plainStorage(tensor) != nullptr && !tensor.is_quantized();
+}
+/// All that are defined are plain, and none is an object, which may hold tensors.
 bool allPlain(Values values);
 
 /// The device that an op works on: a GPU if a tensor is there, else the one that it is told.

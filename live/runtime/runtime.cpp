@@ -496,7 +496,8 @@ void Runtime::endTyped(const Tensors& results) {
     if (!planned()) return;
     StorageList hidden;
     const Tensors plain = plainTensors(results, &hidden);
-    after(plain, plain.size() == results.size());
+    after(plain, std::all_of(results.begin(), results.end(),
+                             [](const c10::TensorImpl* tensor) { return isPlain(*tensor); }));
     for (c10::StorageImpl* const impl : hidden) bringAndPin(guard, impl, true);
 }
 

@@ -7,6 +7,7 @@ import importlib.machinery
 import os
 import re
 import sys
+import types
 import weakref
 
 import torch
@@ -53,6 +54,9 @@ class Patches:
         self.made = []
 
     def set(self, holder, name, value):
+        if isinstance(value, types.FunctionType):  # as it is found there, or it could not be pickled
+            value.__module__ = holder.__module__ if isinstance(holder, type) else getattr(holder, "__name__", None)
+            value.__qualname__ = f"{holder.__qualname__}.{name}" if isinstance(holder, type) else name
         self.made.append((holder, name, holder.__dict__.get(name), value))
         setattr(holder, name, value)
 
@@ -106,7 +110,7 @@ class AccessGuards:
             self.patches.set(holder, "set_rng_state", guard(set_state, torch.Tensor, self.touching(False)))
         self.extensions = Extensions(self.touch, self.native)
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
-        self.calls = RemoteCalls(self.patches, self.touching(True))
+        self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
         load = importlib.machinery.ExtensionFileLoader.exec_module
@@ -130,7 +134,10 @@ class AccessGuards:
         self.guard_methods(torch.Tensor, addresses, self.touching(True))
         self.guard_methods(torch.Tensor, COPIES, self.touching(False))
         self.guard_methods(torch.Tensor, STORAGES, lambda tensor: self.hand(address(tensor)))
-        self.guard_methods(torch.Tensor, WRITES, lambda tensor: self.write(address(tensor)))
+        for name in WRITES:  # they read the other tensors in the same way
+            if hasattr(torch.Tensor, name):
+                self.patches.set(torch.Tensor, name, guard_all(getattr(torch.Tensor, name), torch.Tensor,
+                                                               lambda tensor: self.write(address(tensor))))
 
     def guard_storages(self, kind):
         """Whatever a storage can do is an access, unless it is known to be harmless: newer frameworks can do more."""
@@ -252,8 +259,8 @@ class Imports:
 class RemoteCalls:
     """What torch.distributed.rpc sends is read by pointer, here or in the pickler of results."""
 
-    def __init__(self, patches, touch):
-        self.patches, self.touch = patches, touch
+    def __init__(self, patches, touch, enter):
+        self.patches, self.touch, self.enter = patches, touch, enter
         self.reducers = self.reducer = None
         self.actions = {"torch.distributed.rpc.api": self.patch_calls, "torch.distributed.rpc.internal": self.patch_pickler}
 
@@ -263,6 +270,8 @@ class RemoteCalls:
                 self.patches.set(module, name, guard_all(getattr(module, name), torch.Tensor, self.touch))
 
     def patch_pickler(self, module):
+        if hasattr(module, "_run_function"):  # in threads of C++
+            self.patches.set(module, "_run_function", before(module._run_function, self.enter))
         reducers = getattr(getattr(module, "_internal_rpc_pickler", None), "_dispatch_table", None)
         if reducers is not None and torch.Tensor in reducers:
             self.reducers, self.reducer = reducers, reducers[torch.Tensor]
