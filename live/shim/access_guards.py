@@ -16,7 +16,7 @@ from _highwater import library
 # They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
 ADDRESSES = ("numpy", "__dlpack__", "share_memory_", "__array__")
 # ... or the storage, whose methods give it out, ...
-STORAGES = ("storage", "untyped_storage", "_typed_storage")
+STORAGES = ("storage", "untyped_storage", "_typed_storage", "_storage")
 # ... or the bytes.
 COPIES = ("tolist", "__reduce_ex__")
 # They write the bytes, by no op.
