@@ -27,7 +27,6 @@ enum class ColourRole : std::uint8_t { Kept, Rematerialized, StandIn };
 /// What holds of every action of a kind. How one changes memory is in core/memory/replay.h.
 struct ActionTraits {
     char code;           // in a plan file
-    const char* name;    // as messages and pictures have it
     bool runsOp;         // its target is an op, otherwise a storage
     bool takesTime;      // a free takes none
     const char* leaves;  // how a storage is in memory from then on, in words; null: as it was, or
@@ -36,11 +35,11 @@ struct ActionTraits {
     bool standsIn;       // it leaves something else than the storage's own bytes
 };
 inline constexpr ActionTraits kActions[] = {
-    {'c', "compute", true, true, "kept since first computed", ColourRole::Kept, false},
-    {'r', "recompute", true, true, "rematerialized", ColourRole::Rematerialized, false},
-    {'f', "free", false, false, nullptr, ColourRole::Kept, false},
-    {'e', "encode", false, true, "encoded", ColourRole::StandIn, true},
-    {'d', "decode", false, true, nullptr, ColourRole::Kept, false}};
+    {'c', true, true, "kept since first computed", ColourRole::Kept, false},
+    {'r', true, true, "rematerialized", ColourRole::Rematerialized, false},
+    {'f', false, false, nullptr, ColourRole::Kept, false},
+    {'e', false, true, "encoded", ColourRole::StandIn, true},
+    {'d', false, true, nullptr, ColourRole::Kept, false}};
 constexpr const ActionTraits& traitsOf(ActionKind kind) {
     return kActions[static_cast<std::size_t>(kind)];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the actions of a plan do within a budget: the tape and the slots know how a storage is made
-// again, whether a plan asks for it or an op. Nothing depends on them but memory and time.
+// What the actions of a plan do within a budget: the tape and the slots know how a storage is
+// recomputed, whether a plan asks for it or an op. Nothing depends on them but memory and time.
 #include "budget_runtime.h"
 #include "performer.h"
 
@@ -44,7 +44,7 @@ struct BudgetRuntime::Performer {
         self.slots_.release(*s);  // neither it nor what it was made from is needed any more
         self.released(*s);
     }
-    /// What a later op would take away is made again before that op, see aboutToChange().
+    /// What a later op would make impossible is recomputed before that op, see aboutToChange().
     void secure(std::uint32_t) {}
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an op has made and written, within a budget: DTR hears of it, and the tape keeps how it is
-// made again.
+// What an op has made and written, within a budget: DTR hears of it, and the tape keeps how to
+// recompute it.
 #include <algorithm>
 
 #include "budget_runtime.h"

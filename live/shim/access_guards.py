@@ -86,6 +86,50 @@ def raising(function):
     return told
 
 
+def guard(method, kind, tell):
+    """The method, but `tell` hears of the object first where it is of that kind."""
+    @functools.wraps(method)
+    def guarded(thing, *arguments, **named):
+        if isinstance(thing, kind):
+            tell(thing)
+        return method(thing, *arguments, **named)
+
+    return guarded
+
+
+def guard_all(method, kind, tell):
+    """The same of each argument that is of that kind."""
+    @functools.wraps(method)
+    def guarded(*arguments, **named):
+        for each in things_in((arguments, named), kind):
+            tell(each)
+        return method(*arguments, **named)
+
+    return guarded
+
+
+def before(method, tell):
+    """The method, but `tell` hears of it first."""
+    @functools.wraps(method)
+    def told(*arguments, **named):
+        tell()
+        return method(*arguments, **named)
+
+    return told
+
+
+def then(method, tell):
+    """The method, and `tell` hears of it when it has ended."""
+    @functools.wraps(method)
+    def told(*arguments, **named):
+        try:
+            return method(*arguments, **named)
+        finally:
+            tell()
+
+    return told
+
+
 class AccessGuards:
     def __init__(self, native):
         self.touch = raising(native.hwl_touch)    # address of a tensor's impl, and whether its bytes' address stays known
@@ -123,48 +167,39 @@ class AccessGuards:
 
         self.patches.set(importlib.machinery.ExtensionFileLoader, "exec_module", exec_module)
 
-    def guard_methods(self, kind, names, tell):
-        """`tell` hears of the object before one of these methods runs."""
+    def guard_each(self, holder, names, kind, tell, wrap=guard):
+        """`tell` hears of things of that kind before one of these methods or functions runs on them."""
         for name in names:
-            if hasattr(kind, name):
-                self.patches.set(kind, name, guard(getattr(kind, name), kind, tell))
+            if hasattr(holder, name):
+                self.patches.set(holder, name, wrap(getattr(holder, name), kind, tell))
 
     def guard_tensors(self):
-        addresses = ADDRESSES + tuple(name for name in dir(torch.Tensor) if "data_ptr" in name)
-        self.guard_methods(torch.Tensor, addresses, self.touching(True))
-        self.guard_methods(torch.Tensor, COPIES, self.touching(False))
-        self.guard_methods(torch.Tensor, STORAGES, lambda tensor: self.hand(address(tensor)))
-        for name in WRITES:  # they read the other tensors in the same way
-            if hasattr(torch.Tensor, name):
-                self.patches.set(torch.Tensor, name, guard_all(getattr(torch.Tensor, name), torch.Tensor,
-                                                               lambda tensor: self.write(address(tensor))))
+        kind, addresses = torch.Tensor, ADDRESSES + tuple(name for name in dir(torch.Tensor) if "data_ptr" in name)
+        self.guard_each(kind, addresses, kind, self.touching(True))
+        self.guard_each(kind, COPIES, kind, self.touching(False))
+        self.guard_each(kind, STORAGES, kind, lambda tensor: self.hand(address(tensor)))
+        self.guard_each(kind, WRITES, kind, self.written, guard_all)  # they read the other tensors in the same way
+        if hasattr(kind, EXCHANGE):  # users of tensors ask __dlpack__ where it is not there
+            self.patches.hide(kind, EXCHANGE)
 
     def guard_storages(self, kind):
         """Whatever a storage can do is an access, unless it is known to be harmless: newer frameworks can do more."""
-        methods = [name for name in dir(kind) if callable(getattr(kind, name)) and not name.startswith(("__", "_new", "from_"))]
-        methods = [name for name in methods if name not in HARMLESS]
-        addresses = [name for name in methods if name.startswith(STORAGE_ADDRESSES)]
-        changes = [name for name in methods if name not in addresses]
-        self.guard_methods(kind, addresses, lambda storage: self.touch_storage(address(storage)))
-        for name in (*changes, *STORAGE_WRITES):
-            if hasattr(kind, name):
-                self.patches.set(kind, name, guard_all(getattr(kind, name), kind, lambda storage: self.change(address(storage))))
+        methods = [name for name in dir(kind) if callable(getattr(kind, name)) and not name.startswith(("__", "_new"))]
+        addresses = [name for name in methods if name.startswith(STORAGE_ADDRESSES) and name not in HARMLESS]
+        changes = [name for name in methods if name not in HARMLESS and name not in addresses]
+        self.guard_each(kind, addresses, kind, lambda storage: self.touch_storage(address(storage)))
+        self.guard_each(kind, (*changes, *STORAGE_WRITES), kind, lambda storage: self.change(address(storage)), guard_all)
 
     def guard_functions(self):
+        kind = torch.Tensor
         for holder in (torch, torch.utils.dlpack):
-            if hasattr(holder, "to_dlpack"):
-                self.patches.set(holder, "to_dlpack", guard(holder.to_dlpack, torch.Tensor, self.touching(True)))
-        for name in FUNCTIONS:
-            if hasattr(torch._C, name):
-                self.patches.set(torch._C, name, guard_all(getattr(torch._C, name), torch.Tensor, self.touching(True)))
-        for names, tell in (READERS, self.touching(True)), (WRITERS, lambda tensor: self.write(address(tensor))):
-            for name in filter(names.match, dir(torch)):
-                self.patches.set(torch, name, guard_all(getattr(torch, name), torch.Tensor, tell))
-        if hasattr(torch.Tensor, EXCHANGE):  # users of tensors ask __dlpack__ where it is not there
-            self.patches.hide(torch.Tensor, EXCHANGE)
+            self.guard_each(holder, ("to_dlpack",), kind, self.touching(True))
+        self.guard_each(torch._C, FUNCTIONS, kind, self.touching(True), guard_all)
+        self.guard_each(torch, filter(READERS.match, dir(torch)), kind, self.touching(True), guard_all)
+        self.guard_each(torch, filter(WRITERS.match, dir(torch)), kind, self.written, guard_all)
         interrupt = raising(self.native.hwl_interrupt)
         for kind, names in SAVES.items():
-            holder = torch._C if kind is None else getattr(torch._C, kind, None)
+            holder = torch._C if kind is None else getattr(torch._C, kind)
             for name in names:
                 if hasattr(holder, name):
                     self.patches.set(holder, name, before(getattr(holder, name),
@@ -177,55 +212,12 @@ class AccessGuards:
             self.calls.restore()
             self.extensions = self.calls = None
 
+    def written(self, tensor):
+        self.write(address(tensor))
+
     def touching(self, stays):
         touch = self.touch
         return lambda tensor: touch(address(tensor), stays)
-
-
-def guard(method, kind, tell):
-    """The method, but `tell` hears of the object first where it is of that kind."""
-    def guarded(thing, *arguments, **named):
-        if isinstance(thing, kind):
-            tell(thing)
-        return method(thing, *arguments, **named)
-
-    guarded.__name__ = getattr(method, "__name__", "guarded")
-    guarded.__doc__ = method.__doc__
-    return guarded
-
-
-def guard_all(method, kind, tell):
-    """The same of each argument that is of that kind."""
-    def guarded(*arguments, **named):
-        for each in things_in((arguments, named), kind):
-            tell(each)
-        return method(*arguments, **named)
-
-    guarded.__name__ = getattr(method, "__name__", "guarded")
-    guarded.__doc__ = method.__doc__
-    return guarded
-
-
-def before(method, tell):
-    """The method, but `tell` hears of it first."""
-    def told(*arguments, **named):
-        tell()
-        return method(*arguments, **named)
-
-    told.__name__ = getattr(method, "__name__", "told")
-    told.__doc__ = method.__doc__
-    return told
-
-
-def then(method, tell):
-    """The method, and `tell` hears of it when it has ended."""
-    def told(*arguments, **named):
-        try:
-            return method(*arguments, **named)
-        finally:
-            tell()
-
-    return functools.wraps(method)(told)
 
 
 def watch_graphs(patches, native):

@@ -20,18 +20,16 @@ class RunningThreads:
         self.called = CALLED(self.enter_in_c)  # as long as a thread may call it
 
     def tell(self):
-        """Every thread but this one enters. Whether they will: before Python 3.9, and beside a profiler, they do not."""
-        if threading.active_count() < 2:
-            return True
-        if profiled() or sys.implementation.name != "cpython":
-            return False
+        """Every thread but this one enters; before Python 3.9, and beside a profiler of the program's, none does."""
+        if threading.active_count() < 2 or profiled() or sys.implementation.name != "cpython":
+            return
         if hasattr(threading, "setprofile_all_threads"):
             own = threading.get_ident()
             threading.setprofile_all_threads(lambda *_: self.enter_in_python(own))
             threading.setprofile(None)
             sys.setprofile(None)
-            return True
-        return self.tell_in_c()
+        elif hasattr(ctypes.pythonapi, "_PyEval_SetProfile"):
+            self.tell_in_c()
 
     def enter_in_python(self, own):
         sys.setprofile(None)
@@ -45,9 +43,7 @@ class RunningThreads:
 
     def tell_in_c(self):
         api = ctypes.pythonapi
-        set_profile = getattr(api, "_PyEval_SetProfile", None)
-        if set_profile is None:
-            return False
+        set_profile = api._PyEval_SetProfile
         pointers = (("PyInterpreterState_Get", []), ("PyInterpreterState_ThreadHead", [ctypes.c_void_p]),
                     ("PyThreadState_Next", [ctypes.c_void_p]), ("PyThreadState_Get", []))
         for name, arguments in pointers:
@@ -59,4 +55,3 @@ class RunningThreads:
             if thread != own:
                 set_profile(thread, self.called, None)
             thread = api.PyThreadState_Next(thread)
-        return True

@@ -85,7 +85,7 @@ TEST(Inspection, SaysWhatThePlanDoesToATensorAndToItsOp) {
                 Action::compute(2), Action::free(1), Action::free(2)});
     const InspectedPlan inspected{plan, planChanges(*document, *plan)};
     const Inspected tensor(*document, kActivation, inspected);
-    EXPECT_EQ(tensor("plan", "made again by").target, (Target{Selection::Kind::Op, 0}));
+    EXPECT_EQ(tensor("plan", "recomputed by").target, (Target{Selection::Kind::Op, 0}));
     EXPECT_EQ(tensor.text("plan", "recomputed"), "once");
     EXPECT_EQ(tensor.text("plan", "why"),
               "convolution of conv is not kept from op 1 to its use at op 2 "

@@ -267,7 +267,7 @@ def treelstm():
 
     def gates(x):
         parts = network.apply("split", [x], [size] * 3, backward="split_backward", view=True)
-        # The gradient of a split is put together anew.
+        # The gradient of a split is concatenated.
         network.tape[-1] = (*network.tape[-1][:5], False)
         return [network.map(op, part, keeps=True) for op, part in zip(("sigmoid", "sigmoid", "tanh"), parts)]
 

@@ -167,7 +167,7 @@ void tellPlan(FactWriter& facts, core::StorageIndex index) {
         own.evictions = std::move(mine);
         const core::ActionTraits* const standIn = change.standIn();
         facts.op(standIn ? QObject::tr("%1 after").arg(QObject::tr(standIn->leaves))
-                         : QObject::tr("made again by"),
+                         : QObject::tr("recomputed by"),
                  change.op);
         tellChange(facts, own);
     }

@@ -12,7 +12,7 @@ const PanelKind TracePanel::kKind{.name = "trace",
                                   .title = "Memory trace",
                                   .help =
                                       "<p>Each storage as a line over the time of the plan: where "
-                                      "it is kept, encoded, or made again.</p>",
+                                      "it is kept, encoded, or recomputed.</p>",
                                   .area = PanelArea::Upper,
                                   .make = makePanel<TracePanel>,
                                   .needsStep = true,
