@@ -105,6 +105,10 @@ HW_EXPORT void hwn_backward_layer(std::int64_t layer) {
     gSession->backwardStack = Stacks::kNone;
 }
 
+/// Adds the optimizers there are to the list.
+HW_EXPORT void hwn_optimizers(PyObject* listObjects, const Classes* classes, PyObject* optimizers) {
+    tensorsOfPython(listObjects, *classes, optimizers);
+}
 /// Registers every tensor there is; the optimizers are added to the list. See tensorsOfPython().
 /// `gradients`: those of the tensors, too, if no other thread may set them meanwhile; `passing`:
 /// impls of tensors that are only passing through.

@@ -55,6 +55,7 @@ def load_native(contents, stacks):
             ("context", longs),
             ("backward_layer", None, ctypes.c_int64),
             ("stacks", None, ctypes.c_int, ctypes.POINTER(FrameLayout), ctypes.c_char_p),
+            ("optimizers", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object),
             ("scan", None, ctypes.py_object, ctypes.POINTER(Classes), ctypes.py_object,
              ctypes.c_int, longs, ctypes.c_int64),
             ("categorize", None, ctypes.c_int64, ctypes.c_int, ctypes.c_int64),
@@ -140,9 +141,14 @@ class NativeRegistry:
                               not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
         return optimizers
 
-    def note_all(self, tensors):
+    def optimizers(self, others):
+        optimizers = []
+        self.library.hwn_optimizers(gc.get_objects, self.library.classes, optimizers)
+        return optimizers
+
+    def note_all(self, tensors, gradients=False):
         """As a scan that finds these."""
-        self.library.hwn_scan(lambda: tensors, self.library.classes, [], False, None, 0)
+        self.library.hwn_scan(lambda: tensors, self.library.classes, [], gradients, None, 0)
 
     def finals(self):
         ids = self.library.hwn_finals(self.count)

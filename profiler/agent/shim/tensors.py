@@ -216,19 +216,18 @@ class Registry:
         only passing through; `others`: other threads train."""
         self.alive = {}
         passing = set(map(id, passing))
-        if others:  # one of their tensors may go at any time, and goes wrong if Python still refers to it
-            return []
-        tensors, optimizers = find_objects()
-        for tensor in tensors:
-            if id(tensor) not in passing:
-                self.note(tensor)
-                if tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
-                    self.note(tensor.grad)
+        tensors, optimizers = ([], []) if others else find_objects()
+        self.note_all((tensor for tensor in tensors if id(tensor) not in passing), gradients=True)
         return optimizers
 
-    def note_all(self, tensors):
+    def optimizers(self, others):
+        return [] if others else find_objects()[1]
+
+    def note_all(self, tensors, gradients=False):
         for tensor in tensors:
             self.note(tensor)
+            if gradients and tensor.requires_grad and tensor.is_leaf and tensor.grad is not None:
+                self.note(tensor.grad)
 
     def note(self, tensor):
         try:
@@ -312,6 +311,8 @@ class Registry:
 
 
 def find_objects():
+    """Tensors and optimizers. Where other threads train, one of their tensors may go at any time, and goes wrong if
+    Python still refers to it."""
     tensors, optimizers, kinds = [], [], {}
     base, optimizer_base = torch.Tensor, torch.optim.Optimizer
     for item in gc.get_objects():
