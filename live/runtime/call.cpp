@@ -150,6 +150,8 @@ c10::StorageImpl* plainStorage(const c10::TensorImpl& tensor) {
     c10::StorageImpl* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
     if (storage == nullptr || tensor.is_nested()) return nullptr;
     if (tensor.key_set().has(c10::DispatchKey::Python)) return nullptr;
+    // A meta tensor has no bytes, and how many it would have may be a symbol.
+    if (storage->device_type() == c10::DeviceType::Meta) return nullptr;
     return tensor.layout() == at::kStrided ? storage : nullptr;
 }
 
@@ -173,7 +175,8 @@ void addStorages(const c10::TensorImpl& tensor, StorageList& storages) {
         add(rows->compressed_indices());
         add(rows->plain_indices());
         add(rows->values());
-    } else if (auto* const storage = tensor.unsafe_storage().unsafeGetStorageImpl()) {
+    } else if (auto* const storage = tensor.unsafe_storage().unsafeGetStorageImpl();
+               storage != nullptr && storage->device_type() != c10::DeviceType::Meta) {
         storages.push_back(storage);
     }
 }

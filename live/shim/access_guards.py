@@ -7,11 +7,11 @@ import importlib.machinery
 import os
 import re
 import sys
-import types
 import weakref
 
 import torch
 from _highwater import library
+from _highwater.patches import Imports, Patches, after_import, stand_for
 
 # They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
 ADDRESSES = ("numpy", "__dlpack__", "share_memory_", "__array__")
@@ -47,35 +47,6 @@ SAVES = {"ScriptModule": ("save", "save_to_buffer", "_save", "_save_for_mobile",
                 "_unsafe_reset_storage")}
 
 
-class Patches:
-    """Attributes that are others for a while."""
-
-    def __init__(self):
-        self.made = []
-
-    def set(self, holder, name, value):
-        if isinstance(value, types.FunctionType):  # as it is found there, or it could not be pickled
-            value.__module__ = holder.__module__ if isinstance(holder, type) else getattr(holder, "__name__", None)
-            value.__qualname__ = f"{holder.__qualname__}.{name}" if isinstance(holder, type) else name
-        self.made.append((holder, name, holder.__dict__.get(name), value))
-        setattr(holder, name, value)
-
-    def hide(self, holder, name):
-        """One that is not there for a while, of the holder itself."""
-        if name in holder.__dict__:
-            self.made.append((holder, name, holder.__dict__[name], None))
-            delattr(holder, name)
-
-    def undo(self):
-        for holder, name, before, value in reversed(self.made):
-            if holder.__dict__.get(name) is value:
-                if before is None:
-                    delattr(holder, name)
-                else:
-                    setattr(holder, name, before)
-        self.made = []
-
-
 def raising(function):
     """The runtime's function: what it says is wrong is raised in the program."""
     def told(*arguments):
@@ -86,48 +57,27 @@ def raising(function):
     return told
 
 
-def guard(method, kind, tell):
-    """The method, but `tell` hears of the object first where it is of that kind."""
-    @functools.wraps(method)
-    def guarded(thing, *arguments, **named):
-        if isinstance(thing, kind):
-            tell(thing)
-        return method(thing, *arguments, **named)
+def of_first(kind, tell):
+    """`tell` hears of a call's first argument where it is of that kind."""
+    def check(*arguments, **_):
+        if arguments and isinstance(arguments[0], kind):
+            tell(arguments[0])
 
-    return guarded
+    return check
 
 
-def guard_all(method, kind, tell):
-    """The same of each argument that is of that kind."""
-    @functools.wraps(method)
-    def guarded(*arguments, **named):
+def of_all(kind, tell):
+    """`tell` hears of each argument of a call that is of that kind."""
+    def check(*arguments, **named):
         for each in things_in((arguments, named), kind):
             tell(each)
-        return method(*arguments, **named)
 
-    return guarded
-
-
-def before(method, tell):
-    """The method, but `tell` hears of it first."""
-    @functools.wraps(method)
-    def told(*arguments, **named):
-        tell()
-        return method(*arguments, **named)
-
-    return told
+    return check
 
 
-def then(method, tell):
-    """The method, and `tell` hears of it when it has ended."""
-    @functools.wraps(method)
-    def told(*arguments, **named):
-        try:
-            return method(*arguments, **named)
-        finally:
-            tell()
-
-    return told
+def without(tell):
+    """`tell` does not hear of a call's arguments."""
+    return lambda *_, **__: tell()
 
 
 class AccessGuards:
@@ -146,39 +96,34 @@ class AccessGuards:
         if hasattr(torch, "UntypedStorage"):
             self.guard_storages(torch.UntypedStorage)
         self.guard_functions()
-        self.patches.set(torch.library.Library, "impl", then(torch.library.Library.impl, self.native.hwl_kernels_changed))
-        self.patches.set(type(torch.ops), "load_library", then(type(torch.ops).load_library,
-                                                                 self.native.hwl_kernels_changed))
-        set_state = torch.random.set_rng_state
+        for holder, name in ((torch.library.Library, "impl"), (type(torch.ops), "load_library")):
+            self.patches.stand_for(holder, name, after=without(self.native.hwl_kernels_changed))
         for holder in (torch, torch.random):
-            self.patches.set(holder, "set_rng_state", guard(set_state, torch.Tensor, self.touching(False)))
+            self.guard_each(holder, ("set_rng_state",), torch.Tensor, self.touching(False), of_all)
         self.extensions = Extensions(self.touch, self.native)
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
         self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
-        load = importlib.machinery.ExtensionFileLoader.exec_module
+        after_import(self.patches, importlib.machinery.ExtensionFileLoader, self.loaded)
 
-        def exec_module(loader, module):
-            load(loader, module)
-            self.native.hwl_kernels_changed()
-            if self.extensions is not None:
-                self.extensions.take(module, loader.path)
-
-        self.patches.set(importlib.machinery.ExtensionFileLoader, "exec_module", exec_module)
-
-    def guard_each(self, holder, names, kind, tell, wrap=guard):
+    def guard_each(self, holder, names, kind, tell, of=of_first):
         """`tell` hears of things of that kind before one of these methods or functions runs on them."""
         for name in names:
             if hasattr(holder, name):
-                self.patches.set(holder, name, wrap(getattr(holder, name), kind, tell))
+                self.patches.stand_for(holder, name, of(kind, tell))
+
+    def loaded(self, loader, module):
+        self.native.hwl_kernels_changed()
+        if self.extensions is not None:
+            self.extensions.take(module, loader.path)
 
     def guard_tensors(self):
         kind, addresses = torch.Tensor, ADDRESSES + tuple(name for name in dir(torch.Tensor) if "data_ptr" in name)
         self.guard_each(kind, addresses, kind, self.touching(True))
         self.guard_each(kind, COPIES, kind, self.touching(False))
         self.guard_each(kind, STORAGES, kind, lambda tensor: self.hand(address(tensor)))
-        self.guard_each(kind, WRITES, kind, self.written, guard_all)  # they read the other tensors in the same way
+        self.guard_each(kind, WRITES, kind, self.written, of_all)  # they read the other tensors in the same way
         if hasattr(kind, EXCHANGE):  # users of tensors ask __dlpack__ where it is not there
             self.patches.hide(kind, EXCHANGE)
 
@@ -188,22 +133,21 @@ class AccessGuards:
         addresses = [name for name in methods if name.startswith(STORAGE_ADDRESSES) and name not in HARMLESS]
         changes = [name for name in methods if name not in HARMLESS and name not in addresses]
         self.guard_each(kind, addresses, kind, lambda storage: self.touch_storage(address(storage)))
-        self.guard_each(kind, (*changes, *STORAGE_WRITES), kind, lambda storage: self.change(address(storage)), guard_all)
+        self.guard_each(kind, (*changes, *STORAGE_WRITES), kind, lambda storage: self.change(address(storage)), of_all)
 
     def guard_functions(self):
         kind = torch.Tensor
         for holder in (torch, torch.utils.dlpack):
-            self.guard_each(holder, ("to_dlpack",), kind, self.touching(True))
-        self.guard_each(torch._C, FUNCTIONS, kind, self.touching(True), guard_all)
-        self.guard_each(torch, filter(READERS.match, dir(torch)), kind, self.touching(True), guard_all)
-        self.guard_each(torch, filter(WRITERS.match, dir(torch)), kind, self.written, guard_all)
+            self.guard_each(holder, ("to_dlpack",), kind, self.touching(True), of_all)
+        self.guard_each(torch._C, FUNCTIONS, kind, self.touching(True), of_all)
+        self.guard_each(torch, filter(READERS.match, dir(torch)), kind, self.touching(True), of_all)
+        self.guard_each(torch, filter(WRITERS.match, dir(torch)), kind, self.written, of_all)
         interrupt = raising(self.native.hwl_interrupt)
         for kind, names in SAVES.items():
             holder = torch._C if kind is None else getattr(torch._C, kind)
             for name in names:
                 if hasattr(holder, name):
-                    self.patches.set(holder, name, before(getattr(holder, name),
-                                                          lambda: interrupt(b"what belongs to a module is saved")))
+                    self.patches.stand_for(holder, name, without(lambda: interrupt(b"what belongs to a module is saved")))
 
     def close(self):
         self.patches.undo()
@@ -225,27 +169,8 @@ def watch_graphs(patches, native):
     interrupt = raising(native.hwl_interrupt)
     graph = getattr(getattr(torch, "cuda", None), "CUDAGraph", None)
     for name, what in (("capture_begin", b"a CUDA graph is captured"), ("replay", b"a CUDA graph runs")):
-        method = getattr(graph, name, None)
-        if method is not None:
-            patches.set(graph, name, guard(method, object, lambda _, what=what: interrupt(what)))
-
-
-class Imports:
-    """Modules of the framework that are patched once they are imported."""
-
-    def __init__(self, patches, actions):
-        for name, action in actions.items():
-            if name in sys.modules:
-                action(sys.modules[name])
-        loader = importlib.machinery.SourceFileLoader
-        load = loader.exec_module
-
-        def exec_module(self_, module):
-            load(self_, module)
-            if module.__name__ in actions:
-                actions[module.__name__](module)
-
-        patches.set(loader, "exec_module", exec_module)
+        if hasattr(graph, name):
+            patches.stand_for(graph, name, without(functools.partial(interrupt, what)))
 
 
 class RemoteCalls:
@@ -259,32 +184,19 @@ class RemoteCalls:
     def patch_calls(self, module):
         for name in dir(module):
             if name.startswith("_invoke_") and callable(getattr(module, name)):
-                self.patches.set(module, name, guard_all(getattr(module, name), torch.Tensor, self.touch))
+                self.patches.stand_for(module, name, of_all(torch.Tensor, self.touch))
 
     def patch_pickler(self, module):
         if hasattr(module, "_run_function"):  # in threads of C++
-            self.patches.set(module, "_run_function", before(module._run_function, self.enter))
+            self.patches.stand_for(module, "_run_function", without(self.enter))
         reducers = getattr(getattr(module, "_internal_rpc_pickler", None), "_dispatch_table", None)
         if reducers is not None and torch.Tensor in reducers:
             self.reducers, self.reducer = reducers, reducers[torch.Tensor]
-            reducers[torch.Tensor] = guard(self.reducer, torch.Tensor, self.touch)
+            reducers[torch.Tensor] = stand_for(self.reducer, of_first(torch.Tensor, self.touch))
 
     def restore(self):
         if self.reducers is not None:
             self.reducers[torch.Tensor] = self.reducer
-
-
-class Region:
-    """While it is entered, code of that kind works on memory by no op."""
-
-    def __init__(self, tell, what):
-        self.tell, self.what = tell, what
-
-    def __enter__(self):
-        self.tell(self.what)
-
-    def __exit__(self, *_):
-        self.tell(b"")
 
 
 class Regions:
@@ -301,19 +213,16 @@ class Regions:
     def patch(self, module):
         for name in self.CLASSES:
             graph = getattr(module, name, None)
-            call = getattr(graph, "__call__", None)
-            if graph is not None and call is not None and not hasattr(call, "region"):
-                self.patches.set(graph, "__call__", self.around(call))
+            if hasattr(graph, "__call__") and not self.patches.has(graph, "__call__"):
+                self.patches.stand_for(graph, "__call__", self.enter, self.leave)
 
-    def around(self, call):
-        def region(graph, inputs, *arguments, **named):
-            for tensor in tensors_in(inputs):
-                self.touch(address(tensor), True)
-            with Region(self.region, b"torch.compile"):
-                return call(graph, inputs, *arguments, **named)
+    def enter(self, _, inputs, *__, **___):
+        for tensor in tensors_in(inputs):
+            self.touch(address(tensor), True)
+        self.region(b"torch.compile")
 
-        region.region = True
-        return region
+    def leave(self, *_):
+        self.region(b"")
 
 
 class Scripts:
@@ -328,7 +237,7 @@ class Scripts:
         for name in ("ScriptFunction", "ScriptMethod"):
             kind = getattr(torch._C, name, None)
             if kind is not None:
-                patches.set(kind, "__call__", self.around(kind.__call__))
+                patches.stand_for(kind, "__call__", self.enter, self.leave)
 
     def past_the_dispatcher(self, script):
         try:
@@ -340,16 +249,17 @@ class Scripts:
             return True
         return known or (torch.cuda.is_initialized() and torch._C._jit_texpr_fuser_enabled())
 
-    def around(self, call):
-        def scripted(script, *arguments, **named):
-            if not self.past_the_dispatcher(script):
-                return call(script, *arguments, **named)
+    def enter(self, script, *arguments, **named):
+        entered = self.past_the_dispatcher(script)
+        if entered:
             for tensor in tensors_in((arguments, named)):
                 self.touch(address(tensor), False)
-            with Region(self.region, b"TorchScript"):
-                return call(script, *arguments, **named)
+            self.region(b"TorchScript")
+        return entered
 
-        return scripted
+    def leave(self, entered, _):
+        if entered:
+            self.region(b"")
 
 
 def address(thing):

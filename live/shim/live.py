@@ -9,16 +9,17 @@ import threading
 
 import torch
 from _highwater import access_guards, encode, gpu, library, wire
+from _highwater.access_guards import without
 from _highwater.by_hand import ByHand
 from _highwater.forwards import Forwards
-from _highwater.modules import compiling
-from _highwater.places import Engine, Places
+from _highwater.module_calls import ModuleCalls
+from _highwater.patches import Engine, Patches, stand_for
+from _highwater.places import Places
 from _highwater.running_threads import RunningThreads
 from _highwater.shortage import Rescues, adopt_tensors
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
-from torch.nn.modules import module as framework
 
 MODES = {wire.BOUNDARY_PLANNED: wire.LIVE_MODE_PLAN, wire.BOUNDARY_BUDGET: wire.LIVE_MODE_DTR,
          wire.BOUNDARY_BY_SIZE: wire.LIVE_MODE_MIMOSE}
@@ -107,17 +108,17 @@ class Backwards:
         self.live = live
         self.depth = 0
 
-    def __enter__(self):
+    def enter(self, *_, **__):
         if self.live.is_trainer():
             self.depth += 1
             if self.depth == 1:
                 self.live.guard(self.live.before_backward)
 
-    def __exit__(self, kind, *_):
+    def leave(self, _, done):
         if not self.live.is_trainer():
             return
         self.depth = max(0, self.depth - 1)
-        if self.depth == 0 and kind is None:
+        if self.depth == 0 and done:
             self.live.guard(self.live.passed_backward)
 
 
@@ -143,10 +144,10 @@ class Live:
         self.by_modules = False   # a forward with gradients has begun with one
         self.by_op = False        # the first step has begun with an op, and no module has been called since
         self.backwards = Backwards(self)
-        self.handle = None
-        self.patches = access_guards.Patches()
+        self.calls = ModuleCalls(self.before_module, lose=self.lose_modules)
+        self.patches = Patches()
         self.guards = access_guards.AccessGuards(native)
-        self.threads = access_guards.Patches()
+        self.threads = Patches()
         self.running_threads = RunningThreads(native.hwl_enter_beside)
         self.places = Places(native)
         self.by_hand = ByHand()
@@ -158,32 +159,13 @@ class Live:
 
     def install(self):
         record = profiler.record_function
-        enter_record, exit_record = record.__enter__, record.__exit__
-        live = self
-
-        def enter(scope):
-            result = enter_record(scope)
-            if scope.name.startswith("Optimizer.step#") and live.is_trainer():
-                live.depth += 1
-            return result
-
-        def leave(scope, *exception):
-            result = exit_record(scope, *exception)
-            if scope.name.startswith("Optimizer.step#") and live.is_trainer() and live.depth:
-                live.depth -= 1
-                if live.depth == 0:
-                    live.saw(wire.MILESTONE_OPTIMIZER)
-                    live.by_hand.optimizer()
-                    live.by_hand.passed = 0
-                    live.guard(live.stepped)
-            return result
-
-        self.patches.set(record, "__enter__", enter)
-        self.patches.set(record, "__exit__", leave)
+        self.patches.stand_for(record, "__enter__", lambda scope: scope, self.scope_begun)
+        self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         self.watch_threads()
         self.guards.open()
         access_guards.watch_graphs(self.patches, self.native)
-        self.patches.set(Variable, "_execution_engine", Engine(Variable._execution_engine, self.backwards))
+        self.patches.set(Variable, "_execution_engine",
+                         Engine(Variable._execution_engine, self.backwards.enter, self.backwards.leave))
         if self.budget and not self.running:
             self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
@@ -192,23 +174,30 @@ class Live:
     def watch_threads(self):
         """They see what this one drops: each enters as it begins, those that run already as soon as they can."""
         enter = self.native.hwl_enter_beside
-        begin_thread, start_thread = threading.Thread._bootstrap_inner, _thread.start_new_thread
-
-        def bootstrap_inner(thread):
-            enter()
-            return begin_thread(thread)
+        self.threads.stand_for(threading.Thread, "_bootstrap_inner", without(enter))
+        start_thread = _thread.start_new_thread
 
         def start_new_thread(function, *arguments):
-            def entered(*own, **named):
-                enter()
-                return function(*own, **named)
+            entering = stand_for(function, without(enter)) if callable(function) else function
+            return start_thread(entering, *arguments)
 
-            return start_thread(entered, *arguments)
-
-        self.threads.set(threading.Thread, "_bootstrap_inner", bootstrap_inner)
         for name in ("start_new_thread", "start_new"):  # without a Thread
             self.threads.set(_thread, name, start_new_thread)
         self.running_threads.tell()
+
+    def scope_begun(self, scope, done):
+        if done and scope.name.startswith("Optimizer.step#") and self.is_trainer():
+            self.depth += 1
+
+    def scope_ended(self, scope, done):
+        if not done or not scope.name.startswith("Optimizer.step#") or not self.is_trainer() or not self.depth:
+            return
+        self.depth -= 1
+        if self.depth == 0:
+            self.saw(wire.MILESTONE_OPTIMIZER)
+            self.by_hand.optimizer()
+            self.by_hand.passed = 0
+            self.guard(self.stepped)
 
     def remove(self):
         """Everything is there again, and nothing of ours is left but the way."""
@@ -225,9 +214,7 @@ class Live:
 
     def unhook(self):
         """Steps are not seen any more."""
-        if self.handle is not None:
-            self.handle.remove()
-            self.handle = None
+        self.calls.unwatch()
         self.places.unwatch()
         self.patches.undo()
 
@@ -244,15 +231,20 @@ class Live:
         return self.trainer in (0, _thread.get_ident())
 
     def await_forward(self):
-        if self.handle is None:
-            self.handle = framework.register_module_forward_pre_hook(self.before_module)
+        self.calls.watch()
+        self.by_modules = self.by_modules and self.calls.watching
         if not self.by_modules:
             self.forwards.watch()
 
-    def before_module(self, module, *_):
+    def lose_modules(self):
+        self.by_modules = False
+        if not self.active:
+            self.forwards.watch()
+
+    def before_module(self, module):
         """Within a backward pass a checkpoint runs its forward again; a loss comes after the forward."""
-        if not compiling() and torch.is_grad_enabled() and not self.backwards.depth and \
-                not isinstance(module, torch.nn.modules.loss._Loss):
+        if torch.is_grad_enabled() and not self.backwards.depth and not isinstance(
+                module, torch.nn.modules.loss._Loss):
             self.guard(self.forward_by_module)
 
     def forward_by_module(self):
@@ -323,9 +315,8 @@ class Live:
         if self.pending is not None:
             self.send(self.pending)
             self.pending = None
-        if self.handle is not None and self.by_modules:
-            self.handle.remove()
-            self.handle = None
+        if self.by_modules:
+            self.calls.unwatch()
 
     def enter(self):
         """This thread trains, and a step begins."""

@@ -4,31 +4,17 @@ import _thread
 import weakref
 
 from _highwater import wire
-from _highwater.modules import compiling
+from _highwater.module_calls import ModuleCalls
+from _highwater.patches import Engine
 from torch.autograd.variable import Variable
-from torch.nn.modules import module as framework
 
 NOWHERE = -1
-
-
-class Engine:
-    """Stands for the autograd engine; everything but run_backward goes straight through."""
-
-    def __init__(self, engine, places):
-        self._engine, self._places = engine, places
-
-    def __getattr__(self, name):
-        return getattr(self._engine, name)
-
-    def run_backward(self, *args, **kwargs):
-        with self._places:
-            return self._engine.run_backward(*args, **kwargs)
 
 
 class Places:
     def __init__(self, native):
         self.native = native
-        self.handles = []
+        self.calls = ModuleCalls(self.enter, self.leave)
         self.thread = 0
         self.phase = wire.PHASE_FORWARD
         self.stack = []    # (module's id, layer) of those that run
@@ -41,38 +27,33 @@ class Places:
         self.unwatch()
         self.thread, self.phase = _thread.get_ident(), wire.PHASE_FORWARD
         self.stack = []
-        self.handles = [framework.register_module_forward_pre_hook(self.enter),
-                        framework.register_module_forward_hook(self.leave)]
+        self.calls.watch()
         self.engine = Variable._execution_engine
-        self.ours = Variable._execution_engine = Engine(self.engine, self)
+        self.ours = Variable._execution_engine = Engine(self.engine, self.enter_backward, self.leave_backward)
         self.tell()
 
     def unwatch(self):
-        for handle in self.handles:
-            handle.remove()
-        self.handles = []
+        self.calls.unwatch()
         if self.ours is not None and Variable._execution_engine is self.ours:
             Variable._execution_engine = self.engine
         self.engine = self.ours = None
 
     def tell(self):
         layer = self.stack[-1][1] if self.stack else NOWHERE
-        if not self.native.hwl_place(layer, self.phase) and self.handles:
+        if not self.native.hwl_place(layer, self.phase) and self.calls.watching:
             self.unwatch()  # the step turned out to be a known one
 
-    def __enter__(self):
+    def enter_backward(self, *_, **__):
         if _thread.get_ident() == self.thread:
             self.phase = wire.PHASE_BACKWARD
             self.tell()
 
-    def __exit__(self, *_):
+    def leave_backward(self, *_):
         if _thread.get_ident() == self.thread:
             self.phase = wire.PHASE_OPTIMIZER  # and what comes before it
             self.tell()
 
-    def enter(self, module, *_):
-        if compiling():
-            return
+    def enter(self, module):
         if _thread.get_ident() != self.thread:
             return
         if self.stack and self.stack[0][0] == id(module):
@@ -85,10 +66,8 @@ class Places:
             self.phase = wire.PHASE_FORWARD
         self.tell()
 
-    def leave(self, module, *_):
-        """Pops up to the module: an exception in an inner forward leaves its entry behind."""
-        if compiling():
-            return
+    def leave(self, module):
+        """Pops up to the module: an exception in an inner forward may leave its entry behind."""
         if _thread.get_ident() != self.thread:
             return
         for depth in range(len(self.stack) - 1, -1, -1):

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "profiler/agent/allocations.h"
+#include "profiler/agent/callables.h"
 #include "profiler/agent/channel.h"
 #include "profiler/agent/checksum.h"
 #include "profiler/agent/clock.h"
@@ -123,6 +124,13 @@ HW_EXPORT std::int64_t hw_refused() {
 }
 HW_EXPORT void hw_unpatch() {
     unpatchAllocator();
+}
+/// As canStandFor() and standFor().
+HW_EXPORT int hw_can_stand_for() {
+    return canStandFor() ? 1 : 0;
+}
+HW_EXPORT PyObject* hw_stand_for(PyObject* original, PyObject* before, PyObject* after) {
+    return standFor(original, before, after);
 }
 /// What libraries whose names begin so (`others`: all others) know as `symbol` is at `to` from now
 /// on, where it was at `from`; in how many places.

@@ -8,6 +8,7 @@ import subprocess
 
 import nightly
 from sessions import InFolder
+from torch2 import TORCH2, needs_torch2
 from train_test import BEGIN, HIGHWATER
 
 LAYERS = BEGIN + """
@@ -306,12 +307,80 @@ WARNED = LAYERS + """
     print("told", len(told))
     """
 
+# Frames, places of warnings, functions of the framework and what is told of threads, in the lines.
+LOOKED = LAYERS + """
+    import _thread, hashlib, inspect, pickle, sys, threading, time, traceback, warnings
+    def told(error): traceback.print_exception(type(error), error, error.__traceback__, file=sys.stdout)
+    threading.excepthook = lambda each: told(each.exc_value)
+    sys.unraisablehook = lambda each: (told(each.exc_value), print(each.object.__name__))
+    def wrong(): raise ValueError(len(inspect.stack()))
+    class Looks(torch.autograd.Function):
+        @staticmethod
+        def forward(_, x): return x * 1
+        @staticmethod
+        def backward(_, gradient):
+            print([each.function for each in inspect.stack()])
+            return gradient
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(128, 128)
+        def forward(self, x):
+            print([each.function for each in inspect.stack()])
+            warnings.warn("a block", stacklevel=2)
+            try: self.inner(torch.ones(3, 3))
+            except RuntimeError as error: told(error)
+            return torch.tanh(self.inner(x).sin().exp())
+    def layers(): return nn.Sequential(*[Block() for _ in range(4)])
+    warnings.simplefilter("always")
+    warnings.showwarning = lambda *each: print(each[1].__name__, each[2], each[3])
+    functions = (torch.Tensor.numpy, torch.Tensor.storage, torch.set_rng_state, torch.utils.dlpack.to_dlpack)
+    def forward(step):
+        h = Looks.apply(model(torch.randn(512, 128)))
+        try: h.numpy()
+        except RuntimeError as error: told(error)
+        for each in functions:
+            print(repr(each).split(" at ")[0], each.__name__, inspect.isroutine(each), hashlib.md5(pickle.dumps(each)).hexdigest())
+        torch.set_rng_state(new_state=torch.get_rng_state())
+        thread = threading.Thread(target=wrong)
+        thread.start()
+        thread.join()
+        _thread.start_new_thread(wrong, ())
+        time.sleep(0.1)
+        print(len(h.detach().storage()))
+        return h.pow(2).mean()
+    """ + STEPS
+
+# A compiler follows the program, in parts of modules that are called, and is asked late; sizes change.
+COMPILED = LAYERS + """
+    import torch._dynamo
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(128, 128)
+        def forward(self, x): return torch.tanh(self.inner(x).sin().exp())
+    def layers(): return nn.Sequential(*[Block() for _ in range(6)])
+    def forward(step):
+        if step == 1: model[2] = torch.compile(model[2], backend="aot_eager", fullgraph=True)
+        if step == 2: model[3].compile(backend="eager", fullgraph=True)
+        if step == 3: print(torch.jit.trace(model[1], torch.ones(2, 128))(torch.ones(2, 128)).sum().item().hex())
+        if step == 4: print([each.op for each in torch.fx.symbolic_trace(model[1]).graph.nodes])
+        with torch.no_grad(): print(model(torch.randn(7 + step, 128)).sum().item().hex())
+        return model(torch.randn(512, 128)).pow(2).mean()
+    """ + STEPS.replace("range(6)", "range(14)") + """
+    counters = torch._dynamo.utils.counters
+    print("compiled", dict(counters["graph_break"]), dict(counters["stats"]))
+    """
+
 PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
             "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
-            "saved.py": SAVED, "threads.py": THREADS, "warned.py": WARNED}
+            "saved.py": SAVED, "threads.py": THREADS, "warned.py": WARNED,
+            "looked.py": LOOKED}
 
 
 class Unseen(InFolder):
+    python = "/usr/bin/python3"
+
     def setUp(self):
         super().setUp()
         self.environment = {**os.environ, "OMP_NUM_THREADS": "1", "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
@@ -330,23 +399,24 @@ class Unseen(InFolder):
 
     def train(self, script, *arguments, after=(), **variables):
         report = os.path.join(self.folder, "report.json")
-        status, lines, errors = self.run_program(HIGHWATER, "train", *arguments, "--report", report, "--", "/usr/bin/python3",
+        status, lines, errors = self.run_program(HIGHWATER, "train", *arguments, "--report", report, "--", self.python,
                                                  script, *after, **variables)
         with open(report, encoding="utf-8") as file:
             return status, lines, errors, json.load(file)
 
-    def check(self, shares, planners):
-        """Every program within budgets (shares of its peak) and under plans has the lines of the program alone."""
-        for name, text in PROGRAMS.items():
+    def check(self, programs, shares, planners):
+        """Each within budgets (shares of its peak) and under plans has the lines of the program alone."""
+        for name, text in programs.items():
             script = self.script(text, name)
-            status, alone, errors = self.run_program("/usr/bin/python3", script)
+            status, alone, errors = self.run_program(self.python, script)
             self.assertEqual(status, 0, errors)
             peak = self.train(script, "--budget", "100GB")[3]["measured_peak_bytes"]
             for share in shares:
                 with self.subTest(program=name, budget=share):
                     self.check_budget(script, alone, int(peak * share))
             session = self.path(name + ".hws")
-            self.run_program(HIGHWATER, "record", "-o", session, "--", "/usr/bin/python3", script)
+            recorded = self.run_program(HIGHWATER, "record", "-o", session, "--", self.python, script)[1]
+            self.assertEqual(recorded.partition("compiled")[0], alone.partition("compiled")[0], name)  # steps run eagerly
             for planner in planners:
                 with self.subTest(program=name, planner=planner):
                     self.check_plan(script, alone, session, planner)
@@ -371,11 +441,16 @@ class Unseen(InFolder):
         self.assertEqual(report["mismatches"], [])
 
     def test_every_line_is_the_one_of_the_program_alone(self):
-        self.check((0.7,), ("dtr:eqclass",))
+        self.check(PROGRAMS, (0.7,), ("dtr:eqclass",))
 
     @nightly.nightly
     def test_every_line_is_so_at_other_budgets_and_by_another_planner(self):
-        self.check((0.8, 0.6), ("highwater",))
+        self.check(PROGRAMS, (0.8, 0.6), ("highwater",))
+
+    @needs_torch2
+    def test_a_compiler_finds_nothing_of_ours(self):
+        self.python = TORCH2
+        self.check({"compiled.py": COMPILED}, (0.8,), ())
 
     def test_without_a_guard_verification_ends_the_program_and_its_next_start_trains(self):
         script = self.script(SETTINGS, "settings.py")

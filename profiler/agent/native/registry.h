@@ -171,6 +171,8 @@ inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
     // A wrapper around other tensors has no memory, and may answer in Python what its layout is.
     const auto& data = static_cast<const c10::StorageImpl*>(storage)->data_ptr();
     if (data.get() == nullptr && impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
+    // A meta tensor has no bytes, and how many it would have may be a symbol.
+    if (storage->device_type() == c10::DeviceType::Meta) return nullptr;
     return impl->layout() == at::kStrided ? storage : nullptr;
 }
 

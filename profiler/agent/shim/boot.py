@@ -40,6 +40,8 @@ def declare(library):
             ("hw_unpatch", None),
             ("hw_redirect", ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint64,
              ctypes.c_uint64),
+            ("hw_can_stand_for", ctypes.c_int),
+            ("hw_stand_for", ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.py_object),
             ("hw_pause", None, ctypes.c_int),
             ("hw_gpu_start", ctypes.c_int, ctypes.c_int),
             ("hw_gpu_begin", ctypes.c_int, ctypes.c_int),
@@ -61,7 +63,23 @@ def declare(library):
 
 def run_file(index, module):
     name = library.hw_shim_name(index).decode().partition(".")[0]
-    exec(compile(library.hw_shim_source(index), "<highwater %s>" % name, "exec"), module.__dict__)
+    code = compile(library.hw_shim_source(index), "<highwater %s>" % name, "exec")
+    frames = sys.modules.get("torch._C._dynamo.eval_frame")
+    if frames is not None:
+        hide(code, frames)
+    exec(code, module.__dict__)
+
+
+def hide(code, frames):
+    """From torch's compiler: where it follows the program, our functions and what they call are none of it."""
+    if hasattr(frames, "set_code_exec_strategy"):
+        skip = frames._FrameAction.SKIP
+        frames.set_code_exec_strategy(code, frames._FrameExecStrategy(skip, skip))
+    elif hasattr(frames, "skip_code"):
+        frames.skip_code(code)
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            hide(inner, frames)
 
 
 def load_modules(package):

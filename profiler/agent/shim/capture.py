@@ -12,7 +12,6 @@ from _highwater.by_hand import ByHand
 from _highwater.encode import Broken
 from _highwater.gradients import Gradients, mark
 from _highwater.layers import Layers
-from _highwater.modules import CALLS, HOOKS, NOT_AT_ALL
 from _highwater.native import NativeRegistry, load_native
 from _highwater.stacks import NO_STACK, Stacks
 from _highwater.steps import FINISHED, Steps
@@ -22,6 +21,8 @@ from _highwater.trainer import Trainer
 from torch.utils import _python_dispatch
 
 Tensor = torch.Tensor
+EAGERLY = "force_eager"  # a stance of torch's compiler
+
 # Change the tensor's metadata, not the bytes of its storage.
 METADATA_OPS = frozenset((
     "t_", "transpose_", "squeeze_", "unsqueeze_", "swapdims_", "swapaxes_", "as_strided_",
@@ -98,11 +99,11 @@ class Mode(_python_dispatch.TorchDispatchMode):
 
 
 class Capture:
-    def __init__(self, on_finish, watch_modules, forwards, late):
+    def __init__(self, on_finish, modules, forwards, late):
         config = wire.CaptureConfig()
         library.hw_config(ctypes.byref(config))
         self.on_finish = on_finish
-        self.watch_modules = watch_modules
+        self.modules = modules
         self.forwards = forwards
         self.by_modules = False  # a forward with gradients has begun with one
         self.failed = False
@@ -146,7 +147,7 @@ class Capture:
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
         if compiled and hasattr(torch.compiler, "set_stance"):
-            self.stance = torch.compiler.set_stance("force_eager")
+            self.stance = torch.compiler.set_stance(EAGERLY)
         unasked = compiled and self.stance is None
         library_of_ours = None if self.entered or unasked or self.steps.until_failure \
             else load_native(self.contents, self.stacks.mode)
@@ -175,6 +176,16 @@ class Capture:
             return False
         return True
 
+    def run_eagerly(self):
+        """The program compiles for the first time: what is compiled while ops are seen would be so for them only. False:
+        none are seen, or it cannot be asked for."""
+        if self.mode is None or not hasattr(getattr(torch, "compiler", None), "set_stance"):
+            return False
+        if self.stance is None:
+            self.stance = torch.compiler.set_stance(EAGERLY)
+        self.steps.tell_compiled()
+        return True
+
     def leave(self):
         """Only the thread that entered the mode can leave it, and only while it is innermost; the
         capture in C++ is left by any."""
@@ -186,7 +197,7 @@ class Capture:
             return True
         if mode is self.registry:
             self.quick = 0
-            self.watch_modules(NOT_AT_ALL)
+            self.modules.unwatch()
             mode.library.hwn_leave()
             self.mode = None
             blocking.hw_gpu_end()
@@ -199,13 +210,6 @@ class Capture:
         self.mode = None
         blocking.hw_gpu_end()
         return True
-
-    def watch_closely(self):
-        """Called where no module runs, if that can be told."""
-        if self.registry.native and not self.layers.stack and not self.gradients.depth:
-            self.watch_modules(CALLS)
-        else:
-            self.watch_modules(HOOKS)
 
     def count_blocks(self):
         """Of the framework's allocator, from here on."""
@@ -507,8 +511,11 @@ class Capture:
 
     def await_forward(self):
         """Where modules do not tell that it begins."""
-        if not self.by_modules and (self.mode is None or self.registry.native):
+        if not self.told_by_modules() and (self.mode is None or self.registry.native):
             self.forwards.watch()
+
+    def told_by_modules(self):
+        return self.by_modules and self.modules.watching
 
     def forward_by_module(self):
         if not self.by_modules:
@@ -522,7 +529,7 @@ class Capture:
         """False: it is none, but of a backward pass."""
         if self.gradients.depth:
             return False
-        if self.by_modules or not self.trainer.take():
+        if self.told_by_modules() or not self.trainer.take():
             return True
         if self.by_hand.ends():
             self.end_by_hand()

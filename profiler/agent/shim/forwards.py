@@ -5,7 +5,7 @@ import sys
 
 import torch
 from _highwater import library
-from _highwater.modules import compiling
+from _highwater.module_calls import compiling
 
 OPTIMIZED = 1  # flag of a function's code: its locals belong to one call
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int)

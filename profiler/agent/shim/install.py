@@ -8,10 +8,11 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, launching, library, live, modules, wire
+from _highwater import blocking, encode, gpu, launching, library, live, wire
 from _highwater.capture import Capture
 from _highwater.forwards import Forwards
 from _highwater.modules import Modules
+from _highwater.patches import Engine
 from _highwater.steps import WAITING
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
@@ -23,29 +24,11 @@ _next = False  # a recording waits for the one before it to be gone
 _watching_exit = False
 
 
-class EngineProxy:
-    """Stands for the autograd engine; everything but run_backward goes straight through."""
-
-    def __init__(self, engine, hooks):
-        self._engine = engine
-        self._hooks = hooks
-
-    def __getattr__(self, name):
-        return getattr(self._engine, name)
-
-    def run_backward(self, tensors, *args, **kwargs):
-        handles = self._hooks.enter_backward(tensors, args)
-        try:
-            return self._engine.run_backward(tensors, *args, **kwargs)
-        finally:
-            self._hooks.leave_backward(handles)
-
-
 class Hooks:
     def __init__(self, late):
         self.modules = Modules(self)
         self.forwards = Forwards(lambda: self.guard(self.capture.forward_by_op))
-        self.capture = Capture(self.remove, self.modules.watch, self.forwards, late)
+        self.capture = Capture(self.remove, self.modules, self.forwards, late)
         self.installed = False
         self.leaving = False
         self.stacks = []
@@ -53,7 +36,9 @@ class Hooks:
     def install(self):
         self.installed = True
         self.engine = Variable._execution_engine
-        self.proxy = Variable._execution_engine = EngineProxy(self.engine, self)
+        self.proxy = Variable._execution_engine = Engine(
+            self.engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
+            lambda handles, _: self.leave_backward(handles))
         record = profiler.record_function
         self.enter_record, self.exit_record = record.__enter__, record.__exit__
         hooks = self
@@ -91,7 +76,7 @@ class Hooks:
 
         if self.swap is not None:
             self.swapping = torch.utils.swap_tensors = swap_tensors
-        self.modules.watch(modules.HOOKS)
+        self.modules.watch()
         if self.capture.steps.state == WAITING and self.capture.steps.warmup == 0:
             self.capture.await_forward()
 
@@ -110,7 +95,7 @@ class Hooks:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
         if self.swap is not None and torch.utils.swap_tensors is self.swapping:
             torch.utils.swap_tensors = self.swap
-        self.modules.watch(modules.NOT_AT_ALL)
+        self.modules.unwatch()
         self.forwards.unwatch()
         library.hw_unpatch()
         if _next:

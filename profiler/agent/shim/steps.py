@@ -9,23 +9,15 @@ import ctypes
 import json
 import os
 import struct
-import sys
 import weakref
 
 import torch
 from _highwater import encode, library, wire
-from _highwater.modules import HOOKS
+from _highwater.module_calls import compiles
 from _highwater.sharded import local
 from torch.nn.parameter import UninitializedTensorMixin
 
 JOINING, WAITING, CAPTURING, FINISHED = range(4)  # joining: somewhere in a step that runs already
-
-
-def compiles():
-    """Whether the program has called torch.compile."""
-    frames = sys.modules.get("torch._dynamo.eval_frame")
-    backends = getattr(frames, "cached_backends", {})
-    return any(callable(backend) for backend in backends.values())
 
 
 class Steps:
@@ -120,7 +112,7 @@ class Steps:
     def await_forward(self):
         """With the next one the step ends."""
         if self.resting():
-            self.capture.watch_modules(HOOKS)
+            self.capture.modules.watch()
         self.capture.await_forward()
 
     def resting(self):
@@ -131,11 +123,12 @@ class Steps:
     def begin(self, passing):
         """Enters the mode; whatever lives now is a constant."""
         if not self.capture.enter(compiles()):
-            self.capture.watch_modules(HOOKS)
+            self.capture.modules.watch()
             return
-        self.capture.watch_closely()
+        self.capture.modules.watch(eagerly=True)
         self.saw(wire.MILESTONE_CAPTURE)
-        self.tell_compiled()
+        if compiles():
+            self.tell_compiled()
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
@@ -146,7 +139,7 @@ class Steps:
 
     def tell_compiled(self):
         """Once, before what torch.compile has made runs otherwise than alone, as far as that is known then."""
-        if not self.compiled and compiles():
+        if not self.compiled:
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")
@@ -190,7 +183,7 @@ class Steps:
         self.uncounted = registry.uncounted
         self.after = registry.seq
         self.ended = True
-        self.capture.watch_closely()
+        self.capture.modules.watch()
         self.capture.await_forward()
         library.hw_gpu_flush()
 

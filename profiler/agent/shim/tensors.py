@@ -17,12 +17,18 @@ from _highwater.stacks import NO_STACK
 from _highwater.wire import CATEGORY_TEMPORARY, CATEGORY_UNKNOWN
 from torch.nn.parameter import UninitializedTensorMixin
 
-_storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
+_any_storage_of = getattr(torch.Tensor, "untyped_storage", None) or torch.Tensor._storage
 _Untyped = torch.UntypedStorage
 _expired = _Untyped._expired
 _free_weak = _Untyped._free_weak_ref
 
 PLAIN = frozenset((torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64))
+
+
+def _storage_of(tensor):
+    if tensor.device.type == "meta":
+        raise NotImplementedError("it has no bytes, and how many it would have may be a symbol")
+    return _any_storage_of(tensor)
 
 
 class Storage:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: MIT
+"""Sees modules being called. Torch's global hooks would take Module.__call__ another way, which a traceback tells of, and
+compiled code is made again where hooks have come or gone, at last no more. So another Module.__call__ tells of them, and
+nothing at all does while compiled code runs."""
+import sys
+
+import torch
+from _highwater.patches import Imports, Patches
+from torch.nn.modules import module as framework
+
+# A compiler that follows the program into what is called here is to find nothing: what it cannot follow may end the
+# program (torch.compile's fullgraph). It takes this for a constant.
+compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+
+
+def compiles():
+    """Whether the program has called torch.compile."""
+    frames = sys.modules.get("torch._dynamo.eval_frame")
+    backends = getattr(frames, "cached_backends", {})
+    return any(callable(backend) for backend in backends.values())
+
+
+class ModuleCalls:
+    def __init__(self, before, after=None, lose=lambda: None):
+        """before(module) and after(module), whatever comes of the call. lose(): from now on they are not seen, as the
+        program compiles."""
+        self.before, self.after, self.lose = before, after, lose
+
+    @property
+    def watching(self):
+        return self in _calls.watchers
+
+    def watch(self, eagerly=False):
+        """Until unwatch(), unless the program compiles; `eagerly`: what it has compiled does not run meanwhile. The end
+        of a call that is under way is not seen."""
+        if not self.watching and (eagerly or not compiles()):
+            _calls.tell((*_calls.watchers, self))
+
+    def unwatch(self):
+        if self.watching:
+            _calls.tell(tuple(each for each in _calls.watchers if each is not self))
+
+
+class Calls:
+    """The one Module.__call__ that stands for torch's, and whom it tells."""
+
+    def __init__(self):
+        self.watchers = ()
+        self.patches = Patches()
+
+    def tell(self, watchers):
+        self.watchers = watchers
+        self.patches.undo()
+        if not watchers:
+            return
+
+        def before(module, *_, **__):
+            if self.watchers is watchers:  # else somebody has kept this one, and put it back
+                for watcher in watchers:
+                    watcher.before(module)
+            return module
+
+        def after(module, _):
+            for watcher in watchers:
+                if watcher.after is not None:
+                    watcher.after(module)
+
+        theirs = framework.Module.__call__
+        self.patches.stand_for(framework.Module, "__call__", before, after)
+        ours = framework.Module.__call__
+
+        def correct(utils):
+            """The compiler keeps the one that it finds, and takes any other for the program's."""
+            if getattr(utils, "unpatched_nn_module_call", None) is ours:
+                utils.unpatched_nn_module_call = theirs
+
+        Imports(self.patches, {"torch._dynamo.eval_frame": self.watch_compiler, "torch._dynamo.utils": correct})
+
+    def watch_compiler(self, frames):
+        self.patches.stand_for(frames.OptimizeContext, "__init__", self.will_compile)
+
+    def will_compile(self, *_, **__):
+        watchers = self.watchers
+        self.tell(())
+        for watcher in watchers:
+            watcher.lose()
+
+
+_calls = Calls()
