@@ -18,47 +18,13 @@ using namespace hw::core;
 /// The ranks of a session with what is planned for each, in the same order.
 struct Ranks {
     std::vector<LoadedRank> loaded;
-    std::vector<planners::PlanRequest> requests;
+    planners::RankPoint point;
     std::vector<planners::RankOutcome> outcomes;
     std::vector<Bytes> spared;  // by recomputing while they would wait
     std::vector<std::string> files;
 
     StepTime time() const { return planners::plannedTime(loaded, outcomes); }
 };
-
-/// A rank that waits for others takes less memory for the same step time.
-Status spareMemory(const RanksToPlan& what, Ranks& ranks) {
-    constexpr int kProbes = 5;
-    constexpr std::int64_t kTolerance = 1000;  // of the step's time
-    const StepTime before = ranks.time();
-    const Nanoseconds limit = before.time + Nanoseconds(before.time.count() / kTolerance);
-    for (std::size_t r = 0; r < ranks.loaded.size(); ++r) {
-        if (r == before.decides) continue;
-        const TrainingGraph& graph = ranks.loaded[r].graph;
-        planners::RankOutcome& planned = ranks.outcomes[r];
-        planners::PlanRequest request = ranks.requests[r];
-        Bytes fits = planned.outcome.peak, least = graph.floorBytes();
-        const Bytes first = fits;
-        for (int probe = 0; probe < kProbes && least < fits; ++probe) {
-            request.budget = Bytes((least + fits).count() / 2);
-            auto outcome = planners::planWith(what.planner, graph, request, terminalProgress());
-            clearProgress();
-            if (!outcome) return outcome.error();
-            if (outcome->status == planners::PlanStatus::Ok) {
-                std::swap(planned.outcome, *outcome);
-                if (ranks.time().time <= limit) {
-                    fits = planned.outcome.peak;
-                    planned.like.reset();
-                    continue;
-                }
-                std::swap(planned.outcome, *outcome);
-            }
-            least = request.budget;
-        }
-        ranks.spared[r] = first - fits;
-    }
-    return {};
-}
 
 Status writeAll(const std::string& folder, Ranks& ranks) {
     std::error_code error;
@@ -129,7 +95,7 @@ int report(const RanksToPlan& what, const Ranks& ranks, const Common& common) {
     const StepTime before = recordedTime(ranks.loaded);
     const StepTime after = all ? ranks.time() : StepTime();
     Bytes budget;
-    for (const auto& request : ranks.requests) budget = std::max(budget, request.budget);
+    for (const auto& request : ranks.point.requests) budget = std::max(budget, request.budget);
     if (common.json) {
         Json json{{"planner", what.planner},
                   {"status", all ? "ok" : planners::planStatusName(lacking->outcome.status)},
@@ -184,24 +150,29 @@ int planRanks(const RanksToPlan& what, const Common& common) {
     auto loaded = openRanks(what.file, what.costs);
     if (!loaded) return fail(loaded.error());
     Ranks ranks;
+    ranks.point.planner = what.planner;
     const Bytes highest = highestPeak(*loaded);
     for (const LoadedRank& rank : *loaded) {
         const auto budget = what.budget(what.each ? rank.baseline.peak : highest);
         if (!budget) return fail(budget.error());
-        ranks.requests.push_back(what.request);
-        ranks.requests.back().budget = *budget;
+        ranks.point.requests.push_back(what.request);
+        ranks.point.requests.back().budget = *budget;
     }
     ranks.loaded = std::move(*loaded);
     ranks.spared.resize(ranks.loaded.size()), ranks.files.resize(ranks.loaded.size());
-    auto planned =
-        planners::planRanks(ranks.loaded, {{what.planner, ranks.requests}}, 0, terminalProgress());
+    auto planned = planners::planRanks(ranks.loaded, {ranks.point}, 0, terminalProgress());
     clearProgress();
     if (!planned) return fail(planned.error());
     ranks.outcomes = std::move(planned->front());
     const bool all = std::all_of(ranks.outcomes.begin(), ranks.outcomes.end(),
                                  [](const auto& rank) { return rank.planned(); });
-    if (all && what.spare)
-        if (const Status spared = spareMemory(what, ranks); !spared) return fail(spared.error());
+    if (all && what.spare) {
+        auto spared = planners::spareWhileWaiting(ranks.loaded, ranks.point, ranks.outcomes,
+                                                  terminalProgress());
+        clearProgress();
+        if (!spared) return fail(spared.error());
+        ranks.spared = std::move(*spared);
+    }
     if (all)
         if (const Status written = writeAll(what.folder, ranks); !written)
             return fail(written.error());

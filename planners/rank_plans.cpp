@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/memory/evaluate.h"
+#include "planners/plan_with.h"
 
 namespace hw::planners {
 namespace {
@@ -98,6 +99,41 @@ Result<std::vector<std::vector<RankOutcome>>> planRanks(const std::vector<Loaded
                                                         const std::vector<RankPoint>& points,
                                                         unsigned jobs, const Progress& progress) {
     return RankPlans(ranks, points).run(jobs, progress);
+}
+
+Result<std::vector<Bytes>> spareWhileWaiting(const std::vector<LoadedRank>& ranks,
+                                             const RankPoint& point,
+                                             std::vector<RankOutcome>& outcomes,
+                                             const Progress& progress) {
+    constexpr int kProbes = 5;
+    constexpr std::int64_t kTolerance = 1000;  // of the step's time
+    const StepTime before = plannedTime(ranks, outcomes);
+    const Nanoseconds limit = before.time + Nanoseconds(before.time.count() / kTolerance);
+    std::vector<Bytes> spared(ranks.size());
+    for (std::size_t r = 0; r < ranks.size(); ++r) {
+        if (r == before.decides) continue;
+        RankOutcome& planned = outcomes[r];
+        PlanRequest request = point.requests[r];
+        Bytes fits = planned.outcome.peak, least = ranks[r].graph.floorBytes();
+        const Bytes first = fits;
+        for (int probe = 0; probe < kProbes && least < fits; ++probe) {
+            request.budget = Bytes((least + fits).count() / 2);
+            auto outcome = planWith(point.planner, ranks[r].graph, request, progress);
+            if (!outcome) return outcome.error();
+            if (outcome->status == PlanStatus::Ok) {
+                std::swap(planned.outcome, *outcome);
+                if (plannedTime(ranks, outcomes).time <= limit) {
+                    fits = planned.outcome.peak;
+                    planned.like.reset();
+                    continue;
+                }
+                std::swap(planned.outcome, *outcome);
+            }
+            least = request.budget;
+        }
+        spared[r] = first - fits;
+    }
+    return spared;
 }
 
 StepTime plannedTime(const std::vector<LoadedRank>& ranks,

@@ -31,6 +31,15 @@ core::Result<std::vector<std::vector<RankOutcome>>> planRanks(
     const std::vector<core::LoadedRank>& ranks, const std::vector<RankPoint>& points, unsigned jobs,
     const Progress& progress = {});
 
+/// Plans ranks that wait for others again, each within the least memory that is found to leave the
+/// step's time as it is but for a thousandth. `point`: what `outcomes`, one plan for each rank, was
+/// planned from; these get the new plans. By rank, the bytes that its peak is lower. Errors: those
+/// of planWith().
+core::Result<std::vector<core::Bytes>> spareWhileWaiting(const std::vector<core::LoadedRank>& ranks,
+                                                         const RankPoint& point,
+                                                         std::vector<RankOutcome>& outcomes,
+                                                         const Progress& progress = {});
+
 /// How long the step takes under plans, one for each rank.
 core::StepTime plannedTime(const std::vector<core::LoadedRank>& ranks,
                            const std::vector<RankOutcome>& outcomes);

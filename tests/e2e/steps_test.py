@@ -154,7 +154,7 @@ class Steps(InFolder):
         self.assertEqual((code, out), (0, plain.stdout), err)
         self.assertNotIn("callback", err)
         recorded = self.query("SELECT count(*) FROM steps")[0][0]
-        code, _, err = run("plan", self.session, "--ratio", ratio, "--planner", "highwater", "--time-limit", "10",
+        code, _, err = run("plan", self.session, "--ratio", ratio, "--planner", "highwater", "--time-limit", "1",
                            "-o", plan)
         self.assertEqual(code, 0, err)
         alone = subprocess.run(trained, capture_output=True, text=True, timeout=300).stdout

@@ -113,6 +113,33 @@ TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
     EXPECT_GE(plannedTime(ranks, (*planned)[1]).time, recordedTime(ranks).time);
 }
 
+TEST(Sweep, ARankThatWaitsSparesMemoryForTheSameStepTime) {
+    std::vector<LoadedRank> ranks(2);
+    for (int r = 0; r < 2; ++r) {
+        LoadedRank& rank = ranks[static_cast<std::size_t>(r)];
+        rank.rank = r, rank.graph = test::chain(r == 0 ? 60 : 40, 1000);
+        rank.captured = baselineSchedule(rank.graph);
+        rank.baseline = evaluate(rank.graph, rank.captured);
+        rank.graph.ops.back().sessionId = 1;
+        rank.exchanges.emplace_back().op = 1;
+    }
+    PlanRequest request;
+    request.budget = ranks[0].baseline.peak;
+    const RankPoint point{"dtr:eqclass", {2, request}};
+    auto planned = planRanks(ranks, {point}, 1);
+    ASSERT_TRUE(planned);
+    std::vector<RankOutcome>& outcomes = planned->front();
+    const Nanoseconds before = plannedTime(ranks, outcomes).time;
+    const Bytes peak = outcomes[1].outcome.peak;
+    const auto spared = spareWhileWaiting(ranks, point, outcomes);
+    ASSERT_TRUE(spared);
+    EXPECT_EQ((*spared)[0], Bytes(0));
+    EXPECT_GT((*spared)[1], Bytes(0));
+    EXPECT_EQ(outcomes[1].outcome.peak, peak - (*spared)[1]);
+    EXPECT_LE(plannedTime(ranks, outcomes).time.count(), before.count() * 1001 / 1000);
+    EXPECT_TRUE(evaluate(ranks[1].graph, outcomes[1].outcome.plan->schedule).valid);
+}
+
 TEST(Sweep, AnUnknownPlannerEndsIt) {
     const TrainingGraph graph = test::chain(5, 10);
     const auto outcomes = planSweep({{&graph, "magic", {}}}, {});
