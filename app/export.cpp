@@ -3,11 +3,10 @@
 
 #include "app/cli.h"
 #include "core/base/file.h"
-#include "core/export/checkpoint_plan.h"
 #include "core/export/csv.h"
 #include "core/export/perfetto.h"
 #include "core/import/import.h"
-#include "planners/checkpoints/choose_checkpoints.h"
+#include "planners/checkpoints/export_plan.h"
 
 namespace hw::app {
 namespace {
@@ -70,11 +69,10 @@ Status exportPlan(const ExportArguments& arguments, Json& told) {
     const auto step = loadStep(source->session, source->step, source->plan.costs);
     if (!step) return step.error();
     if (Status same = requireSameGraph(source->plan, step->graph); !same) return same;
-    const auto chosen = planners::chooseCheckpoints(step->graph, source->plan.schedule);
     if (arguments.format == "layers")
         return writeFileAtomically(arguments.output,
-                                   layerListCsv(step->graph, source->plan, chosen));
-    const auto policy = torchPolicy(step->graph, source->plan, chosen);
+                                   planners::exportLayers(step->graph, source->plan));
+    const auto policy = planners::exportPolicy(step->graph, source->plan);
     if (!policy) return policy.error();
     told["expected_peak_bytes"] = policy->peak.count();
     told["expected_time_ns"] = policy->time.count();

@@ -91,17 +91,26 @@ void BudgetRuntime::link(std::int64_t cost, Running& running) {
     }
 }
 
+/// What an op has made larger or smaller lies elsewhere, and nothing makes it again.
+void BudgetRuntime::noteResized(Running& running) {
+    for (const Storage s : running.written) {
+        const StoragePointer impl = slots_[s].lock();
+        if (!impl || static_cast<std::int64_t>(impl->nbytes()) == evictor_[s].size) continue;
+        running.onTape = false;
+        if (trace_) trace_->untold(impl.get());
+        watch(s);
+    }
+}
+
 void BudgetRuntime::noteWritten(Running& running) {
+    noteResized(running);
     for (const Storage s : running.written) {
         Slot& slot = slots_[s];
         slot.version = ++slot.written;
         if (running.varies) slot.uncompared = true;
         if (slot.exposed) exposures_.forgetReads(slot.key());
         needed_[s] = false;
-        const StoragePointer impl = slot.lock();
-        const bool resized = impl && static_cast<std::int64_t>(impl->nbytes()) != evictor_[s].size;
-        if (resized && trace_) trace_->untold(impl.get());
-        if (!running.onTape || running.updates() || resized) keepAsItIs(s);
+        if (!running.onTape || running.updates()) keepAsItIs(s);
     }
 }
 

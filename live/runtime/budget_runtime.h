@@ -190,6 +190,7 @@ private:
     void noteResults(const Tensors& results, Running& running);
     void decideTape(Running& running);
     void link(std::int64_t cost, Running& running);
+    void noteResized(Running& running);
     void noteWritten(Running& running);
     void addToTape(std::int64_t cost, Running& running);
     void settleMade(Running& running);

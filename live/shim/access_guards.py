@@ -11,7 +11,8 @@ import weakref
 
 import torch
 from _highwater import library
-from _highwater.patches import Imports, Patches, after_import, stand_for
+from _highwater.native import impl_offset
+from _highwater.patches import Imports, Patches, after_import, owner_of, stand_for
 
 # They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
 ADDRESSES = ("numpy", "__dlpack__", "share_memory_", "__array__")
@@ -111,7 +112,7 @@ class AccessGuards:
         """`tell` hears of things of that kind before one of these methods or functions runs on them."""
         for name in names:
             if hasattr(holder, name):
-                self.patches.stand_for(holder, name, of(kind, tell))
+                self.patches.stand_for(owner_of(holder, name), name, of(kind, tell))
 
     def loaded(self, loader, module):
         self.native.hwl_kernels_changed()
@@ -262,8 +263,13 @@ class Scripts:
             self.region(b"")
 
 
+_impl_offset = impl_offset()
+
+
 def address(thing):
-    """Of what a tensor or a storage is in C++. A subclass of the program's does not hear of it."""
+    """Of what a tensor or a storage is in C++. Nothing of the program's that hears of functions hears of it."""
+    if _impl_offset is not None and issubclass(type(thing), torch.Tensor):
+        return ctypes.c_void_p.from_address(id(thing) + _impl_offset).value
     with torch._C.DisableTorchFunction():
         return thing._cdata
 

@@ -8,7 +8,7 @@ import struct
 import threading
 
 import torch
-from _highwater import access_guards, encode, gpu, library, wire
+from _highwater import access_guards, encode, gpu, higher_order, library, wire
 from _highwater.access_guards import without
 from _highwater.by_hand import ByHand
 from _highwater.forwards import Forwards
@@ -23,6 +23,7 @@ from torch.autograd.variable import Variable
 
 MODES = {wire.BOUNDARY_PLANNED: wire.LIVE_MODE_PLAN, wire.BOUNDARY_BUDGET: wire.LIVE_MODE_DTR,
          wire.BOUNDARY_BY_SIZE: wire.LIVE_MODE_MIMOSE}
+LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
 
 def load():
@@ -109,17 +110,30 @@ class Backwards:
         self.depth = 0
 
     def enter(self, *_, **__):
-        if self.live.is_trainer():
-            self.depth += 1
-            if self.depth == 1:
-                self.live.guard(self.live.before_backward)
-
-    def leave(self, _, done):
+        """How deep the one around it is; None of another thread."""
         if not self.live.is_trainer():
+            return None
+        around = self.depth
+        self.depth = around + 1
+        if around == 0:
+            self.live.guard(self.live.before_backward)
+        return around
+
+    def leave(self, around, done):
+        if around is None or not self.live.is_trainer():
             return
-        self.depth = max(0, self.depth - 1)
-        if self.depth == 0 and done:
+        self.depth = around
+        if around == 0 and done:
             self.live.guard(self.live.passed_backward)
+
+
+def is_theirs(error):
+    """Whether a handler of the program's has raised it, of a signal that came while we were at work."""
+    files, trace = [], error.__traceback__
+    while trace is not None:
+        files.append(trace.tb_frame.f_code.co_filename)
+        trace = trace.tb_next
+    return any(not file.startswith(("<highwater ", "<string>", FRAMEWORK, LIBRARY)) for file in files)
 
 
 class Live:
@@ -159,6 +173,7 @@ class Live:
 
     def install(self):
         record = profiler.record_function
+        higher_order.pass_over(self.patches)
         self.patches.stand_for(record, "__enter__", lambda scope: scope, self.scope_begun)
         self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         self.watch_threads()
@@ -243,8 +258,8 @@ class Live:
 
     def before_module(self, module):
         """Within a backward pass a checkpoint runs its forward again; a loss comes after the forward."""
-        if torch.is_grad_enabled() and not self.backwards.depth and not isinstance(
-                module, torch.nn.modules.loss._Loss):
+        if torch.is_grad_enabled() and not self.backwards.depth and not issubclass(
+                type(module), torch.nn.modules.loss._Loss):
             self.guard(self.forward_by_module)
 
     def forward_by_module(self):
@@ -282,6 +297,8 @@ class Live:
             self.leaving = True
         except Exception as error:
             self.leaving = True
+            if is_theirs(error):
+                raise
             try:
                 text = "the shim failed: %r" % error
                 encode.send(wire.TYPE_FAULT, encode.text(text))

@@ -11,6 +11,20 @@ from torch.autograd.variable import Variable
 NOWHERE = -1
 
 
+def paths_within(module):
+    """Of a module and all within it, by id, as named_modules() tells them; but no attribute that the program has made its
+    own hears of it."""
+    paths, waiting = {}, [("", module)]
+    while waiting:
+        path, each = waiting.pop()
+        if each is None or id(each) in paths:
+            continue
+        paths[id(each)] = path
+        inner = object.__getattribute__(each, "__dict__").get("_modules") or {}
+        waiting.extend((path + "." + name if path else name, part) for name, part in reversed(list(inner.items())))
+    return paths
+
+
 class Places:
     def __init__(self, native):
         self.native = native
@@ -100,8 +114,7 @@ class Places:
             while prefix in used:
                 n += 1
                 prefix = "%s#%d." % (name, n)
-        paths = {id(inner): path for path, inner in module.named_modules()}
-        self.roots[id(module)] = weakref.ref(module), prefix, paths
+        self.roots[id(module)] = weakref.ref(module), prefix, paths_within(module)
         return prefix
 
     def number(self, path):

@@ -18,8 +18,11 @@ struct _object {
 namespace hw::profiler::agent {
 namespace {
 
+using Vectorcall = PyObject* (*)(PyObject*, PyObject* const*, std::size_t, PyObject*);
+
 struct Callable {
     PyObject head;
+    Vectorcall vectorcall;
     PyObject* original;
     PyObject* before;  // or nullptr
     PyObject* after;   // or nullptr
@@ -55,7 +58,8 @@ struct Method {
 constexpr int kCall = 50, kDealloc = 52, kBind = 54, kGetAttribute = 58, kHash = 59, kMethods = 64,
               kRepr = 66, kCompare = 67, kSetAttribute = 69, kString = 70, kMembers = 72;
 constexpr int kSsize = 19, kReadOnly = 1, kOneArgument = 8;
-constexpr unsigned kDefaultFlags = 1U << 18;
+constexpr unsigned kDefaultFlags = 1U << 18, kVectorcallFlag = 1U << 11;
+constexpr std::size_t kSpareArgument = std::size_t{1} << (8 * sizeof(std::size_t) - 1);
 
 struct Python {
     PyObject* (*fromSpec)(Spec*);
@@ -65,6 +69,10 @@ struct Python {
     void (*drop)(PyObject*);
     PyObject* (*call)(PyObject*, PyObject*, PyObject*);
     PyObject* (*callWith)(PyObject*, ...);
+    Vectorcall vectorcall;  // may be missing
+    PyObject* (*callVector)(PyObject*, PyObject*, PyObject*);
+    int (*recursionLimit)();
+    void (*setRecursionLimit)(int);
     PyObject* (*bind)(PyObject*, PyObject*);
     PyObject* (*get)(PyObject*, PyObject*);
     PyObject* (*getOwn)(PyObject*, PyObject*);
@@ -78,6 +86,7 @@ struct Python {
     PyObject* (*truth)(long);
     void (*fetch)(PyObject**, PyObject**, PyObject**);
     void (*restore)(PyObject*, PyObject*, PyObject*);
+    int (*checkSignals)();
     void (*clearWeak)(PyObject*);
     PyObject* none;
     PyObject* functions;  // the type of functions in Python
@@ -99,12 +108,31 @@ PyObject* original(PyObject* object) {
     return object->type == gPython.callables ? callable(object).original : object;
 }
 
+/// Where the program is as deep in calls as it may be, what is told of it has room all the same.
+class Headroom {
+public:
+    Headroom() : limit_(gPython.recursionLimit()) { gPython.setRecursionLimit(limit_ + kMore); }
+    ~Headroom() {
+        if (gPython.recursionLimit() == limit_ + kMore) gPython.setRecursionLimit(limit_);
+    }
+    Headroom(const Headroom&) = delete;
+    Headroom& operator=(const Headroom&) = delete;
+
+private:
+    static constexpr int kMore = 100;
+    int limit_;
+};
+
 /// What `after` raises takes the place of what the original has raised.
 PyObject* tellAfter(PyObject* after, PyObject* token, PyObject* result) {
     PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
     if (result == nullptr) gPython.fetch(&type, &value, &trace);
     PyObject* const done = gPython.truth(result != nullptr ? 1 : 0);
-    PyObject* const told = gPython.callWith(after, token, done, nullptr);
+    PyObject* told = nullptr;
+    {
+        const Headroom headroom;
+        told = gPython.callWith(after, token, done, nullptr);
+    }
     gPython.drop(done);
     if (told != nullptr) {
         gPython.drop(told);
@@ -116,27 +144,50 @@ PyObject* tellAfter(PyObject* after, PyObject* token, PyObject* result) {
     return nullptr;
 }
 
-PyObject* call(PyObject* self, PyObject* arguments, PyObject* named) {
+/// A signal that came meanwhile has its handler called now, as behind the original, not within
+/// `after`: what it raises is raised instead of the result.
+PyObject* handled(PyObject* result) {
+    if (result == nullptr || gPython.checkSignals() == 0) return result;
+    gPython.drop(result);
+    return nullptr;
+}
+
+/// `callThat` calls with the arguments of this call.
+template <class CallThat>
+PyObject* around(PyObject* self, const CallThat& callThat) {
     // It may be replaced, and go, while it runs.
     Callable& own = callable(self);
     PyObject* const held[] = {own.original, own.before, own.after};
     for (PyObject* const each : held)
         if (each != nullptr) gPython.hold(each);
     PyObject* token = gPython.none;
-    gPython.hold(token);
     if (held[1] != nullptr) {
-        gPython.drop(token);
-        token = gPython.call(held[1], arguments, named);
+        const Headroom headroom;
+        token = callThat(held[1]);
+    } else {
+        gPython.hold(token);
     }
     PyObject* result = nullptr;
     if (token != nullptr) {
-        result = gPython.call(held[0], arguments, named);
-        if (held[2] != nullptr) result = tellAfter(held[2], token, result);
+        result = callThat(held[0]);
+        if (held[2] != nullptr) result = tellAfter(held[2], token, handled(result));
         gPython.drop(token);
     }
     for (PyObject* const each : held)
         if (each != nullptr) gPython.drop(each);
     return result;
+}
+
+PyObject* call(PyObject* self, PyObject* arguments, PyObject* named) {
+    return around(self, [&](PyObject* that) { return gPython.call(that, arguments, named); });
+}
+
+/// As Python calls what is not made for it alone, which counts as no call more.
+PyObject* vectorcall(PyObject* self, PyObject* const* arguments, std::size_t count,
+                     PyObject* names) {
+    return around(self, [&](PyObject* that) {
+        return gPython.vectorcall(that, arguments, count & ~kSpareArgument, names);
+    });
 }
 
 void dealloc(PyObject* self) {
@@ -210,14 +261,22 @@ bool canStandFor() {
         find(api.repr, "PyObject_Repr") && find(api.string, "PyObject_Str") &&
         find(api.text, "PyUnicode_AsUTF8AndSize") && find(api.truth, "PyBool_FromLong") &&
         find(api.fetch, "PyErr_Fetch") && find(api.restore, "PyErr_Restore") &&
+        find(api.recursionLimit, "Py_GetRecursionLimit") &&
+        find(api.setRecursionLimit, "Py_SetRecursionLimit") &&
+        find(api.checkSignals, "PyErr_CheckSignals") &&
         find(api.clearWeak, "PyObject_ClearWeakRefs") && find(api.none, "_Py_NoneStruct") &&
         find(api.functions, "PyFunction_Type");
     if (!found) return false;
     static Method methods[] = {{"__reduce_ex__", reduce, kOneArgument, nullptr}, {}};
+    const bool quick =
+        find(api.vectorcall, "PyObject_Vectorcall") && find(api.callVector, "PyVectorcall_Call");
     static Member members[] = {
-        {"__weaklistoffset__", kSsize, offsetof(Callable, weakReferences), kReadOnly, nullptr}, {}};
+        {"__weaklistoffset__", kSsize, offsetof(Callable, weakReferences), kReadOnly, nullptr},
+        {"__vectorcalloffset__", kSsize, offsetof(Callable, vectorcall), kReadOnly, nullptr},
+        {}};
+    if (!quick) members[1] = {};
     const auto slot = [](auto* value) { return reinterpret_cast<void*>(value); };
-    static Slot slots[] = {{kCall, slot(call)},
+    static Slot slots[] = {{kCall, quick ? slot(api.callVector) : slot(call)},
                            {kDealloc, slot(dealloc)},
                            {kBind, slot(bind)},
                            {kGetAttribute, slot(getAttribute)},
@@ -229,7 +288,8 @@ bool canStandFor() {
                            {kMethods, methods},
                            {kMembers, members},
                            {0, nullptr}};
-    static Spec spec = {"_highwater.Callable", sizeof(Callable), 0, kDefaultFlags, slots};
+    static Spec spec = {"_highwater.Callable", sizeof(Callable), 0,
+                        kDefaultFlags | (quick ? kVectorcallFlag : 0), slots};
     api.callables = api.fromSpec(&spec);
     return api.callables != nullptr;
 }
@@ -243,6 +303,7 @@ PyObject* standFor(PyObject* stoodFor, PyObject* before, PyObject* after) {
         return object;
     };
     Callable& own = callable(made);
+    own.vectorcall = vectorcall;
     own.original = held(stoodFor);
     own.before = held(before);
     own.after = held(after);

@@ -351,6 +351,75 @@ LOOKED = LAYERS + """
         return h.pow(2).mean()
     """ + STEPS
 
+# Tensors that ops make larger, and that go before what was made from them.
+GROWN = LAYERS + """
+    def grown(h):
+        part = h.detach()[:8].clone()
+        torch.sin(h.detach(), out=part)
+        return torch.cos(part)
+    def forward(step):
+        h, loss = torch.randn(512, 128), 0
+        for layer in model:
+            h = torch.tanh(layer(h))
+            made = grown(h)
+            loss = loss + (torch.sin(h) * made + torch.exp(made * 0.1) * 0.1).pow(2).mean()
+        return loss
+    """ + STEPS
+
+# What a function without modules finds among its own names, and methods of the class behind torch.Tensor.
+NAMES = LAYERS + """
+    base = getattr(torch._C, "TensorBase", None) or torch._C._TensorBase
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x, scale=2.0):
+            names = locals()
+            y = torch.sin(x)
+            print(sorted(names))
+            return y * names.get("scale", 1.0)
+        @staticmethod
+        def backward(_, gradient): return gradient * 2.0, None
+    def layers(): return nn.ParameterList(nn.Parameter(torch.randn(128, 128) / 12) for _ in range(6))
+    def forward(step):
+        h, kept = torch.randn(512, 128), []
+        for weight in model:
+            h = torch.tanh(Scaled.apply(h) @ weight)
+            kept.append(h.detach() * 0.5)
+        print([float(base.numpy(each).sum()) for each in kept], [base.tolist(each[0, :2]) for each in kept])
+        return h.pow(2).mean()
+    """ + STEPS
+
+# Modules called as deep as calls may be, and a handler's exception that comes while a backward pass runs.
+LIMITS = LAYERS + """
+    import signal, sys, traceback
+    class Late(Exception): pass
+    def late(*_): raise Late
+    signal.signal(signal.SIGALRM, late)
+    class Nested(nn.Module):
+        def __init__(self, depth):
+            super().__init__()
+            self.linear = nn.Linear(128, 128) if depth % 8 == 0 else None
+            self.inner = Nested(depth - 1) if depth else None
+        def forward(self, x):
+            if self.linear is not None: x = torch.tanh(self.linear(x))
+            try: return x if self.inner is None else self.inner(x)
+            except RecursionError: return x * 0.5
+    def layers():
+        made = Nested(200)
+        sys.setrecursionlimit(300)
+        return made
+    def slow():
+        rows = big = torch.randn(1200, 1200, requires_grad=True)
+        for _ in range(4): rows = rows @ big
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            rows.sum().backward()
+        except Late as error: print([each.name for each in traceback.extract_tb(error.__traceback__)])
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    def forward(step):
+        if step == 2: slow()
+        return model(torch.randn(512, 128)).pow(2).mean()
+    """ + STEPS
+
 # A compiler follows the program, in parts of modules that are called, and is asked late; sizes change.
 COMPILED = LAYERS + """
     import torch._dynamo
@@ -364,6 +433,8 @@ COMPILED = LAYERS + """
         if step == 1: model[2] = torch.compile(model[2], backend="aot_eager", fullgraph=True)
         if step == 2: model[3].compile(backend="eager", fullgraph=True)
         if step == 3: print(torch.jit.trace(model[1], torch.ones(2, 128))(torch.ones(2, 128)).sum().item().hex())
+        if step == 3:  # an operator over functions, which finds its kernel in Python
+            with torch.no_grad(): print(torch.cond(torch.tensor(True), torch.sin, torch.cos, (torch.ones(4),)))
         if step == 4: print([each.op for each in torch.fx.symbolic_trace(model[1]).graph.nodes])
         with torch.no_grad(): print(model(torch.randn(7 + step, 128)).sum().item().hex())
         return model(torch.randn(512, 128)).pow(2).mean()
@@ -375,7 +446,8 @@ COMPILED = LAYERS + """
 PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
             "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
             "saved.py": SAVED, "threads.py": THREADS, "warned.py": WARNED,
-            "looked.py": LOOKED}
+            "looked.py": LOOKED, "grown.py": GROWN, "names.py": NAMES,
+            "limits.py": LIMITS}
 
 
 class Unseen(InFolder):

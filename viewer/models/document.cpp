@@ -373,10 +373,14 @@ core::Result<PlanPointer> loadPlan(const Document& document, const std::string& 
     return std::make_shared<const PlanEntry>(std::move(*entry));
 }
 
-core::Status savePlan(const PlanEntry& entry, const std::string& path) {
+core::Plan planOf(const PlanEntry& entry) {
     core::Plan plan = entry.header;
     plan.schedule = entry.schedule;
-    return core::writePlanFile(plan, path);
+    return plan;
+}
+
+core::Status savePlan(const PlanEntry& entry, const std::string& path) {
+    return core::writePlanFile(planOf(entry), path);
 }
 
 }  // namespace hw::viewer

@@ -144,7 +144,9 @@ core::Status drawPlan(const Document& document, PlanEntry& entry);
 /// Judges a plan file for the document's graph. BadInput: another graph, or an invalid schedule.
 core::Result<PlanPointer> loadPlan(const Document& document, const std::string& path);
 
-/// Writes the plan of an entry that has one. BadInput: the file cannot be written.
+/// The whole plan of an entry that has one.
+core::Plan planOf(const PlanEntry& entry);
+/// Writes it. BadInput: the file cannot be written.
 core::Status savePlan(const PlanEntry& entry, const std::string& path);
 
 /// Runs a planner at a budget, under the judge; a search gets `seconds`. A planner that finds

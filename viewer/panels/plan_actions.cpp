@@ -62,7 +62,7 @@ void PlanActions::exportPlan() {
     askToSave(window_, tr("Export plan"), document.path, suggestion, exportFilter(),
               QStringLiteral("plan.json"),
               [this, plan, shown = workspace_.document()](const QString& path) {
-                  export_.write(*shown, plan, path);
+                  export_.write(shown, plan, path);
               });
 }
 

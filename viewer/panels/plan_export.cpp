@@ -3,18 +3,23 @@
 
 #include <algorithm>
 
-#include "viewer/models/tool.h"
+#include "core/base/file.h"
+#include "core/export/csv.h"
+#include "core/export/perfetto.h"
+#include "core/import/import.h"
+#include "planners/checkpoints/export_plan.h"
 #include "viewer/panels/panel_kind.h"
 
 namespace hw::viewer {
 
 const std::vector<ExportKind>& exportKinds() {
+    using Form = ExportKind::Form;
     static const std::vector<ExportKind> kinds{
-        {"Plan of Highwater", ".plan.json", "", true},
-        {"PyTorch: checkpoints as a Python module", ".py", "torch-policy", true},
-        {"Layers with what the plan recomputes", ".layers.csv", "layers", true},
-        {"Perfetto trace of the session", ".pftrace", "perfetto", false},
-        {"Tables of the session, a folder of CSV files", ".tables", "csv", false},
+        {"Plan of Highwater", ".plan.json", Form::Plan},
+        {"PyTorch: checkpoints as a Python module", ".py", Form::TorchPolicy},
+        {"Layers with what the plan recomputes", ".layers.csv", Form::Layers},
+        {"Perfetto trace of the session", ".pftrace", Form::Perfetto},
+        {"Tables of the session, a folder of CSV files", ".tables", Form::Csv},
     };
     return kinds;
 }
@@ -34,51 +39,47 @@ QString exportFilter() {
     return filters.join(QStringLiteral(";;"));
 }
 
-PlanExport::PlanExport(QObject* parent) : QObject(parent) {
-    tool_.setStandardOutputFile(QProcess::nullDevice());
-    connect(&tool_, &QProcess::finished, this, &PlanExport::ended);
-    connect(&tool_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
-        if (error == QProcess::FailedToStart)
-            emit failed(tr("cannot start %1").arg(toolProgram()),
-                        tr("the executable `highwater` belongs beside this program"));
+namespace {
+
+core::Status exportTo(const QString& path, const ExportKind& kind, const Document& document,
+                      const PlanEntry& plan) {
+    const std::string file = path.toStdString();
+    switch (kind.form) {
+        case ExportKind::Form::Plan:
+            return savePlan(plan, file);
+        case ExportKind::Form::TorchPolicy: {
+            const auto policy = planners::exportPolicy(document.graph, planOf(plan));
+            return policy ? core::writeFileAtomically(file, policy->text) : policy.error();
+        }
+        case ExportKind::Form::Layers:
+            return core::writeFileAtomically(file,
+                                             planners::exportLayers(document.graph, planOf(plan)));
+        case ExportKind::Form::Perfetto:
+        case ExportKind::Form::Csv: {
+            const auto session = core::openAny(document.path);
+            if (!session) return session.error();
+            return kind.form == ExportKind::Form::Csv ? core::exportCsv(*session, file)
+                                                      : core::exportPerfetto(*session, file);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+void PlanExport::write(const DocumentPointer& document, const PlanPointer& plan,
+                       const QString& path) {
+    emit told(tr("writing %1…").arg(path));
+    queue_.submit([this, document, plan, path](const TaskQueue::Cancelled&) {
+        const core::Status done = exportTo(path, exportKindOf(path), *document, *plan);
+        return TaskQueue::Delivery([this, done, path] { ended(done, path); });
     });
 }
 
-PlanExport::~PlanExport() {
-    tool_.disconnect(this);
-    if (tool_.state() == QProcess::NotRunning) return;
-    tool_.kill();
-    tool_.waitForFinished(1000);
-}
-
-void PlanExport::write(const Document& document, const PlanPointer& plan, const QString& path) {
-    const ExportKind& kind = exportKindOf(path);
-    if (tool_.state() != QProcess::NotRunning)
-        return emit failed(tr("%1 is still being written").arg(path_), tr("wait for it"));
-    folder_ = std::make_unique<QTemporaryDir>();
-    const QString own =
-        *kind.format == '\0' ? path : folder_->filePath(QStringLiteral("export.plan.json"));
-    if (kind.needsPlan)
-        if (core::Status saved = savePlan(*plan, own.toStdString()); !saved)
-            return emit failed(toQString(saved.error().what), toQString(saved.error().hint));
-    if (own == path) return emit told(tr("saved %1").arg(path));
-    path_ = path;
-    QStringList words{QStringLiteral("export"), QString::fromStdString(document.path),
-                      QStringLiteral("--to"),   QLatin1String(kind.format),
-                      QStringLiteral("-o"),     path};
-    if (kind.needsPlan)
-        words << QStringLiteral("--plan") << own << QStringLiteral("--step")
-              << QString::number(document.step);
-    emit told(tr("writing %1…").arg(path));
-    tool_.start(toolProgram(), words, QIODevice::ReadOnly);
-}
-
-void PlanExport::ended(int exitCode, QProcess::ExitStatus how) {
-    if (how == QProcess::NormalExit && exitCode == 0) return emit told(tr("saved %1").arg(path_));
-    const ToolError error = toolError(QString::fromUtf8(tool_.readAllStandardError()));
+void PlanExport::ended(const core::Status& done, const QString& path) {
+    if (done) return emit told(tr("saved %1").arg(path));
     emit told({});
-    emit failed(error.what.isEmpty() ? tr("%1 could not be written").arg(path_) : error.what,
-                error.hint);
+    emit failed(toQString(done.error().what), toQString(done.error().hint));
 }
 
 }  // namespace hw::viewer

@@ -8,11 +8,11 @@ import sys
 import time
 
 import torch
-from _highwater import blocking, encode, gpu, launching, library, live, wire
+from _highwater import blocking, encode, gpu, higher_order, launching, library, live, wire
 from _highwater.capture import Capture
 from _highwater.forwards import Forwards
 from _highwater.modules import Modules
-from _highwater.patches import Engine
+from _highwater.patches import Engine, Patches
 from _highwater.steps import WAITING
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
@@ -32,9 +32,11 @@ class Hooks:
         self.installed = False
         self.leaving = False
         self.stacks = []
+        self.patches = Patches()
 
     def install(self):
         self.installed = True
+        higher_order.pass_over(self.patches)
         self.engine = Variable._execution_engine
         self.proxy = Variable._execution_engine = Engine(
             self.engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
@@ -95,6 +97,7 @@ class Hooks:
             record.__enter__, record.__exit__ = self.enter_record, self.exit_record
         if self.swap is not None and torch.utils.swap_tensors is self.swapping:
             torch.utils.swap_tensors = self.swap
+        self.patches.undo()
         self.modules.unwatch()
         self.forwards.unwatch()
         library.hw_unpatch()

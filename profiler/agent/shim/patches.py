@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Callables that stand for others, the engine among them, and attributes that are others for a while."""
+import ctypes
 import functools
+import gc
 import importlib.machinery
 import sys
 
@@ -32,6 +34,24 @@ def stand_for(original, before=None, after=None):
 IN_C = sys.implementation.name == "cpython" and object.__basicsize__ == 16 and library.hw_can_stand_for()
 
 
+def owner_of(holder, name):
+    """The class that a class has a method from. Not of what Python calls by itself: it looks that up in the class."""
+    if isinstance(holder, type) and not name.startswith("__"):
+        return next((kind for kind in holder.__mro__ if name in kind.__dict__), holder)
+    return holder
+
+
+def assign(holder, name, value):
+    try:
+        setattr(holder, name, value)
+    except TypeError:  # a class in C
+        names = gc.get_referents(holder.__dict__)[0]
+        if type(names) is not dict:
+            raise
+        names[name] = value
+        ctypes.pythonapi.PyType_Modified(ctypes.py_object(holder))
+
+
 class Patches:
     """Attributes that are others for a while."""
 
@@ -40,7 +60,7 @@ class Patches:
 
     def set(self, holder, name, value):
         self.made.append((holder, name, holder.__dict__.get(name), value))
-        setattr(holder, name, value)
+        assign(holder, name, value)
 
     def stand_for(self, holder, name, before=None, after=None):
         """A function that several modules have stays one thing."""
@@ -63,7 +83,7 @@ class Patches:
                 if before is None:
                     delattr(holder, name)
                 else:
-                    setattr(holder, name, before)
+                    assign(holder, name, before)
         self.made = []
 
 
