@@ -524,6 +524,12 @@ class Unseen(InFolder):
         self.python = TORCH2
         self.check({"compiled.py": COMPILED}, (0.8,), ())
 
+    @needs_torch2
+    def test_a_program_that_compiles_nothing_has_no_gap(self):
+        session = self.path("s.hws")
+        self.run_program(HIGHWATER, "record", "-o", session, "--", TORCH2, self.script(FILLED, "filled.py"))
+        self.assertEqual(json.loads(self.run_program(HIGHWATER, "info", session, "--json")[1])["gaps"], [])
+
     def test_without_a_guard_verification_ends_the_program_and_its_next_start_trains(self):
         script = self.script(SETTINGS, "settings.py")
         alone = self.run_program("/usr/bin/python3", script)[1]

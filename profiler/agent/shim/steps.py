@@ -127,8 +127,7 @@ class Steps:
             return
         self.capture.modules.watch(eagerly=True)
         self.saw(wire.MILESTONE_CAPTURE)
-        if compiles():
-            self.tell_compiled()
+        self.tell_compiled()
         self.state = CAPTURING
         self.ended = False
         registry = self.capture.registry
@@ -139,7 +138,7 @@ class Steps:
 
     def tell_compiled(self):
         """Once, before what torch.compile has made runs otherwise than alone, as far as that is known then."""
-        if not self.compiled:
+        if not self.compiled and (self.capture.stance is not None or compiles()):
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")
