@@ -145,66 +145,91 @@ void printNote(const Family& family) {
                 static_cast<long long>(family.sizes().back()));
 }
 
-int atSize(const FitArguments& arguments, const std::vector<Session>& sessions,
-           const Family& family, const Common& common) {
-    const std::int64_t size = *arguments.batch;
-    const TrainingGraph graph = family.graphAt(size);
-    const Evaluation baseline = evaluate(graph, baselineSchedule(graph));
-    // The least that each planner needs, where planners are named.
+/// Planners with the plan within the least memory that each finds one for.
+using LeastMemory = std::vector<std::pair<std::string, std::optional<planners::Outcome>>>;
+
+Result<LeastMemory> leastMemory(const FitArguments& arguments, const TrainingGraph& graph) {
     planners::PlanRequest request;
     request.timeLimitSeconds = arguments.timeLimit;
-    std::vector<std::pair<std::string, std::optional<planners::Outcome>>> least;
+    LeastMemory least;
     for (const std::string& planner : arguments.planners) {
         std::optional<planners::Outcome> outcome;
         if (const auto enough =
                 planners::smallestBudget(planner, graph, request, terminalProgress())) {
             request.budget = *enough;
             auto made = planners::planWith(planner, graph, request, terminalProgress());
-            if (!made) return fail(made.error());
+            if (!made) return made.error();
             if (made->status == planners::PlanStatus::Ok) outcome = std::move(*made);
         }
         least.emplace_back(planner, std::move(outcome));
     }
-    clearProgress();
-    const auto cheapest =
-        std::min_element(least.begin(), least.end(), [](const auto& a, const auto& b) {
-            return a.second && (!b.second || a.second->peak < b.second->peak);
-        });
-    const bool any = cheapest != least.end() && cheapest->second;
-    if (const Status done = writeAt(arguments, sessions, size, any ? &*cheapest->second : nullptr);
-        !done)
-        return fail(done.error());
-    const auto leftOut = family.leaveOneOut();
-    if (common.json) {
-        Json json{{"batch", size}, {"extrapolated", family.extrapolates(size)}};
-        json.update(familyJson(family, leftOut));
-        json["baseline"] = baselineJson(graph, baseline);
-        json["items_per_second"] = itemsPerSecond(size, graph.totalTime());
-        json["categories"] = categoriesJson(categoriesAtPeak(graph, baseline));
-        json["fingerprint"] = graph.fingerprint();
-        json["rows"] = Json::array();
-        for (const auto& [planner, outcome] : least)
-            json["rows"].push_back(rowJson(planner, outcome ? std::optional(size) : std::nullopt,
-                                           outcome ? &*outcome : nullptr, family));
-        answerWith(json);
-        return 0;
-    }
-    printFamily(family, leftOut);
+    return least;
+}
+
+/// A step of a size that was predicted.
+struct PredictedStep {
+    std::int64_t size = 0;
+    TrainingGraph graph;
+    Evaluation baseline;
+    LeastMemory least;
+};
+
+Json predictedJson(const PredictedStep& step, const Family& family) {
+    Json json{{"batch", step.size}, {"extrapolated", family.extrapolates(step.size)}};
+    json.update(familyJson(family, family.leaveOneOut()));
+    json["baseline"] = baselineJson(step.graph, step.baseline);
+    json["items_per_second"] = itemsPerSecond(step.size, step.graph.totalTime());
+    json["categories"] = categoriesJson(categoriesAtPeak(step.graph, step.baseline));
+    json["fingerprint"] = step.graph.fingerprint();
+    json["rows"] = Json::array();
+    for (const auto& [planner, outcome] : step.least)
+        json["rows"].push_back(rowJson(planner, outcome ? std::optional(step.size) : std::nullopt,
+                                       outcome ? &*outcome : nullptr, family));
+    return json;
+}
+
+void printPredicted(const PredictedStep& step, const Family& family) {
+    printFamily(family, family.leaveOneOut());
     std::printf("at size %lld%s: peak %s, op time %s, %.1f items/s\n  at the peak:",
-                static_cast<long long>(size), family.extrapolates(size) ? "*" : "",
-                humanBytes(baseline.peak).c_str(), humanTime(graph.totalTime()).c_str(),
-                itemsPerSecond(size, graph.totalTime()));
-    for (const auto& [name, bytes] : categoriesAtPeak(graph, baseline))
+                static_cast<long long>(step.size), family.extrapolates(step.size) ? "*" : "",
+                humanBytes(step.baseline.peak).c_str(), humanTime(step.graph.totalTime()).c_str(),
+                itemsPerSecond(step.size, step.graph.totalTime()));
+    for (const auto& [name, bytes] : categoriesAtPeak(step.graph, step.baseline))
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
-    if (!least.empty()) {
+    if (!step.least.empty()) {
         std::printf("least memory with each planner:\n");
         printHead();
     }
-    for (const auto& [planner, outcome] : least)
-        printRow(planner, outcome ? std::optional(size) : std::nullopt,
+    for (const auto& [planner, outcome] : step.least)
+        printRow(planner, outcome ? std::optional(step.size) : std::nullopt,
                  outcome ? &*outcome : nullptr, family, "");
-    if (family.extrapolates(size)) printNote(family);
+    if (family.extrapolates(step.size)) printNote(family);
+}
+
+int atSize(const FitArguments& arguments, const std::vector<Session>& sessions,
+           const Family& family, const Common& common) {
+    PredictedStep step;
+    step.size = *arguments.batch;
+    step.graph = family.graphAt(step.size);
+    step.baseline = evaluate(step.graph, baselineSchedule(step.graph));
+    auto least = leastMemory(arguments, step.graph);
+    clearProgress();
+    if (!least) return fail(least.error());
+    step.least = std::move(*least);
+    const auto cheapest =
+        std::min_element(step.least.begin(), step.least.end(), [](const auto& a, const auto& b) {
+            return a.second && (!b.second || a.second->peak < b.second->peak);
+        });
+    const bool any = cheapest != step.least.end() && cheapest->second;
+    if (const Status done =
+            writeAt(arguments, sessions, step.size, any ? &*cheapest->second : nullptr);
+        !done)
+        return fail(done.error());
+    if (common.json)
+        answerWith(predictedJson(step, family));
+    else
+        printPredicted(step, family);
     return 0;
 }
 

@@ -142,21 +142,66 @@ int runRanks(const PlanArguments& arguments, std::optional<CostSet> costs,
         common);
 }
 
-int run(const PlanArguments& arguments, const Common& common) {
+Status checkOptions(const PlanArguments& arguments) {
+    const auto refused = [](const std::string& what, const std::string& hint) {
+        return Error{ErrorCode::Usage, what, hint};
+    };
     if (arguments.budget.empty() == !arguments.ratio.has_value())
-        return fail({ErrorCode::Usage, "exactly one of --budget and --ratio is needed",
-                     "for example --ratio 0.6, or --budget 4GiB"});
-    if (const auto known = planners::makePlanner(arguments.planner); !known)
-        return fail(known.error());
+        return refused("exactly one of --budget and --ratio is needed",
+                       "for example --ratio 0.6, or --budget 4GiB");
+    if (const auto known = planners::makePlanner(arguments.planner); !known) return known.error();
     const planners::PlannerInfo& planner = *planners::findPlanner(arguments.planner);
     if (!arguments.dealloc.empty() && !planner.takesOption("dealloc"))
-        return fail({ErrorCode::Usage, "--dealloc is an option of the dtr planners",
-                     "leave it out, or choose one of them with --planner"});
+        return refused("--dealloc is an option of the dtr planners",
+                       "leave it out, or choose one of them with --planner");
     if (!(arguments.menu.file + arguments.menu.use).empty() && !planner.takesMenu) {
         const std::string choosing = planners::plannersWith(&planners::PlannerInfo::takesMenu);
-        return fail({ErrorCode::Usage, "--menu and --use are options of " + choosing,
-                     "leave them out, or add --planner " + choosing});
+        return refused("--menu and --use are options of " + choosing,
+                       "leave them out, or add --planner " + choosing);
     }
+    if (arguments.ranks.empty() && (arguments.each || arguments.spare))
+        return refused("--each and --spare are of plans for several ranks", "add --ranks all");
+    if (planner.takesMenu && arguments.fit == "arena" && arguments.ranks.empty())
+        return refused(
+            "--fit arena takes the workspaces as captured, " + planner.name + " chooses them",
+            "plan " + planner.name + " with --layout, which tells the arena");
+    return {};
+}
+
+/// `request`: with its budget.
+Result<planners::Outcome> planStep(const PlanArguments& arguments, LoadedStep& step,
+                                   const planners::PlanRequest& request) {
+    const auto signatures = loadSignatures(step.session, step.graph);
+    if (!signatures) return signatures.error();
+    auto outcome =
+        arguments.fit == "arena"
+            ? planners::planWithinArena(arguments.planner, step.graph, request, {},
+                                        terminalProgress(), &*signatures)
+            : planners::planWith(arguments.planner, step.graph, request, terminalProgress());
+    if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout) {
+        auto layout = layoutUnder(*outcome->plan, step);
+        if (!layout) return layout.error();
+        outcome->plan->layout = std::move(*layout);
+    }
+    return outcome;
+}
+
+void tell(const PlanArguments& arguments, const LoadedStep& step, const planners::Outcome& outcome,
+          const Common& common) {
+    if (common.json) {
+        Json json = outcomeJson(outcome);
+        if (outcome.plan->layout) json["arena_bytes"] = outcome.plan->layout->arena.count();
+        if (!arguments.output.empty()) json["file"] = arguments.output;
+        return answerWith(json);
+    }
+    std::cout << outcome.planner << ": peak " << humanBytes(step.baseline.peak) << " -> "
+              << humanBytes(outcome.peak) << ", step time " << percent(outcome.overhead) << ", "
+              << outcome.recomputedOps << " of " << step.graph.ops.size() << " ops recomputed\n";
+    if (!arguments.output.empty()) std::cout << "written to " << arguments.output << '\n';
+}
+
+int run(const PlanArguments& arguments, const Common& common) {
+    if (const Status right = checkOptions(arguments); !right) return fail(right.error());
     auto options = optionsOf(arguments);
     if (!options) return fail(options.error());
     std::optional<CostSet> costs;
@@ -166,9 +211,6 @@ int run(const PlanArguments& arguments, const Common& common) {
         costs = *parsed;
     }
     planners::PlanRequest request = requestOf(arguments, std::move(*options));
-    if (arguments.ranks.empty() && (arguments.each || arguments.spare))
-        return fail({ErrorCode::Usage, "--each and --spare are of plans for several ranks",
-                     "add --ranks all"});
     keepFreedMemory();
     if (!arguments.ranks.empty()) return runRanks(arguments, costs, std::move(request), common);
     auto step = loadStep(arguments.file, arguments.step, costs);
@@ -178,47 +220,18 @@ int run(const PlanArguments& arguments, const Common& common) {
             return fail(savable.error());
     const auto budget = budgetOf(arguments, step->baseline.peak);
     if (!budget) return fail(budget.error());
-
     request.budget = *budget;
-    if (planner.takesMenu) {
-        if (arguments.fit == "arena")
-            return fail(
-                {ErrorCode::Usage,
-                 "--fit arena takes the workspaces as captured, " + planner.name + " chooses them",
-                 "plan " + planner.name + " with --layout, which tells the arena"});
+    if (planners::findPlanner(arguments.planner)->takesMenu)
         if (const Status set = requestMenu(arguments.menu, *step, request); !set)
             return fail(set.error());
-    }
-    const auto signatures = loadSignatures(step->session, step->graph);
-    if (!signatures) return fail(signatures.error());
-    auto outcome =
-        arguments.fit == "arena"
-            ? planners::planWithinArena(arguments.planner, step->graph, request, {},
-                                        terminalProgress(), &*signatures)
-            : planners::planWith(arguments.planner, step->graph, request, terminalProgress());
-    if (outcome && outcome->plan && arguments.layout && !outcome->plan->layout) {
-        auto layout = layoutUnder(*outcome->plan, *step);
-        if (!layout) return fail(layout.error());
-        outcome->plan->layout = std::move(*layout);
-    }
+    const auto outcome = planStep(arguments, *step, request);
     clearProgress();
     if (!outcome) return fail(outcome.error());
     if (outcome->status != planners::PlanStatus::Ok)
         return noPlan(arguments, *step, *outcome, request, common);
-
     if (const Status kept = keep(arguments, *outcome, step->graph.sessionStep); !kept)
         return fail(kept.error());
-    if (common.json) {
-        Json json = outcomeJson(*outcome);
-        if (outcome->plan->layout) json["arena_bytes"] = outcome->plan->layout->arena.count();
-        if (!arguments.output.empty()) json["file"] = arguments.output;
-        answerWith(json);
-        return 0;
-    }
-    std::cout << outcome->planner << ": peak " << humanBytes(step->baseline.peak) << " -> "
-              << humanBytes(outcome->peak) << ", step time " << percent(outcome->overhead) << ", "
-              << outcome->recomputedOps << " of " << step->graph.ops.size() << " ops recomputed\n";
-    if (!arguments.output.empty()) std::cout << "written to " << arguments.output << '\n';
+    tell(arguments, *step, *outcome, common);
     return 0;
 }
 

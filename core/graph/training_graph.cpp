@@ -147,8 +147,8 @@ bool Op::is(std::string_view op) const {
     return full.starts_with(op) && (full.size() == op.size() || full[op.size()] == '.');
 }
 
-std::string TrainingGraph::finish() {
-    const auto tensorCount = static_cast<TensorIndex>(tensors.size());
+/// What finish() is about to find out.
+std::string TrainingGraph::clearFound() {
     const auto storageCount = static_cast<StorageIndex>(storages.size());
     for (Storage& storage : storages) {
         if (storage.bytes < Bytes(0)) return "a storage has a negative size";
@@ -162,39 +162,47 @@ std::string TrainingGraph::finish() {
         if (tensor.storage < 0 || tensor.storage >= storageCount) return "a tensor has no storage";
         tensor.creator = kNone;
     }
-    std::vector<bool> readBefore(tensors.size(), false);
-    for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i) {
-        Op& op = ops[i];
-        op.viewOnly = makesViewsOnly(op);
-        if (op.time < Nanoseconds(0)) return place("op", i) + " has a negative time";
-        if (op.workspace < Bytes(0)) return place("op", i) + " has a negative workspace";
-        for (const Use& use : op.inputs) {
-            if (use.tensor < 0 || use.tensor >= tensorCount)
-                return place("op", i) + " reads an unknown tensor";
-            pushUnlessLast(storages[storageOf(use.tensor)].readers, i);
-            if (tensors[use.tensor].creator == kNone) readBefore[use.tensor] = true;
-        }
-        for (const OpOutput& output : op.outputs) {
-            if (output.tensor < 0 || output.tensor >= tensorCount)
-                return place("op", i) + " makes an unknown tensor";
-            Tensor& tensor = tensors[output.tensor];
-            Storage& storage = storages[tensor.storage];
-            if (output.makesStorage) {
-                if (storage.creator != kNone)
-                    return place("op", i) + " makes a storage a second time";
-                storage.creator = i;
-                storage.layer = op.layer;
-            }
-            // A tensor that was read before any op returned it came with its storage.
-            if (tensor.creator == kNone && !readBefore[output.tensor]) tensor.creator = i;
-        }
-        for (const Write& write : op.writes) {
-            if (write.storage < 0 || write.storage >= storageCount)
-                return place("op", i) + " writes an unknown storage";
-            storages[write.storage].writers.push_back(i);
-        }
+    return {};
+}
+
+/// Who reads, makes and writes what. `readBefore`: tensors that were read before any op made them.
+std::string TrainingGraph::linkOp(OpIndex i, std::vector<bool>& readBefore) {
+    const auto tensorCount = static_cast<TensorIndex>(tensors.size());
+    const auto storageCount = static_cast<StorageIndex>(storages.size());
+    Op& op = ops[i];
+    op.viewOnly = makesViewsOnly(op);
+    if (op.time < Nanoseconds(0)) return place("op", i) + " has a negative time";
+    if (op.workspace < Bytes(0)) return place("op", i) + " has a negative workspace";
+    for (const Use& use : op.inputs) {
+        if (use.tensor < 0 || use.tensor >= tensorCount)
+            return place("op", i) + " reads an unknown tensor";
+        pushUnlessLast(storages[storageOf(use.tensor)].readers, i);
+        if (tensors[use.tensor].creator == kNone) readBefore[use.tensor] = true;
     }
-    for (TensorIndex t = 0; t < tensorCount; ++t) {
+    for (const OpOutput& output : op.outputs) {
+        if (output.tensor < 0 || output.tensor >= tensorCount)
+            return place("op", i) + " makes an unknown tensor";
+        Tensor& tensor = tensors[output.tensor];
+        Storage& storage = storages[tensor.storage];
+        if (output.makesStorage) {
+            if (storage.creator != kNone) return place("op", i) + " makes a storage a second time";
+            storage.creator = i;
+            storage.layer = op.layer;
+        }
+        // A tensor that was read before any op returned it came with its storage.
+        if (tensor.creator == kNone && !readBefore[output.tensor]) tensor.creator = i;
+    }
+    for (const Write& write : op.writes) {
+        if (write.storage < 0 || write.storage >= storageCount)
+            return place("op", i) + " writes an unknown storage";
+        storages[write.storage].writers.push_back(i);
+    }
+    return {};
+}
+
+/// The tensor that came with a storage is the first of its tensors.
+void TrainingGraph::linkTensors() {
+    for (TensorIndex t = 0; t < static_cast<TensorIndex>(tensors.size()); ++t) {
         Storage& storage = storages[tensors[t].storage];
         const bool root = tensors[t].creator == storage.creator && !storage.tensors.empty() &&
                           tensors[storage.tensors.front()].creator != storage.creator;
@@ -203,8 +211,17 @@ std::string TrainingGraph::finish() {
         else
             storage.tensors.push_back(t);
     }
+}
+
+std::string TrainingGraph::finish() {
+    if (std::string wrong = clearFound(); !wrong.empty()) return wrong;
+    std::vector<bool> readBefore(tensors.size(), false);
+    for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i)
+        if (std::string wrong = linkOp(i, readBefore); !wrong.empty()) return wrong;
+    linkTensors();
     for (const TensorIndex tensor : finalTensors) {
-        if (tensor < 0 || tensor >= tensorCount) return "an unknown tensor is alive at the end";
+        if (tensor < 0 || tensor >= static_cast<TensorIndex>(tensors.size()))
+            return "an unknown tensor is alive at the end";
         storages[storageOf(tensor)].aliveAtEnd = true;
     }
     std::string wrong = Checker(*this).run();

@@ -157,6 +157,9 @@ public:
     StorageIndex storageOf(TensorIndex tensor) const { return tensors[tensor].storage; }
 
 private:
+    std::string clearFound();
+    std::string linkOp(OpIndex op, std::vector<bool>& readBefore);
+    void linkTensors();
     void findUnseen();
 };
 

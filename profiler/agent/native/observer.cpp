@@ -123,7 +123,7 @@ std::int64_t touch(Session& session, Running& running, const at::Tensor& tensor)
     std::int64_t id = -1;
     Storage* storage = session.registry.constant(tensor, running.place.layer, id);
     if (storage == nullptr) {
-        if (session.gapTensors++ == 0)
+        if (!isMeta(tensor) && session.gapTensors++ == 0)
             session.stream.gap("arguments of " + running.op->name, "they have no plain storage");
         return -1;
     }
@@ -229,7 +229,7 @@ void noteResult(Session& session, Running& running, const at::Tensor& tensor) {
     bool fresh = false;
     Storage* storage = session.registry.result(tensor, running.place, running.seq, id, fresh);
     if (storage == nullptr) {
-        if (session.gapTensors++ == 0)
+        if (!isMeta(tensor) && session.gapTensors++ == 0)
             session.stream.gap("results of " + running.op->name, "they have no plain storage");
         return;
     }

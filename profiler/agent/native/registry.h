@@ -163,6 +163,13 @@ private:
     std::int64_t opPeak_ = 0;     // highest counted + uncounted bytes during an op of this step
 };
 
+/// A meta tensor has no bytes, and how many it would have may be a symbol.
+inline bool isMeta(const at::Tensor& tensor) {
+    const auto* const storage =
+        tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+    return storage != nullptr && storage->device_type() == c10::DeviceType::Meta;
+}
+
 /// Null for what has no plain storage.
 inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
     const c10::TensorImpl* const impl = tensor.unsafeGetTensorImpl();
@@ -171,8 +178,7 @@ inline c10::StorageImpl* storageOf(const at::Tensor& tensor) {
     // A wrapper around other tensors has no memory, and may answer in Python what its layout is.
     const auto& data = static_cast<const c10::StorageImpl*>(storage)->data_ptr();
     if (data.get() == nullptr && impl->key_set().has(c10::DispatchKey::Python)) return nullptr;
-    // A meta tensor has no bytes, and how many it would have may be a symbol.
-    if (storage->device_type() == c10::DeviceType::Meta) return nullptr;
+    if (isMeta(tensor)) return nullptr;
     return impl->layout() == at::kStrided ? storage : nullptr;
 }
 

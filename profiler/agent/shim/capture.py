@@ -355,7 +355,8 @@ class Capture:
             try:
                 storage, tensor_id, fresh = registry.result(tensor, id, phase, layer, seq)
             except (NotImplementedError, AttributeError):
-                encode.send_gap("a result of " + info.name, "it has no plain storage")
+                if tensor.device.type != "meta":
+                    encode.send_gap("a result of " + info.name, "it has no plain storage")
                 continue
             if fresh:
                 fresh_bytes += storage.bytes
@@ -401,8 +402,9 @@ class Capture:
         try:
             storage, id = registry.constant(tensor, self.layer)
         except (NotImplementedError, AttributeError, RuntimeError):
-            encode.send_gap("an argument of type " + type(tensor).__name__,
-                            "it has no plain storage")
+            if tensor.device.type != "meta":
+                encode.send_gap("an argument of type " + type(tensor).__name__,
+                                "it has no plain storage")
             return None
         registry.store_contents(storage, tensor)
         self.inputs.append((id, storage.version))

@@ -10,6 +10,7 @@ import torch
 from _highwater import encode, library, wire
 from _highwater.sharded import local
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
+from _highwater.tensors import parameters_of
 from torch.nn.parameter import UninitializedTensorMixin
 
 
@@ -135,15 +136,13 @@ class NativeRegistry:
         self.library.hwn_next_epoch()
 
     def scan(self, passing, others):
+        trained = []
+        self.library.hwn_optimizers(gc.get_objects, self.library.classes, trained)
+        self.note_all(parameters_of(trained), not others)
         impls = [each._cdata for each in passing if isinstance(each, torch.Tensor)]
         optimizers = []
         self.library.hwn_scan(gc.get_objects, self.library.classes, optimizers,
                               not others, (ctypes.c_int64 * len(impls))(*impls), len(impls))
-        return optimizers
-
-    def optimizers(self, others):
-        optimizers = []
-        self.library.hwn_optimizers(gc.get_objects, self.library.classes, optimizers)
         return optimizers
 
     def note_all(self, tensors, gradients=False):

@@ -221,10 +221,8 @@ class Steps:
     def scan(self, passing, owners=True):
         """Looks for every tensor there is. `passing`: what is only passing through. `owners`: learn whose
         the optimizers' tensors are."""
-        registry, others = self.capture.registry, self.capture.trainer.has_others()
-        # What is trained comes first: where a scan finds it depends on when Python last collected garbage.
-        registry.note_all(parameters_of(registry.optimizers(others)), not others)
-        optimizers = registry.scan(passing, others)
+        registry = self.capture.registry
+        optimizers = registry.scan(passing, self.capture.trainer.has_others())
         self.optimizers = [weakref.ref(optimizer) for optimizer in optimizers]
         self.categorize_owned(registry)
         if owners:
@@ -280,11 +278,6 @@ class Steps:
         parts = [local(each) for each in tensors if local(each) is not each]
         if parts:
             self.capture.registry.note_all(parts)
-
-
-def parameters_of(optimizers):
-    return [parameter for optimizer in optimizers for group in optimizer.param_groups for parameter in group["params"]
-            if not isinstance(parameter, UninitializedTensorMixin)]
 
 
 def parts_of(optimizers):

@@ -223,11 +223,9 @@ class Registry:
         self.alive = {}
         passing = set(map(id, passing))
         tensors, optimizers = ([], []) if others else find_objects()
+        self.note_all(parameters_of(optimizers), gradients=True)
         self.note_all((tensor for tensor in tensors if id(tensor) not in passing), gradients=True)
         return optimizers
-
-    def optimizers(self, others):
-        return [] if others else find_objects()[1]
 
     def note_all(self, tensors, gradients=False):
         for tensor in tensors:
@@ -333,6 +331,12 @@ def find_objects():
         elif wanted == 2:
             optimizers.append(item)
     return tensors, optimizers
+
+
+def parameters_of(optimizers):
+    """What is trained. It is numbered first: where a scan finds it depends on when Python last collected garbage."""
+    return [parameter for optimizer in optimizers for group in optimizer.param_groups for parameter in group["params"]
+            if not isinstance(parameter, UninitializedTensorMixin)]
 
 
 def state_bytes(state):
