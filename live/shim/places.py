@@ -5,7 +5,7 @@ import weakref
 
 from _highwater import wire
 from _highwater.module_calls import ModuleCalls
-from _highwater.patches import Engine
+from _highwater.patches import Engine, Patches
 from torch.autograd.variable import Variable
 
 NOWHERE = -1
@@ -34,7 +34,7 @@ class Places:
         self.stack = []    # (module's id, layer) of those that run
         self.numbers = {}  # path -> layer
         self.roots = {}    # id -> (weak reference, prefix, {id: path}) of modules that no other one calls
-        self.engine = self.ours = None
+        self.patches = Patches()
 
     def watch(self):
         """This thread begins a step that is traced."""
@@ -42,15 +42,13 @@ class Places:
         self.thread, self.phase = _thread.get_ident(), wire.PHASE_FORWARD
         self.stack = []
         self.calls.watch()
-        self.engine = Variable._execution_engine
-        self.ours = Variable._execution_engine = Engine(self.engine, self.enter_backward, self.leave_backward)
+        self.patches.set(Variable, "_execution_engine",
+                         Engine(Variable._execution_engine, self.enter_backward, self.leave_backward))
         self.tell()
 
     def unwatch(self):
         self.calls.unwatch()
-        if self.ours is not None and Variable._execution_engine is self.ours:
-            Variable._execution_engine = self.engine
-        self.engine = self.ours = None
+        self.patches.undo()
 
     def tell(self):
         layer = self.stack[-1][1] if self.stack else NOWHERE

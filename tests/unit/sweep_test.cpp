@@ -80,14 +80,22 @@ TEST(Sweep, SeveralGraphsAreOneSweepOnAnyNumberOfThreads) {
     EXPECT_GT(plans, points.size() / 2);
 }
 
-TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
-    std::vector<LoadedRank> ranks(3);
-    for (int r = 0; r < 3; ++r) {
-        LoadedRank& rank = ranks[static_cast<std::size_t>(r)];
-        rank.rank = r, rank.graph = test::chain(r == 1 ? 40 : 60, 1000);
+/// Ranks whose steps are chains of so many ops.
+std::vector<LoadedRank> ranksOf(const std::vector<int>& lengths) {
+    std::vector<LoadedRank> ranks;
+    for (const int length : lengths) {
+        LoadedRank rank;
+        rank.rank = static_cast<int>(ranks.size());
+        rank.graph = test::chain(length, 1000);
         rank.captured = baselineSchedule(rank.graph);
         rank.baseline = evaluate(rank.graph, rank.captured);
+        ranks.push_back(std::move(rank));
     }
+    return ranks;
+}
+
+TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
+    const std::vector<LoadedRank> ranks = ranksOf({60, 40, 60});
     std::vector<RankPoint> points;
     for (const int percent : {80, 40}) {
         PlanRequest request;
@@ -114,12 +122,8 @@ TEST(Sweep, RanksOfOneGraphArePlannedOnce) {
 }
 
 TEST(Sweep, ARankThatWaitsSparesMemoryForTheSameStepTime) {
-    std::vector<LoadedRank> ranks(2);
-    for (int r = 0; r < 2; ++r) {
-        LoadedRank& rank = ranks[static_cast<std::size_t>(r)];
-        rank.rank = r, rank.graph = test::chain(r == 0 ? 60 : 40, 1000);
-        rank.captured = baselineSchedule(rank.graph);
-        rank.baseline = evaluate(rank.graph, rank.captured);
+    std::vector<LoadedRank> ranks = ranksOf({60, 40});
+    for (LoadedRank& rank : ranks) {
         rank.graph.ops.back().sessionId = 1;
         rank.exchanges.emplace_back().op = 1;
     }

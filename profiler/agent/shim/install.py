@@ -37,47 +37,45 @@ class Hooks:
     def install(self):
         self.installed = True
         higher_order.pass_over(self.patches)
-        self.engine = Variable._execution_engine
-        self.proxy = Variable._execution_engine = Engine(
-            self.engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
-            lambda handles, _: self.leave_backward(handles))
+        self.patches.set(Variable, "_execution_engine", Engine(
+            Variable._execution_engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
+            lambda handles, _: self.leave_backward(handles)))
         record = profiler.record_function
-        self.enter_record, self.exit_record = record.__enter__, record.__exit__
+        enter_record, exit_record = record.__enter__, record.__exit__
+        swap = getattr(torch.utils, "swap_tensors", None)
         hooks = self
 
         def enter(scope):
             if hooks.capture.mode is None:
-                result = hooks.enter_record(scope)
+                result = enter_record(scope)
             else:
                 with hooks.capture.paused():
-                    result = hooks.enter_record(scope)
+                    result = enter_record(scope)
             if scope.name.startswith(OPTIMIZER_SCOPES):
                 hooks.guard(hooks.enter_scope)
             return result
 
         def leave(scope, *exception):
             if hooks.capture.mode is None:
-                result = hooks.exit_record(scope, *exception)
+                result = exit_record(scope, *exception)
             else:
                 with hooks.capture.paused():
-                    result = hooks.exit_record(scope, *exception)
+                    result = exit_record(scope, *exception)
             if scope.name.startswith(OPTIMIZER_SCOPES):
                 hooks.guard(hooks.leave_scope, scope, exception)
                 if scope.name.startswith("Optimizer.step#") and hooks.capture.trainer.is_other():
                     hooks.capture.step_elsewhere()
             return result
 
-        self.patched = (enter, leave)
-        record.__enter__, record.__exit__ = enter, leave
-        self.swap = getattr(torch.utils, "swap_tensors", None)
-
         def swap_tensors(one, other):
             if not hooks.installed or hooks.capture.failed:
-                return hooks.swap(one, other)
-            return hooks.capture.swap(hooks.swap, one, other)
+                return swap(one, other)
+            return hooks.capture.swap(swap, one, other)
 
-        if self.swap is not None:
-            self.swapping = torch.utils.swap_tensors = swap_tensors
+        self.patches.set(record, "__enter__", enter)
+        self.patches.set(record, "__exit__", leave)
+        if swap is not None:
+            self.patches.set(torch.utils, "swap_tensors", swap_tensors)
         self.modules.watch()
         if self.capture.steps.state == WAITING and self.capture.steps.warmup == 0:
             self.capture.await_forward()
@@ -90,13 +88,6 @@ class Hooks:
         blocking.hw_gpu_stop()  # others run meanwhile, for whom we are still here
         self.installed = False
         self.capture.trainer.let_go()
-        if Variable._execution_engine is self.proxy:
-            Variable._execution_engine = self.engine
-        record = profiler.record_function
-        if (record.__enter__, record.__exit__) == self.patched:
-            record.__enter__, record.__exit__ = self.enter_record, self.exit_record
-        if self.swap is not None and torch.utils.swap_tensors is self.swapping:
-            torch.utils.swap_tensors = self.swap
         self.patches.undo()
         self.modules.unwatch()
         self.forwards.unwatch()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Sees modules being called. Torch's global hooks would take Module.__call__ another way, which a traceback tells of, and
-compiled code is made again where hooks have come or gone, at last no more. So another Module.__call__ tells of them, and
-nothing at all does while compiled code runs."""
+"""Sees modules being called, by another Module.__call__. Torch's global hooks are not used: with them torch takes another
+way to a module's forward, which tracebacks show, and compiles again whenever hooks have come or gone, up to its limit.
+While compiled code runs, modules are not watched at all."""
 import sys
 
 import torch
@@ -55,14 +55,15 @@ class Calls:
             return
 
         def before(module, *_, **__):
-            if self.watchers is watchers:  # else somebody has kept this one, and put it back
-                for watcher in watchers:
-                    watcher.before(module)
+            if self.watchers is not watchers:  # somebody has kept this one, and put it back
+                return None
+            for watcher in watchers:
+                watcher.before(module)
             return module
 
         def after(module, _):
             for watcher in watchers:
-                if watcher.after is not None:
+                if module is not None and watcher.after is not None:
                     watcher.after(module)
 
         theirs = framework.Module.__call__
