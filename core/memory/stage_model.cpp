@@ -43,9 +43,10 @@ private:
     }
 
     // A view may wait only when it looks at one item that is never written: otherwise the version
-    // that it reads, or another input, ties it to its place.
+    // that it reads, or another input, ties it to its place. An op without results, such as item(),
+    // reads bytes where the program asks for them.
     bool mayWait(const Op& op) const {
-        if (!op.viewOnly || op.inputs.empty()) return false;
+        if (!op.viewOnly || op.inputs.empty() || op.outputs.empty()) return false;
         const StorageIndex s = graph_.storageOf(op.inputs.front().tensor);
         if (model_.itemOf[s] == kNone || !graph_.storages[s].writers.empty()) return false;
         const auto onIt = [&](TensorIndex tensor) { return graph_.storageOf(tensor) == s; };

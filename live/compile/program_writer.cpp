@@ -97,6 +97,7 @@ public:
           schedule_(deferFrees(graph, restoreEarly(graph, plan.schedule))),
           releasedAt_(graph.storages.size(), kEnd),
           expiry_(graph.storages.size(), kEnd),
+          readUntil_(graph.storages.size(), kNone),
           life_(graph.storages.size()),
           before_(graph.ops.size() + 1),
           after_(graph.ops.size() + 1),
@@ -195,8 +196,10 @@ private:
             if (!graph_.storages[event.index].isConstant()) gone_[ops].push_back(event.index);
         }
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(life_.size()); ++s) {
-            life_[s].resident = graph_.storages[s].isConstant();
-            if (releasedAt_[s] != kEnd) expiry_[s] = releasedAt_[s] - 1;
+            const bool constant = graph_.storages[s].isConstant();
+            life_[s].resident = constant;
+            // The plan holds constants until the op before which the program has let go of them.
+            if (releasedAt_[s] != kEnd) expiry_[s] = releasedAt_[s] - (constant ? 0 : 1);
         }
     }
 
@@ -232,16 +235,31 @@ private:
     }
     void lower(StorageIndex s, OpIndex until) { expiry_[s] = std::min(expiry_[s], until); }
 
+    /// An op without results reads bytes, and the program runs it at its own place wherever a plan
+    /// has it.
+    bool readsOnly(OpIndex op) const {
+        return graph_.ops[op].viewOnly && graph_.ops[op].outputs.empty();
+    }
+
     OpIndex nextFixed(OpIndex after) const {
         OpIndex i = after + 1;
-        while (i < static_cast<OpIndex>(graph_.ops.size()) && graph_.ops[i].viewOnly) ++i;
+        while (i < static_cast<OpIndex>(graph_.ops.size()) && graph_.ops[i].viewOnly &&
+               !readsOnly(i))
+            ++i;
         return i;
     }
 
     Status place(const Action& action) {
         switch (action.kind) {
             case ActionKind::Compute:
-                if (graph_.ops[action.target].viewOnly) {
+                if (readsOnly(action.target) && action.target != nextFixed(fixed_)) {
+                    for (const Use& use : graph_.ops[action.target].inputs) {
+                        OpIndex& until = readUntil_[graph_.storageOf(use.tensor)];
+                        until = std::max(until, action.target);
+                    }
+                    return {};
+                }
+                if (graph_.ops[action.target].viewOnly && !readsOnly(action.target)) {
                     // What runs before the next op that keeps its place; others come early or late.
                     if (action.target > fixed_ && action.target < nextFixed(fixed_))
                         latest_ = std::max(latest_, action.target);
@@ -301,7 +319,7 @@ private:
         if (!life.signs) return {};
         // What the program might ask for cannot be had from signs.
         const auto end = static_cast<OpIndex>(graph_.ops.size());
-        drops_.push_back({s, life.dropBefore, life.drop, std::min(end, releasedAt_[s] - 1)});
+        drops_.push_back({s, life.dropBefore, life.drop, std::min(end, releasedAt_[s])});
         return {};
     }
 
@@ -356,7 +374,7 @@ private:
     }
 
     void free(StorageIndex s) {
-        if (costsNothing(s)) return;
+        if (costsNothing(s) || readUntil_[s] > fixed_) return;
         Life& life = life_[s];
         const OpIndex next = nextFixed(fixed_);
         auto& list = leading_ ? after_[std::max(latest_, OpIndex{0})] : before_[next];
@@ -394,7 +412,7 @@ private:
     void endDrop(StorageIndex s, OpIndex at) {
         Life& life = life_[s];
         if (!std::exchange(life.dropped, false)) return;
-        drops_.push_back({s, life.dropBefore, life.drop, std::min(at, releasedAt_[s] - 1)});
+        drops_.push_back({s, life.dropBefore, life.drop, std::min(at, releasedAt_[s])});
     }
 
     void settleDrops() {
@@ -479,8 +497,8 @@ private:
         if (!storage.writers.empty()) first = std::min(first, storage.writers.front());
         auto& list = before_[first];
         list.insert(list.begin(), {LiveAction::Hold, s});
-        if (releasedAt_[s] != kEnd && expiry_[s] == releasedAt_[s] - 1)
-            after_[expiry_[s]].push_back({LiveAction::Release, s});
+        if (releasedAt_[s] != kEnd && expiry_[s] == releasedAt_[s])
+            before_[expiry_[s]].push_back({LiveAction::Release, s});
     }
 
     /// What a plan makes again for the step's end, no op of the step comes after.
@@ -552,6 +570,7 @@ private:
     const Schedule schedule_;
     std::vector<OpIndex> releasedAt_;  // ops before the program lets go of it
     std::vector<OpIndex> expiry_;      // last op before which it is there or can be made again
+    std::vector<OpIndex> readUntil_;   // last op without results that a plan has had before it
     std::vector<Life> life_;
     std::vector<std::vector<Placed>> before_, after_;
     std::vector<std::vector<StorageIndex>> gone_;  // let go of by the program right before the op

@@ -77,7 +77,7 @@ bool BudgetRuntime::keepSources(Running& running) {
     call.sources() = std::exchange(running.exposed, {});
     if (exposures_.trusted(false) && copied <= kMostRead * made) return true;
     // The simulation that replays a log of decisions knows no copies, and nothing that goes last.
-    if (!log_ && 2 * copied <= made) try {
+    if (!log_ && (2 * copied <= made || copied <= kSmallCopy)) try {
             for (Call::Source& source : call.sources())
                 source.copy = Exposures::copyOf(*storageOf(source), source);
             for (const Call::Source& source : call.sources())

@@ -25,6 +25,8 @@ using profiler::native::isParameter;
 /// An op that reads so many times what it makes does not run again: all that it reads would be
 /// looked at.
 inline constexpr std::int64_t kMostRead = 8;
+/// A copy of so many bytes is always worth making.
+inline constexpr std::int64_t kSmallCopy = 16384;
 
 /// Storages that are known for as long as they are there.
 class StorageSet {

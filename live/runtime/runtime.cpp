@@ -320,6 +320,7 @@ bool Runtime::before(const profiler::native::Passing& op, const Tensors& tensors
         follow(device, tensors);
     }
     for (const std::uint32_t storage : planned.gone) slots_.forgetDead(storage);
+    if (!holdsDue_.empty()) holdBatches();
     perform(planned.before);
     ensureInputs(planned);
     if (planned.hasStatistics && !noteStatistics(op.known, tensors, values())) return false;

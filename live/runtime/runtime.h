@@ -111,6 +111,7 @@ private:
     bool mayBeLean() const;
     [[gnu::cold]] void endEarly();
     [[gnu::cold]] void skipBatches();
+    [[gnu::cold]] void holdBatches();
     bool endsAsUsual();
     bool isWhole() const;
     bool endsOtherwise();
@@ -179,11 +180,12 @@ private:
     Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
-    bool early_ = false;    // other ops may come between the planned ones
-    bool forward_ = false;  // the step's forward pass has begun
-    bool begins_ = false;   // with the next op
-    bool passed_ = false;   // other ops came since the last planned one
-    bool over_ = false;     // no more ops come
+    bool early_ = false;                   // other ops may come between the planned ones
+    bool forward_ = false;                 // the step's forward pass has begun
+    bool begins_ = false;                  // with the next op
+    bool passed_ = false;                  // other ops came since the last planned one
+    bool over_ = false;                    // no more ops come
+    std::vector<std::uint32_t> holdsDue_;  // storages of skipped batches that the plan holds
     /// The step has left its plan where nothing of that was left to do; the highest live bytes
     /// until then.
     std::optional<std::int64_t> donePeak_;

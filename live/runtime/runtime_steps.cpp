@@ -17,6 +17,7 @@ void Runtime::enter(std::int64_t program) {
     divergence_.reset();
     donePeak_.reset();
     streams_.reset();
+    holdsDue_.clear();
     if (!planned()) return;
     ++this->program().steps;
     slots_.reset(this->program().storages.size());
@@ -76,10 +77,24 @@ void Runtime::skipBatches() {
     const Program& program = this->program();
     while (position_ < std::min(program.ops.size(), program.forwardAt) &&
            program.ops[position_].receives) {
-        for (const std::uint32_t storage : program.ops[position_].gone) slots_.forgetDead(storage);
+        const ProgramOp& skipped = program.ops[position_];
+        for (const std::uint32_t storage : skipped.gone) slots_.forgetDead(storage);
+        for (const Action& action : skipped.before) {
+            if (action.kind == wire::LiveAction::Hold) holdsDue_.push_back(action.target);
+            if (action.kind == wire::LiveAction::Release) slots_.release(action.target);
+        }
         ++position_;
         if (traced_) noteLiveBytes();
     }
+}
+
+/// What the plan holds of batches that were skipped, from the op on that is the first to read them.
+void Runtime::holdBatches() {
+    const auto known = [&](std::uint32_t storage) { return slots_[storage].key() != nullptr; };
+    const auto first = std::stable_partition(
+        holdsDue_.begin(), holdsDue_.end(), [&](std::uint32_t storage) { return !known(storage); });
+    std::for_each(first, holdsDue_.end(), [&](std::uint32_t storage) { slots_[storage].hold(); });
+    holdsDue_.erase(first, holdsDue_.end());
 }
 
 /// From the forward pass on no other op comes between the plan's.

@@ -107,6 +107,22 @@ MASKED = BEGIN + """
     digest([model], [optimizer])
     """
 
+# The loss is read before the optimizer's step, and is gone then.
+LOGGED = BEGIN + """
+    model = nn.Sequential(*[m for _ in range(10) for m in (nn.Linear(128, 128), nn.GELU())], nn.Linear(128, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(6):
+        optimizer.zero_grad()
+        out = model(torch.randn(256, 128))
+        loss = nn.functional.cross_entropy(out, torch.randint(0, 10, (256,)))
+        loss.backward()
+        value = loss.item()
+        del out, loss
+        optimizer.step()
+        print("step", step, value.hex())
+    digest([model], [optimizer])
+    """
+
 # A thread of its own takes figures of what a step makes, while the step goes on, and one scales what the backward pass
 # is about to read.
 THREADS = BEGIN + """
@@ -303,6 +319,10 @@ class Train(InFolder):
         self.assertEqual(self.query("SELECT device, plans.peak_bytes, predicted_peak_bytes, measured_peak_bytes FROM runs"
                                     " JOIN plans ON plans.id = plan"),
                          [("training", predicted["peak_bytes"], predicted["peak_bytes"], report["measured_peak_bytes"])])
+
+    def test_a_loss_is_read_where_the_program_reads_it(self):
+        predicted, report = self.check(LOGGED, fewest=6)
+        self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]), 65536)
 
     @nightly.nightly
     def test_an_eviction_runtimes_plan(self):

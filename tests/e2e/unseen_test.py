@@ -42,6 +42,15 @@ FILLED = LAYERS + """
         return h.pow(2).mean()
     """ + STEPS
 
+# What a batch is multiplied by comes from a list, and is gone when the product is recomputed.
+FLEETING = LAYERS + """
+    data = torch.randn(2000, 128)
+    def forward(step):
+        h = data * torch.tensor([1.0, 0.5] * 64)
+        for layer in model: h = layer(h).tanh()
+        return h.pow(2).mean()
+    """ + STEPS
+
 # One buffer, filled again for each part of a step.
 REFILLED = LAYERS + """
     random, buffer = numpy.random.default_rng(0), numpy.zeros((512, 128), "float32")
@@ -443,7 +452,8 @@ COMPILED = LAYERS + """
     print("compiled", dict(counters["graph_break"]), dict(counters["stats"]))
     """
 
-PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "refilled.py": REFILLED, "settings.py": SETTINGS,
+PROGRAMS = {"statistics.py": STATISTICS, "lent.py": LENT, "filled.py": FILLED, "fleeting.py": FLEETING,
+            "refilled.py": REFILLED, "settings.py": SETTINGS,
             "ops.py": OPS, "others.py": OTHERS, "scripted.py": SCRIPTED, "hidden.py": HIDDEN, "kernels": KERNELS,
             "saved.py": SAVED, "threads.py": THREADS, "warned.py": WARNED,
             "looked.py": LOOKED, "grown.py": GROWN, "names.py": NAMES,

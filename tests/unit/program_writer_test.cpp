@@ -56,6 +56,30 @@ TEST(LiveProgram, EndsWithWhatThePlanMakesAgainForTheEnd) {
     EXPECT_GT(made->bytes.size(), left->bytes.size());
 }
 
+// The judge lets an op without results, such as item(), come early; the program runs it at its own
+// place.
+TEST(LiveProgram, KeepsWhatAnOpWithoutResultsReadsUntilThen) {
+    test::GraphBuilder builder;
+    const auto w = builder.constant(8);
+    const auto loss = builder.one("loss", {w}, 100);
+    builder.one("backward", {w}, 10);
+    builder.op("item", {loss}, {});
+    const TrainingGraph graph = builder.build();
+    Plan plan;
+    const auto drops = [&](const Schedule& schedule) {
+        plan.schedule = schedule;
+        EXPECT_TRUE(evaluate(graph, schedule).valid) << evaluate(graph, schedule).why;
+        const auto program = liveProgram(graph, plan, {});
+        EXPECT_TRUE(program) << program.error().what;
+        return program ? program->drops : -1;
+    };
+    EXPECT_EQ(drops({Action::compute(0), Action::compute(2), Action::free(1), Action::compute(1)}),
+              0);
+    EXPECT_EQ(drops({Action::compute(0), Action::free(1), Action::compute(1),
+                     Action::recompute(0, {0}), Action::compute(2)}),
+              1);
+}
+
 // The program lets go of `x` right before the op before which the plan reads it again: without it
 // the runtime would make it again, from as far back as need be.
 TEST(LiveProgram, HoldsWhatThePlanReadsAfterTheProgramHasLetGoOfIt) {

@@ -89,6 +89,22 @@ TEST(StageJudge, ViewsWaitForTheViewsThatTheyLookThrough) {
     }
 }
 
+// It reads bytes where the program asks for them.
+TEST(StageJudge, AnOpWithoutResultsKeepsItsPlace) {
+    test::GraphBuilder b;
+    const auto loss = b.one("loss", {b.constant(8)}, 100);
+    b.one("backward", {loss}, 10);
+    b.op("item", {loss}, {});
+    b.one("step", {b.constant(8)}, 10);
+    const TrainingGraph graph = b.build();
+    const StageModel model(graph);
+    StageJudge judge(model, Bytes(400));
+    std::vector<OpIndex> order;
+    for (const Action& action : judge.schedule())
+        if (action.kind == ActionKind::Compute) order.push_back(action.target);
+    EXPECT_EQ(order, (std::vector<OpIndex>{0, 1, 2, 3}));
+}
+
 TEST(StageJudge, RollbackRestoresEverything) {
     for (unsigned seed = 0; seed < 100; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 40);
