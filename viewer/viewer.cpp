@@ -95,7 +95,7 @@ void selectPlanners(Workspace& workspace, const std::vector<std::string>& planne
     QStringList names;
     for (const std::string& name : planners) names << QString::fromStdString(name);
     if (!names.isEmpty() || every)
-        workspace.selectPlanners(names.isEmpty() ? Workspace::planners() : names);
+        workspace.selectPlanners(names.isEmpty() ? plannerNames() : names);
 }
 
 QStringList filesOf(const std::vector<std::string>& paths) {
@@ -108,11 +108,12 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options,
                               const PicturePreset& size) {
     Workspace workspace;
     selectPlanners(workspace, options.planners, kind.everyPlanner);
-    workspace.setRecords(filesOf(options.with));
-    if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
+    workspace.loader().setRecords(filesOf(options.with));
+    if (core::Status opened =
+            workspace.loader().openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
-    if (core::Status loaded = workspace.loadOtherNow(); !loaded) return loaded.error();
+    if (core::Status loaded = workspace.loader().loadOtherNow(); !loaded) return loaded.error();
     return savePictureOfView(
         workspace, kind,
         {options.output, size, {options.bySteps, options.byBytes}, options.plans, options.select},
@@ -127,8 +128,9 @@ core::Result<QSize> drawWindow(const ShotOptions& options, const PicturePreset& 
     if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
         !ready)
         return ready.error();
-    window.workspace().setRecords(filesOf(options.with));
-    if (core::Status loaded = window.workspace().loadOtherNow(); !loaded) return loaded.error();
+    window.workspace().loader().setRecords(filesOf(options.with));
+    if (core::Status loaded = window.workspace().loader().loadOtherNow(); !loaded)
+        return loaded.error();
     if (core::Status selected = selectWords(window.workspace(), options.select); !selected)
         return selected.error();
     window.setLight(size.light);
@@ -193,10 +195,11 @@ core::Result<ReportSummary> report(const ReportOptions& options) {
     dress(true);
     Workspace workspace;
     selectPlanners(workspace, options.planners, false);
-    if (core::Status opened = workspace.openNow(options.session, options.plans, options.step);
+    if (core::Status opened =
+            workspace.loader().openNow(options.session, options.plans, options.step);
         !opened)
         return opened.error();
-    workspace.setRecords(filesOf(options.with));
+    workspace.loader().setRecords(filesOf(options.with));
     if (options.ratio) workspace.placeBudget(*options.ratio);
     if (core::Status planned = workspace.planNow(); !planned) return planned.error();
     if (core::Status drawn = workspace.frontierNow(); !drawn) return drawn.error();
@@ -220,7 +223,7 @@ core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
     window.useMemory(WindowMemory(
         std::make_unique<QSettings>(QStringLiteral("highwater"), QStringLiteral("window"))));
     window.show();
-    window.workspace().setRecords(filesOf(with));
+    window.workspace().loader().setRecords(filesOf(with));
     if (session.empty())
         window.welcome();
     else

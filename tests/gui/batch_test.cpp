@@ -88,7 +88,7 @@ protected:
         QTest::keyClick(&field, Qt::Key_Return);
     }
     void addTheOther() {
-        window_.workspace().setRecords({QString::fromStdString(path(4))});
+        window_.workspace().loader().setRecords({QString::fromStdString(path(4))});
         ASSERT_TRUE(
             QTest::qWaitFor([&] { return panel().table().shown().rowCount() == 2; }, 60000));
     }
@@ -138,8 +138,8 @@ TEST_F(Batch, AClickOpensTheProgramAtThatSize) {
     const auto predicted = core::predictedSize(*session);
     ASSERT_TRUE(predicted);
     EXPECT_EQ(*predicted, size);
-    ASSERT_TRUE(workspace.activePlan()) << "the plan came along";
-    EXPECT_EQ(workspace.activePlan()->planner, QLatin1String("chen-greedy"));
+    ASSERT_TRUE(workspace.active().plan()) << "the plan came along";
+    EXPECT_EQ(workspace.active().plan()->planner, QLatin1String("chen-greedy"));
     EXPECT_EQ(panel().table().shown().rowCount(), 2) << "the family stays";
 }
 

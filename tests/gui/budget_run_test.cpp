@@ -268,7 +268,7 @@ TEST_F(BudgetRun, ABudgetThatIsTooSmallIsToldInTheToolsWords) {
 
 TEST_F(BudgetRun, BesideASessionItIsATabOfTheTimeline) {
     window_.workspace().selectPlanners({QStringLiteral("none")});
-    ASSERT_TRUE(window_.workspace().openNow(SAMPLE_SESSION, {}, std::nullopt));
+    ASSERT_TRUE(window_.workspace().loader().openNow(SAMPLE_SESSION, {}, std::nullopt));
     const DocumentPointer document = window_.workspace().document();
     ASSERT_NO_FATAL_FAILURE(write(kAgainAndAgain));
     ASSERT_NO_FATAL_FAILURE(fillIn(QStringLiteral("2.7 MB")));

@@ -17,7 +17,7 @@ class Flame : public ::testing::Test {
 protected:
     void SetUp() override {
         workspace_.selectPlanners({QStringLiteral("none")});
-        ASSERT_TRUE(workspace_.openNow(SAMPLE_SESSION, {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(SAMPLE_SESSION, {}, std::nullopt));
         panel_.resize(1000, 500);
         panel_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&panel_));
@@ -75,7 +75,7 @@ TEST_F(Flame, WhatIsWrittenReadsInBothThemes) {
 TEST_F(Flame, ShowsWhatIsMoreAndLessInAnotherSession) {
     EXPECT_TRUE(panel_.beside().isHidden());
     const core::OriginNode alone = panel_.view().root();
-    workspace_.setRecords({QStringLiteral(SAMPLE_SESSION)});
+    workspace_.loader().setRecords({QStringLiteral(SAMPLE_SESSION)});
     ASSERT_TRUE(QTest::qWaitFor([&] { return panel_.view().other() != nullptr; }, 120'000));
     const FlameView& view = panel_.view();
     EXPECT_EQ(view.root().other, view.root().bytes) << "it is the same session";
@@ -167,7 +167,7 @@ TEST_F(Flame, AnOpSelectsItsLargestTensorEverywhere) {
     const FlameView::Cell& cell =
         panel_.view().cells()[static_cast<std::size_t>(panel_.view().current())];
     ASSERT_TRUE(cell.node->children.empty());
-    EXPECT_EQ(workspace_.selection().storage, cell.node->largest);
+    EXPECT_EQ(workspace_.selection().current().storage, cell.node->largest);
     EXPECT_NE(cell.node->largest, core::kNone);
 }
 

@@ -36,7 +36,7 @@ protected:
         window_.open(QStringLiteral(SAMPLE_SESSION));
         ASSERT_TRUE(
             QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().activePlan() != nullptr; },
+        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().active().plan() != nullptr; },
                                     kPatience));
     }
     MainWindow window_;
@@ -57,10 +57,10 @@ TEST_F(Help, UndoBringsBackZoomBudgetAndSelection) {
     const QCPRange zoomed = plot.visibleTime();
     workspace.setBudgetRatio(0.9);
     rests();
-    workspace.selectOp(3);
+    workspace.selection().selectOp(3);
     rests();
     QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier);
-    EXPECT_EQ(workspace.selectedOp(), core::kNone);
+    EXPECT_EQ(workspace.selection().op(), core::kNone);
     EXPECT_NE(workspace.budget(), budget);
     QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier);
     EXPECT_EQ(workspace.budget(), budget);

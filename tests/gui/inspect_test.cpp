@@ -19,7 +19,7 @@ class Inspect : public ::testing::Test {
 protected:
     void SetUp() override {
         workspace_.selectPlanners({QStringLiteral("none")});
-        ASSERT_TRUE(workspace_.openNow(SAMPLE_SESSION, {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(SAMPLE_SESSION, {}, std::nullopt));
         window_.resize(1400, 900);
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -54,23 +54,24 @@ protected:
 
 TEST_F(Inspect, AClickOnALinkSelectsItAndUndoGoesBack) {
     const core::StorageIndex storage = largestActivation();
-    workspace_.selectStorage(storage);
+    workspace_.selection().selectStorage(storage);
     QTest::qWait(400);  // the history takes what rests
     const QModelIndex link = row("made by");
     ASSERT_TRUE(link.isValid());
     TableView& table = inspector().table();
     table.scrollTo(link);
     QTest::mouseClick(table.viewport(), Qt::LeftButton, {}, table.visualRect(link).center());
-    EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Op);
-    EXPECT_EQ(workspace_.selection().op, workspace_.document()->graph.storages[storage].creator);
+    EXPECT_EQ(workspace_.selection().current().kind, Selection::Kind::Op);
+    EXPECT_EQ(workspace_.selection().current().op,
+              workspace_.document()->graph.storages[storage].creator);
     EXPECT_EQ(row("name").data().toString(),
-              toQString(workspace_.document()->graph.ops[workspace_.selectedOp()].name));
+              toQString(workspace_.document()->graph.ops[workspace_.selection().op()].name));
     QTest::keyClick(&window_, Qt::Key_Z, Qt::ControlModifier);
-    EXPECT_EQ(workspace_.selection().storage, storage);
+    EXPECT_EQ(workspace_.selection().current().storage, storage);
 }
 
 TEST_F(Inspect, KeysAloneReadCopyAndFollow) {
-    workspace_.selectStorage(largestActivation());
+    workspace_.selection().selectStorage(largestActivation());
     QTest::keyClick(&window_, Qt::Key_I);
     TableView& table = inspector().table();
     EXPECT_TRUE(table.hasFocus());
@@ -83,15 +84,16 @@ TEST_F(Inspect, KeysAloneReadCopyAndFollow) {
     const QModelIndex layer = row("layer");
     for (int i = 0; i < 40 && table.currentIndex().siblingAtColumn(1) != layer; ++i)
         QTest::keyClick(&table, Qt::Key_Down);
-    EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Tensor) << "reading follows nothing";
+    EXPECT_EQ(workspace_.selection().current().kind, Selection::Kind::Tensor)
+        << "reading follows nothing";
     QTest::keyClick(&table, Qt::Key_Return);
-    EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Layer);
+    EXPECT_EQ(workspace_.selection().current().kind, Selection::Kind::Layer);
     QTest::keyClick(&window_, Qt::Key_C, Qt::ControlModifier | Qt::ShiftModifier);
     EXPECT_TRUE(QGuiApplication::clipboard()->text().startsWith(QStringLiteral("layer\n")));
 }
 
 TEST_F(Inspect, LongValuesWrapAndNoRowIsCut) {
-    workspace_.selectStorage(largestActivation());
+    workspace_.selection().selectStorage(largestActivation());
     QTest::qWait(50);
     TableView& table = inspector().table();
     const QModelIndex why = row("because");
@@ -114,9 +116,9 @@ TEST_F(Inspect, FindSelectsAndZoomsThere) {
     const Target second = search->model().target(1);
     QTest::keyClick(&search->field(), Qt::Key_Return);
     ASSERT_EQ(second.kind, Selection::Kind::Op);
-    EXPECT_EQ(workspace_.selectedOp(), second.index);
+    EXPECT_EQ(workspace_.selection().op(), second.index);
     EXPECT_FALSE(plot().showsWhole());
-    const TimeRange extent = *extentOf(*workspace_.document(), workspace_.selection());
+    const TimeRange extent = *extentOf(*workspace_.document(), workspace_.selection().current());
     EXPECT_LE(plot().visibleTime().lower, milliseconds(extent.begin));
     EXPECT_GE(plot().visibleTime().upper, milliseconds(extent.end));
     EXPECT_TRUE(QTest::qWaitFor([&] { return !search; }, 120'000)) << "gone once it was used";
@@ -134,9 +136,9 @@ TEST_F(Inspect, LettersZoomAndMoveTheTimeline) {
     EXPECT_NEAR(plot().visibleTime().lower, near.lower, 1e-6);
     QTest::keyClick(&window_, Qt::Key_S);
     EXPECT_GT(plot().visibleTime().size(), near.size());
-    workspace_.selectStorage(largestActivation());
+    workspace_.selection().selectStorage(largestActivation());
     QTest::keyClick(&window_, Qt::Key_F);
-    const TimeRange life = *extentOf(*workspace_.document(), workspace_.selection());
+    const TimeRange life = *extentOf(*workspace_.document(), workspace_.selection().current());
     EXPECT_NEAR(plot().visibleTime().upper,
                 milliseconds(withSurroundings(*workspace_.document(), life).end), 1e-3);
 }
@@ -146,27 +148,28 @@ TEST_F(Inspect, ADragIsMeasuredWhileItLastsAndKeysStretchIt) {
     QMouseEvent move(QEvent::MouseMove, QPointF(320, 100), plot().mapToGlobal(QPointF(320, 100)),
                      Qt::NoButton, Qt::LeftButton, Qt::ShiftModifier);
     QApplication::sendEvent(&plot(), &move);
-    EXPECT_FALSE(workspace_.range()) << "not before the button is let go";
+    EXPECT_FALSE(workspace_.selection().range()) << "not before the button is let go";
     QTest::mouseRelease(&plot(), Qt::LeftButton, Qt::ShiftModifier, {320, 100});
-    ASSERT_TRUE(workspace_.range());
+    ASSERT_TRUE(workspace_.selection().range());
     EXPECT_TRUE(row("allocated").isValid()) << "the inspector tells it too";
     EXPECT_TRUE(row("highest").isValid());
     QTest::keyClick(&plot(), Qt::Key_Escape);
-    EXPECT_FALSE(workspace_.range());
-    workspace_.selectOp(3);
+    EXPECT_FALSE(workspace_.selection().range());
+    workspace_.selection().selectOp(3);
     QTest::keyClick(&plot(), Qt::Key_Right, Qt::ShiftModifier);
-    ASSERT_TRUE(workspace_.range());
+    ASSERT_TRUE(workspace_.selection().range());
     QTest::keyClick(&plot(), Qt::Key_F);
-    EXPECT_NEAR(plot().visibleTime().lower, milliseconds(workspace_.range()->begin), 1e-3);
+    EXPECT_NEAR(plot().visibleTime().lower, milliseconds(workspace_.selection().range()->begin),
+                1e-3);
 }
 
 TEST_F(Inspect, TheRightButtonSelectsWhatItsMenuSpeaksOf) {
     const QCPRange before = plot().visibleTime();
     QTest::mousePress(&plot(), Qt::RightButton, {}, {300, 100});
-    const core::OpIndex op = workspace_.selectedOp();
+    const core::OpIndex op = workspace_.selection().op();
     EXPECT_NE(op, core::kNone);
     QTest::mouseRelease(&plot(), Qt::RightButton, {}, {340, 100});
-    EXPECT_EQ(workspace_.selectedOp(), op) << "letting go chooses nothing else";
+    EXPECT_EQ(workspace_.selection().op(), op) << "letting go chooses nothing else";
     EXPECT_EQ(plot().visibleTime().lower, before.lower) << "nor does it move the view";
     for (const PanelKind* kind : panelKinds()) {
         const auto* dock = window_.findChild<QDockWidget*>(QLatin1String(kind->name));

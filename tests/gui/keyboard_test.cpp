@@ -155,9 +155,9 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
     }
     void openSample() {
-        ASSERT_TRUE(workspace_.openNow(SAMPLE_SESSION, {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(SAMPLE_SESSION, {}, std::nullopt));
         ASSERT_TRUE(workspace_.planNow());
-        ASSERT_TRUE(workspace_.activePlan());
+        ASSERT_TRUE(workspace_.active().plan());
         ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace_.busy(); }, kPatience));
         QTest::qWait(100);  // the layout settles
     }
@@ -291,12 +291,12 @@ TEST_F(Keyboard, GoesFromTensorToTensorInATreemap) {
     std::set<core::StorageIndex> seen;
     for (const Qt::Key key : {Qt::Key_Right, Qt::Key_Right, Qt::Key_Down, Qt::Key_Down}) {
         QTest::keyClick(&map, key);
-        seen.insert(workspace_.selection().storage);
+        seen.insert(workspace_.selection().current().storage);
     }
     EXPECT_FALSE(seen.count(core::kNone));
     EXPECT_GE(seen.size(), 3U);
     QTest::keyClick(&map, Qt::Key_Left);
-    EXPECT_NE(workspace_.selection().storage, core::kNone);
+    EXPECT_NE(workspace_.selection().current().storage, core::kNone);
 }
 
 TEST_F(Keyboard, ZoomsThePlotThatHasTheKeys) {

@@ -49,14 +49,14 @@ protected:
     /// Draws the plan of a planner at a share of the peak.
     void plan(const QString& session, double ratio) {
         workspace_.selectPlanners({QStringLiteral("highwater")});
-        ASSERT_TRUE(workspace_.openNow(session.toStdString(), {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(session.toStdString(), {}, std::nullopt));
         workspace_.placeBudget(ratio);
         ASSERT_TRUE(workspace_.planNow());
-        for (const Workspace::Row& row : workspace_.rows())
+        for (const PlanRow& row : workspace_.plans().rows(workspace_.budget()))
             if (row.planner == QLatin1String("highwater") && row.plan && row.plan->ok())
                 workspace_.choose(row.plan);
-        ASSERT_TRUE(workspace_.activePlan());
-        ASSERT_GT(workspace_.activePlan()->recomputedOps, 0);
+        ASSERT_TRUE(workspace_.active().plan());
+        ASSERT_GT(workspace_.active().plan()->recomputedOps, 0);
     }
     void openDialog() {
         QTest::keyClick(&window_, Qt::Key_T, Qt::ControlModifier);
@@ -108,7 +108,7 @@ protected:
 TEST_F(Live, APlanIsBroughtToARunningTrainingAndTakenOutAgain) {
     ASSERT_NO_FATAL_FAILURE(plan(session_, 0.7));
     const SizeUnit size = workspace_.document()->size;
-    const core::Bytes predicted = workspace_.activePlan()->peak;
+    const core::Bytes predicted = workspace_.active().plan()->peak;
     ASSERT_NO_FATAL_FAILURE(apply());
     const QString words = dialog().findChild<QLabel*>(QStringLiteral("headline"))->text();
     EXPECT_TRUE(words.contains(QStringLiteral("highwater"))) << words.toStdString();
@@ -248,12 +248,12 @@ TEST_F(Live, TheWindowGoesAndTheTrainingStays) {
     {
         MainWindow other;
         other.workspace().selectPlanners({QStringLiteral("highwater")});
-        ASSERT_TRUE(other.workspace().openNow(session_.toStdString(), {}, std::nullopt));
+        ASSERT_TRUE(other.workspace().loader().openNow(session_.toStdString(), {}, std::nullopt));
         other.workspace().placeBudget(0.7);
         ASSERT_TRUE(other.workspace().planNow());
-        ASSERT_TRUE(other.workspace().activePlan());
+        ASSERT_TRUE(other.workspace().active().plan());
         const Document& document = *other.workspace().document();
-        other.liveRun().apply({session_, document.step, other.workspace().activePlan()},
+        other.liveRun().apply({session_, document.step, other.workspace().active().plan()},
                               training_->pid(), QStringLiteral("train.py"));
         ASSERT_TRUE(QTest::qWaitFor(
             [&] { return other.liveRun().progress().planned() >= 1 || !other.liveRun().busy(); },

@@ -194,7 +194,7 @@ class Picture : public ::testing::Test {
 protected:
     void SetUp() override {
         workspace_.selectPlanners({QStringLiteral("none"), QStringLiteral("chen-greedy")});
-        ASSERT_TRUE(workspace_.openNow(SAMPLE_SESSION, {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(SAMPLE_SESSION, {}, std::nullopt));
         ASSERT_TRUE(workspace_.planNow());
     }
     QImage draw(const PanelKind& kind, const PicturePreset& size) {

@@ -47,7 +47,7 @@ protected:
         const QString own = folder_.filePath(QStringLiteral("sample.hws"));
         ASSERT_TRUE(QFile::copy(QStringLiteral(SAMPLE_SESSION), own));
         window_.open(own);
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().activePlan() != nullptr; },
+        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().active().plan() != nullptr; },
                                     kPatience));
     }
     Workspace& workspace() { return window_.workspace(); }
@@ -78,10 +78,10 @@ TEST_F(PlanPath, CompareHasTheBudgetsOwnPlansFirst) {
     ASSERT_FALSE(workspace().document()->plans.empty()) << "the sample keeps plans";
     types("85 %");
     ASSERT_TRUE(QTest::qWaitFor([&] { return !workspace().busy(); }, kPatience));
-    const std::vector<Workspace::Row> rows = workspace().rows();
+    const std::vector<PlanRow> rows = workspace().plans().rows(workspace().budget());
     bool others = false;
     core::Bytes last = core::Bytes(INT64_MAX);
-    for (const Workspace::Row& row : rows) {
+    for (const PlanRow& row : rows) {
         const bool own = !row.plan || row.plan->budget == workspace().budget();
         EXPECT_FALSE(own && others) << row.planner.toStdString() << " after another budget's";
         others = others || !own;
@@ -103,25 +103,25 @@ TEST_F(PlanPath, AClickOnAnyCellSelects) {
     auto* layers = window_.findChild<LayersPanel*>()->findChild<TableView*>();
     layers->expandAll();
     for (const int column : {LayerModel::AtPeak, LayerModel::Layer}) {
-        workspace().selectOp(core::kNone);
+        workspace().selection().selectOp(core::kNone);
         const QModelIndex row = layers->indexBelow(layers->shown().index(0, 0));
         const QRect cell = layers->visualRect(row.siblingAtColumn(column));
         QTest::mouseClick(layers->viewport(), Qt::LeftButton, {}, cell.center());
-        EXPECT_EQ(workspace().selection().kind, Selection::Kind::Layer) << column;
+        EXPECT_EQ(workspace().selection().current().kind, Selection::Kind::Layer) << column;
     }
     PlanPanel& panel = window_.panel<PlanPanel>();
     window_.findChild<QDockWidget*>(QStringLiteral("plan"))->raise();
     auto* plan = panel.findChild<TableView*>();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plan->shown().rowCount() > 0; }, kPatience));
     QTest::qWait(50);
-    workspace().selectOp(core::kNone);
+    workspace().selection().selectOp(core::kNone);
     const QModelIndex change = plan->shown().index(0, 0, plan->shown().index(0, 0));
     ASSERT_TRUE(change.isValid());
     plan->scrollTo(change);
     const QRect why = plan->visualRect(change.siblingAtColumn(PlanModel::Why));
     QTest::mouseClick(plan->viewport(), Qt::LeftButton, {},
                       QPoint(why.left() + 12, why.center().y()));
-    EXPECT_NE(workspace().selection().kind, Selection::Kind::None);
+    EXPECT_NE(workspace().selection().current().kind, Selection::Kind::None);
 }
 
 TEST_F(PlanPath, WhatARunMeasuredStandsAboveTheTable) {
@@ -168,7 +168,7 @@ TEST_F(PlanPath, EveryKindOfExportIsWritten) {
         EXPECT_EQ(&exportKindOf(path), &kind);
         EXPECT_TRUE(exportFilter().contains(QLatin1String(kind.ending)));
         told.clear();
-        writer.write(workspace().document(), workspace().activePlan(), path);
+        writer.write(workspace().document(), workspace().active().plan(), path);
         ASSERT_TRUE(QTest::qWaitFor(
             [&] {
                 return !failed.isEmpty() ||

@@ -85,7 +85,8 @@ TEST_F(Recording, AKilledRecorderLosesNoFinishedStep) {
     EXPECT_TRUE(message()->text().contains(QStringLiteral("ended unexpectedly")));
     EXPECT_TRUE(message()->informativeText().contains(QStringLiteral("all %1 steps").arg(steps)))
         << message()->informativeText().toStdString();
-    ASSERT_TRUE(QTest::qWaitFor([&] { return !window_.workspace().following(); }, kPatience));
+    ASSERT_TRUE(
+        QTest::qWaitFor([&] { return !window_.workspace().loader().following(); }, kPatience));
     ASSERT_TRUE(
         QTest::qWaitFor([&] { return window_.workspace().document()->steps >= steps; }, kPatience));
     EXPECT_TRUE(QTest::qWaitFor([&] { return training_->running(); }, 1000));
@@ -97,7 +98,7 @@ TEST_F(Recording, TheTrainingIsKilledAndItsStepsStay) {
     ASSERT_TRUE(QTest::qWaitFor([&] { return !window_.recorder().busy(); }, kPatience));
     const int steps = window_.recorder().steps();
     ASSERT_TRUE(QTest::qWaitFor(
-        [&] { return !window_.workspace().following() && window_.workspace().document(); },
+        [&] { return !window_.workspace().loader().following() && window_.workspace().document(); },
         kPatience));
     ASSERT_TRUE(
         QTest::qWaitFor([&] { return window_.workspace().document()->steps == steps; }, kPatience));

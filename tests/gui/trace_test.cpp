@@ -30,7 +30,7 @@ class Trace : public samples::OnLogs {
 protected:
     void show(const char* log, const char* planner, double ratio) {
         setTheme(false);
-        ASSERT_TRUE(workspace_.openNow(logPath(log), {}, std::nullopt));
+        ASSERT_TRUE(workspace_.loader().openNow(logPath(log), {}, std::nullopt));
         if (*planner != '\0') {
             const Document& document = *workspace_.document();
             const auto bytes = static_cast<double>(document.peak().count()) * ratio;
@@ -119,7 +119,7 @@ TEST_P(Trace, AxesZoomAndSelection) {
     const QPoint pixel = plot_.pixelOf(*bar).toPoint();
     QTest::mouseClick(&plot_, Qt::LeftButton, {}, pixel);
     const auto step = static_cast<std::int32_t>(plot_.xAxis->pixelToCoord(pixel.x()));
-    EXPECT_EQ(workspace_.selectedOp(), plot_.trace().ops[step]);
+    EXPECT_EQ(workspace_.selection().op(), plot_.trace().ops[step]);
 }
 
 TEST_P(Trace, WithoutAPlanTheRecordedStepIsShown) {
@@ -138,7 +138,7 @@ TEST_P(TraceInTheWindowOnLogs, FollowsThePlanThatWasChosen) {
     window.resize(1400, 900);
     window.show();
     ASSERT_TRUE(QTest::qWaitForWindowExposed(&window));
-    ASSERT_TRUE(window.workspace().openNow(logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(window.workspace().loader().openNow(logPath("unet"), {}, std::nullopt));
     window.workspace().selectPlanners({QStringLiteral("chen-greedy"), QStringLiteral("dtr:lru")});
     window.workspace().setBudgetRatio(0.8);
     ASSERT_TRUE(QTest::qWaitFor([&] { return !window.workspace().busy(); }, 120'000));
@@ -151,7 +151,7 @@ TEST_P(TraceInTheWindowOnLogs, FollowsThePlanThatWasChosen) {
     ASSERT_TRUE(QTest::qWaitFor(
         [&] { return !window.panel<TracePanel>().plot().visibleRegion().isEmpty(); }));
     EXPECT_GT(window.panel<TracePanel>().plot().trace().steps(), 0);
-    for (const Workspace::Row& row : window.workspace().rows()) {
+    for (const PlanRow& row : window.workspace().plans().rows(window.workspace().budget())) {
         ASSERT_TRUE(row.plan && row.plan->ok()) << row.planner.toStdString();
         window.workspace().choose(row.plan);
         EXPECT_TRUE(window.panel<TracePanel>().plot().title().startsWith(row.planner));

@@ -35,11 +35,11 @@ class Views : public ::testing::Test {
 protected:
     void SetUp() override {
         workspace_.selectPlanners({QStringLiteral("none")});
-        ASSERT_TRUE(workspace_.openNow(kSample, {}, std::nullopt));
-        for (const Workspace::Row& row : workspace_.rows())
+        ASSERT_TRUE(workspace_.loader().openNow(kSample, {}, std::nullopt));
+        for (const PlanRow& row : workspace_.plans().rows(workspace_.budget()))
             if (row.plan && row.plan->ok() && row.plan->recomputedOps > 0)
                 workspace_.choose(row.plan);
-        ASSERT_TRUE(workspace_.activePlan());
+        ASSERT_TRUE(workspace_.active().plan());
         window_.resize(1400, 900);
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
@@ -58,7 +58,7 @@ TEST_F(Views, AClickInTheTreemapSelectsTheTensorEverywhere) {
     raise("peak", window_.panel<PeakPanel>().recorded());
     TreemapView& map = window_.panel<PeakPanel>().recorded();
     EXPECT_EQ(map.set().total, workspace_.document()->peak());
-    EXPECT_EQ(window_.panel<PeakPanel>().planned().set().total, workspace_.activePlan()->peak);
+    EXPECT_EQ(window_.panel<PeakPanel>().planned().set().total, workspace_.active().plan()->peak);
     const auto largest = std::max_element(
         map.cells().begin(), map.cells().end(), [](const TreemapCell& a, const TreemapCell& b) {
             const auto size = [](const TreemapCell& c) {
@@ -69,8 +69,8 @@ TEST_F(Views, AClickInTheTreemapSelectsTheTensorEverywhere) {
     ASSERT_GE(largest->node->item, 0);
     const LiveItem item = map.set().items[static_cast<std::size_t>(largest->node->item)];
     QTest::mouseClick(&map, Qt::LeftButton, {}, largest->box.center().toPoint());
-    EXPECT_EQ(workspace_.selection().storage, item.storage);
-    EXPECT_EQ(workspace_.selection().layer, item.layer);
+    EXPECT_EQ(workspace_.selection().current().storage, item.storage);
+    EXPECT_EQ(workspace_.selection().current().layer, item.layer);
     const TableView& table = window_.panel<PeakPanel>().table();
     EXPECT_EQ(table.sourceOf(table.currentIndex()).row(),
               window_.panel<PeakPanel>().model().rowOf(item.storage));
@@ -85,14 +85,14 @@ TEST_F(Views, ALayerOfTheTreeShowsWhatItHoldsOnTheTimeline) {
     LayerModel& model = window_.panel<LayersPanel>().model();
     const QModelIndex root = model.index(0, 0);
     table.setCurrentIndex(table.shown().mapFromSource(root));
-    EXPECT_EQ(workspace_.selection().kind, Selection::Kind::Layer);
-    EXPECT_EQ(workspace_.selection().layer, model.layer(root));
+    EXPECT_EQ(workspace_.selection().current().kind, Selection::Kind::Layer);
+    EXPECT_EQ(workspace_.selection().current().layer, model.layer(root));
     const std::vector<core::Bytes>& held = window_.panel<TimelinePanel>().plot().held();
     const StepCurve& curve = workspace_.document()->curve;
     ASSERT_EQ(held.size(), curve.moments.size());
     EXPECT_EQ(held[curve.peakMoment].count(),
               root.siblingAtColumn(LayerModel::AtPeak).data(Qt::UserRole).toLongLong());
-    workspace_.selectOp(0);
+    workspace_.selection().selectOp(0);
     EXPECT_TRUE(window_.panel<TimelinePanel>().plot().held().empty());
 }
 
@@ -101,29 +101,30 @@ TEST_F(Views, ShiftAndDragChooseATimeWhosePeakIsShown) {
     TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     QTest::mousePress(&plot, Qt::LeftButton, Qt::ShiftModifier, {120, 100});
     QTest::mouseRelease(&plot, Qt::LeftButton, Qt::ShiftModifier, {220, 100});
-    ASSERT_TRUE(workspace_.range());
-    EXPECT_LT(workspace_.range()->begin, workspace_.range()->end);
+    ASSERT_TRUE(workspace_.selection().range());
+    EXPECT_LT(workspace_.selection().range()->begin, workspace_.selection().range()->end);
     raise("peak", window_.panel<PeakPanel>().recorded());
     EXPECT_LT(window_.panel<PeakPanel>().recorded().set().total, workspace_.document()->peak());
-    EXPECT_LE(window_.panel<PeakPanel>().recorded().set().begin, workspace_.range()->end);
+    EXPECT_LE(window_.panel<PeakPanel>().recorded().set().begin,
+              workspace_.selection().range()->end);
     raise("timeline", window_.panel<TimelinePanel>().plot());
     QTest::mouseClick(&plot, Qt::LeftButton, Qt::ShiftModifier, {300, 100});
-    EXPECT_FALSE(workspace_.range());
+    EXPECT_FALSE(workspace_.selection().range());
 }
 
 TEST_F(Views, AnotherSessionLiesBesideThisOne) {
     TimelinePlot& plot = window_.panel<TimelinePanel>().plot();
     const QStringList before = legendOf(window_.panel<TimelinePanel>());
-    workspace_.setRecords({QString::fromStdString(kSample)});
-    ASSERT_TRUE(QTest::qWaitFor([&] { return workspace_.other() != nullptr; }, 120'000));
-    const Document& other = *workspace_.other();
+    workspace_.loader().setRecords({QString::fromStdString(kSample)});
+    ASSERT_TRUE(QTest::qWaitFor([&] { return workspace_.loader().other() != nullptr; }, 120'000));
+    const Document& other = *workspace_.loader().other();
     EXPECT_NEAR(plot.highestOther(), workspace_.document()->size.value(other.peak()), 1e-9);
     EXPECT_EQ(legendOf(window_.panel<TimelinePanel>()).size(), before.size() + 1);
     raise("peak", window_.panel<PeakPanel>().recorded());
     EXPECT_EQ(window_.panel<PeakPanel>().other().set().total, other.peak());
     const LayerModel& layers = window_.panel<LayersPanel>().model();
     EXPECT_EQ(layers.index(0, LayerModel::Difference).data(kRawRole).toLongLong(), 0);
-    workspace_.setRecords({});
+    workspace_.loader().setRecords({});
     EXPECT_EQ(plot.highestOther(), 0);
     EXPECT_EQ(legendOf(window_.panel<TimelinePanel>()), before);
     EXPECT_TRUE(window_.panel<PeakPanel>().other().isHidden());
@@ -133,8 +134,8 @@ TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
     raise("map", window_.panel<MapPanel>().plot());
     MapPlot& plot = window_.panel<MapPanel>().plot();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() != nullptr; }, 120'000));
-    EXPECT_EQ(plot.map()->livePeak, workspace_.activePlan()->peak);
-    EXPECT_TRUE(plot.title().startsWith(workspace_.activePlan()->planner));
+    EXPECT_EQ(plot.map()->livePeak, workspace_.active().plan()->peak);
+    EXPECT_TRUE(plot.title().startsWith(workspace_.active().plan()->planner));
     const auto block = std::find_if(
         plot.map()->blocks.begin(), plot.map()->blocks.end(), [](const MapBlock& each) {
             return each.storage != core::kNone && each.end - each.first > 40;
@@ -142,7 +143,7 @@ TEST_F(Views, TheMapIsPackedInTheBackgroundAndRecordedOnRequest) {
     ASSERT_NE(block, plot.map()->blocks.end());
     EXPECT_EQ(plot.blockAt(plot.pixelOf(*block)), &*block);
     QTest::mouseClick(&plot, Qt::LeftButton, {}, plot.pixelOf(*block).toPoint());
-    EXPECT_EQ(workspace_.selection().storage, block->storage);
+    EXPECT_EQ(workspace_.selection().current().storage, block->storage);
     window_.panel<MapPanel>().recordedButton().click();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.map() && plot.map()->recorded; }, 120'000));
     EXPECT_GT(plot.map()->wasted(), 0.0);
@@ -153,8 +154,8 @@ HW_WITH_DATA(ViewsWithoutAStep, "torch-snapshot", "simrd");
 
 TEST_P(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
     Workspace workspace;
-    ASSERT_TRUE(
-        workspace.openNow(GetParam() + "/torch-snapshot/empty-cache.pickle.gz", {}, std::nullopt));
+    ASSERT_TRUE(workspace.loader().openNow(GetParam() + "/torch-snapshot/empty-cache.pickle.gz", {},
+                                           std::nullopt));
     const auto shows = [](Panel& panel, const char* text) {
         panel.resize(800, 400);
         panel.show();
@@ -170,7 +171,7 @@ TEST_P(ViewsWithoutAStep, SayWhyTheyHaveNothingToShow) {
     EXPECT_TRUE(shows(compare, "holds no step"));
     PlanPanel plan(workspace);
     EXPECT_TRUE(shows(plan, "holds no step"));
-    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.loader().openNow(logPath("unet"), {}, std::nullopt));
     LayersPanel layers(workspace);
     EXPECT_TRUE(shows(layers, "No layers were recorded"));
 }

@@ -40,7 +40,7 @@ protected:
         window_.open(QString::fromStdString(path));
         ASSERT_TRUE(
             QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().activePlan() != nullptr; },
+        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().active().plan() != nullptr; },
                                     kPatience));
     }
     bool idle() {
@@ -114,7 +114,7 @@ TEST_P(WindowOnLogs, ZoomedOutOrNarrowThePeakStays) {
 TEST_P(WindowOnLogs, MovingTheBudgetBringsAnotherPlan) {
     open("unet");
     ASSERT_TRUE(idle());
-    const PlanPointer before = window_.workspace().activePlan();
+    const PlanPointer before = window_.workspace().active().plan();
     BudgetSlider& slider = window_.panel<WhatIfPanel>().slider();
     QTest::keyClick(&window_, Qt::Key_B);
     EXPECT_TRUE(slider.hasFocus());
@@ -122,7 +122,7 @@ TEST_P(WindowOnLogs, MovingTheBudgetBringsAnotherPlan) {
     ASSERT_TRUE(
         QTest::qWaitFor([&] { return window_.workspace().budgetRatio() > 0.74; }, kPatience));
     ASSERT_TRUE(idle());
-    const PlanPointer after = window_.workspace().activePlan();
+    const PlanPointer after = window_.workspace().active().plan();
     ASSERT_TRUE(after);
     EXPECT_NE(after, before);
     EXPECT_EQ(after->budget, window_.workspace().budget());
@@ -138,7 +138,7 @@ TEST_P(WindowOnLogs, AClickOnACurveChoosesThatPlan) {
     FrontierPlot& plot = window_.panel<WhatIfPanel>().plot();
     ASSERT_TRUE(QTest::qWaitFor([&] { return plot.graphCount() > 1; }, kPatience));
     const std::vector<PlanPointer> points =
-        window_.workspace().frontier(QStringLiteral("dtr:eqclass"));
+        window_.workspace().plans().frontier(QStringLiteral("dtr:eqclass"));
     ASSERT_GT(points.size(), 3U);
     const PlanPointer wanted = points.back();
     const double share = ratio(wanted->budget, window_.workspace().document()->peak());
@@ -150,10 +150,10 @@ TEST_P(WindowOnLogs, AClickOnACurveChoosesThatPlan) {
     };
     ASSERT_TRUE(QTest::qWaitFor([&] { return atPixel() == wanted; }, kPatience));
     QTest::mouseClick(&plot, Qt::LeftButton, {}, pixel);
-    EXPECT_EQ(window_.workspace().activePlan(), wanted);
+    EXPECT_EQ(window_.workspace().active().plan(), wanted);
     EXPECT_EQ(window_.workspace().budget(), wanted->budget);
     ASSERT_TRUE(idle());
-    EXPECT_EQ(window_.workspace().activePlan(), wanted)
+    EXPECT_EQ(window_.workspace().active().plan(), wanted)
         << "other planners' results must not take over";
 }
 

@@ -25,7 +25,7 @@ TEST_P(CompareModelOnLogs, IsASoundModelWhilePlansArrive) {
     CompareModel model(workspace);
     QAbstractItemModelTester tester(&model, QAbstractItemModelTester::FailureReportingMode::Fatal);
     EXPECT_EQ(model.rowCount(), 0);
-    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
+    ASSERT_TRUE(workspace.loader().openNow(logPath("unet"), {}, std::nullopt));
     workspace.setBudgetRatio(0.7);
     ASSERT_EQ(model.rowCount(), workspace.selectedPlanners().size());
     EXPECT_EQ(model.index(0, CompareModel::Overhead).data().toString(),
@@ -99,7 +99,7 @@ TEST_P(CompareModelOnLogs, StoredPlansShowTheirRuns) {
     }
     Workspace workspace;
     CompareModel model(workspace);
-    ASSERT_TRUE(workspace.openNow(path, {}, std::nullopt));
+    ASSERT_TRUE(workspace.loader().openNow(path, {}, std::nullopt));
     ASSERT_EQ(model.rowCount(), 1);
     const auto text = [&](int column) { return model.index(0, column).data().toString(); };
     const PlanPointer plan = model.planAt(0);

@@ -8,8 +8,8 @@
 #include "tests/models/small_document.h"
 #include "tests/models/strict.h"
 #include "viewer/models/inspector_model.h"
+#include "viewer/models/selection_model.h"
 #include "viewer/models/time_range.h"
-#include "viewer/models/workspace.h"
 
 namespace hw::viewer {
 namespace {
@@ -152,23 +152,11 @@ TEST(TimeRange, OfASelectionIsWhereItRunsOrLives) {
     EXPECT_FALSE(extentOf(*document, {}));
 }
 
-TEST(TimeRange, IsStretchedOpByOp) {
-    Workspace workspace;
-    workspace.show(smallDocument());
-    workspace.selectOp(0);
-    workspace.stretchRange(1);
-    EXPECT_EQ(*workspace.range(), (TimeRange{Nanoseconds(0), Nanoseconds(8)}));
-    workspace.stretchRange(1);
-    EXPECT_EQ(*workspace.range(), (TimeRange{Nanoseconds(0), Nanoseconds(10)}));
-    workspace.stretchRange(-1);
-    EXPECT_EQ(*workspace.range(), (TimeRange{Nanoseconds(0), Nanoseconds(8)})) << "from its start";
-}
-
 // Whatever can be selected in a recorded session, and wherever its links lead.
 TEST(InspectorModel, IsASoundModelOfEverythingInASession) {
     const DocumentPointer document = *loadDocument(SAMPLE_SESSION);
-    Workspace workspace;
-    workspace.show(document);
+    SelectionModel selection;
+    selection.setDocument(document);
     PlanPointer drawn;
     for (const PlanPointer& plan : document->plans)
         if (isPlanned(plan) && plan->recomputedOps > 0) drawn = plan;
@@ -177,7 +165,7 @@ TEST(InspectorModel, IsASoundModelOfEverythingInASession) {
     InspectorModel model;
     QAbstractItemModelTester tester(&model, kStrict);
     const auto check = [&] {
-        model.setGroups(inspect(*document, workspace.selection(), plan, workspace.range()));
+        model.setGroups(inspect(*document, selection.current(), plan, selection.range()));
         ASSERT_GE(model.rowCount(), 2);
         for (int group = 0; group < model.rowCount(); ++group) {
             const QModelIndex parent = model.index(group, 0);
@@ -187,20 +175,20 @@ TEST(InspectorModel, IsASoundModelOfEverythingInASession) {
                 const QModelIndex value = model.index(row, InspectorModel::Value, parent);
                 EXPECT_FALSE(value.data().toString().isEmpty());
                 if (!value.data(InspectorModel::kLinkRole).toBool()) continue;
-                Workspace other;  // it leads to something that exists
-                other.show(document);
+                SelectionModel other;  // it leads to something that exists
+                other.setDocument(document);
                 other.select(model.target(value));
-                EXPECT_EQ(other.selection().kind, model.target(value).kind);
+                EXPECT_EQ(other.current().kind, model.target(value).kind);
             }
         }
     };
     check();
     for (core::LayerIndex l = 0; l < static_cast<int>(document->graph.layers.size()); l += 5)
-        workspace.selectLayer(l), check();
+        selection.selectLayer(l), check();
     for (core::OpIndex op = 0; op < static_cast<int>(document->graph.ops.size()); op += 97)
-        workspace.selectOp(op), check();
+        selection.selectOp(op), check();
     for (core::StorageIndex s = 0; s < static_cast<int>(document->graph.storages.size()); s += 89)
-        workspace.selectStorage(s), check();
+        selection.selectStorage(s), check();
     model.setGroups({});
     EXPECT_EQ(model.rowCount(), 0);
 }

@@ -20,7 +20,6 @@
 #include "viewer/models/plan_model.h"
 #include "viewer/models/table_text.h"
 #include "viewer/models/treemap.h"
-#include "viewer/models/workspace.h"
 
 namespace hw::viewer {
 namespace {
@@ -338,30 +337,6 @@ TEST_P(AddressMapOfSnapshots, RecordedEventsBecomeBlocksWithoutTheUnusedAddresse
     const AddressMap none = recordedMap(**loadDocument(logPath("unet")));
     EXPECT_TRUE(none.blocks.empty());
     EXPECT_FALSE(none.why.isEmpty());
-}
-
-class SelectionOnLogs : public samples::OnLogs {};
-HW_WITH_LOGS(SelectionOnLogs);
-
-TEST_P(SelectionOnLogs, ATensorBringsItsLayerAndItsOp) {
-    Workspace workspace;
-    workspace.selectStorage(0);
-    EXPECT_EQ(workspace.selection(), Selection{});
-    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
-    const core::TrainingGraph& graph = workspace.document()->graph;
-    const auto made = std::find_if(graph.storages.begin(), graph.storages.end(),
-                                   [](const core::Storage& s) { return !s.isConstant(); });
-    workspace.selectStorage(static_cast<core::StorageIndex>(made - graph.storages.begin()));
-    EXPECT_EQ(workspace.selection().kind, Selection::Kind::Tensor);
-    EXPECT_EQ(workspace.selectedOp(), made->creator);
-    workspace.selectLayer(0);
-    EXPECT_EQ(workspace.selection().kind, Selection::Kind::Tensor) << "the log has no layers";
-    workspace.selectOp(core::kNone);
-    EXPECT_EQ(workspace.selection(), Selection{});
-    workspace.selectRange(TimeRange{core::Nanoseconds(1), core::Nanoseconds(2)});
-    EXPECT_TRUE(workspace.range());
-    ASSERT_TRUE(workspace.openNow(logPath("unet"), {}, std::nullopt));
-    EXPECT_FALSE(workspace.range()) << "another document";
 }
 
 TEST(Gaps, StandWhereTheStepWasInterrupted) {

@@ -42,7 +42,7 @@ QByteArray svgOf(QWidget& widget, int height) {
 
 QByteArray timelinePicture(Workspace& workspace) {
     const DocumentPointer& document = workspace.document();
-    const PlanPointer& plan = workspace.activePlan();
+    const PlanPointer& plan = workspace.active().plan();
     const bool planned = isPlanned(plan);
     QWidget frame;
     auto* legend = new Legend;
@@ -61,7 +61,7 @@ QByteArray timelinePicture(Workspace& workspace) {
 // Of the recorded peak and of the plan's, on one scale: equal areas are equal bytes.
 QByteArray treemapPicture(const Workspace& workspace) {
     const DocumentPointer& document = workspace.document();
-    const PlanPointer& plan = workspace.activePlan();
+    const PlanPointer& plan = workspace.active().plan();
     QWidget frame;
     auto* row = new QHBoxLayout(&frame);
     row->setContentsMargins(0, 0, 0, 0);
@@ -91,9 +91,9 @@ QByteArray batchPicture(const BatchResults& results, const QStringList& planners
 }
 
 /// Where there are other recordings of the program.
-core::Status addBatch(const Workspace& workspace, Report& report) {
-    if (workspace.records().isEmpty()) return {};
-    const auto results = studyBatches(workspace.recordsWith(workspace.document()->path),
+core::Status addBatch(Workspace& workspace, Report& report) {
+    if (workspace.loader().records().isEmpty()) return {};
+    const auto results = studyBatches(workspace.loader().recordsWith(workspace.document()->path),
                                       workspace.selectedPlanners());
     if (!results) return results.error();
     const ThemeFor paper(/*light=*/true);

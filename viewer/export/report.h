@@ -16,9 +16,9 @@ inline constexpr int kReportWidth = 900;
 core::Status checkReportName(const std::string& file);
 
 /// Writes what the workspace knows, on light paper, whatever the window's theme; with other
-/// recordings of the program (Workspace::records()) how large a batch fits, too. Errors: Usage (the
-/// ending, or a document without a step), BadInput (the file cannot be written, or a recording is
-/// of another program).
+/// recordings of the program (DocumentLoader::records()) how large a batch fits, too. Errors: Usage
+/// (the ending, or a document without a step), BadInput (the file cannot be written, or a recording
+/// is of another program).
 core::Status saveReport(Workspace& workspace, const std::string& file);
 
 /// The parts of saveReport() that differ by format.

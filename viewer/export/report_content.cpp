@@ -75,11 +75,11 @@ QString planSentence(const Workspace& workspace, const PlanPointer& chosen) {
                  plan.planner, document.size.text(plan.peak), overheadText(plan.overhead))
             .arg(plan.recomputedOps)
             .arg(document.graph.ops.size());
-    if (const std::optional<double> gap = workspace.gap(chosen))
+    if (const std::optional<double> gap = workspace.plans().gap(chosen))
         text += QLatin1Char(' ') +
                 tr("No plan at this budget can be more than %1 points of step time cheaper.")
                     .arg(QString::number(*gap * 100, 'f', 2));
-    if (const PlanPointer better = workspace.farCheaper(chosen))
+    if (const PlanPointer better = workspace.plans().farCheaper(chosen))
         text += QLatin1Char(' ') +
                 tr("It is not the one to take: %1 keeps the step within %2 for %3, far less.")
                     .arg(better->planner, document.size.text(better->peak),
@@ -99,7 +99,7 @@ QString planSentence(const Workspace& workspace, const PlanPointer& chosen) {
 
 QString leadOf(const Workspace& workspace) {
     const Document& document = *workspace.document();
-    const PlanPointer& plan = workspace.activePlan();
+    const PlanPointer& plan = workspace.active().plan();
     QString text = tr("The step peaks at %1").arg(document.size.text(document.peak()));
     if (const QString place = document.peakPlace(); !place.isEmpty())
         text += tr(" in %1").arg(place);
@@ -348,7 +348,7 @@ ReportTable tableOf(const QAbstractItemModel& model) {
 
 Report reportContent(Workspace& workspace) {
     const Document& document = *workspace.document();
-    const PlanPointer& plan = workspace.activePlan();
+    const PlanPointer& plan = workspace.active().plan();
     const Facts facts = factsOf(document);
     Report report;
     report.title = tr("Memory of a training step: %1").arg(document.name);

@@ -24,7 +24,7 @@ std::vector<ReportMap> reportMaps(const Workspace& workspace) {
     };
     if (document.curve.moments.empty()) return maps;
     if (!add(nullptr, recordedMap(document))) add(nullptr, packedMap(document, nullptr));
-    if (const PlanPointer& plan = workspace.activePlan(); isPlanned(plan))
+    if (const PlanPointer& plan = workspace.active().plan(); isPlanned(plan))
         add(plan, packedMap(document, plan.get()));
     return maps;
 }

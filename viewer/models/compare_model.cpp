@@ -48,18 +48,20 @@ QString resultsText(const PlanEntry& plan) {
 }  // namespace
 
 CompareModel::CompareModel(Workspace& workspace, QObject* parent)
-    : QAbstractTableModel(parent), workspace_(workspace), rows_(workspace.rows()) {
+    : QAbstractTableModel(parent),
+      workspace_(workspace),
+      rows_(workspace.plans().rows(workspace.budget())) {
     connect(&workspace, &Workspace::plansChanged, this, &CompareModel::reload);
     connect(&workspace, &Workspace::documentChanged, this, &CompareModel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, [this] {
+    connect(&workspace.active(), &ActivePlan::planChanged, this, [this] {
         if (!rows_.empty())
             emit dataChanged(index(0, 0), index(rowCount() - 1, ColumnCount - 1), {kActiveRole});
     });
 }
 
 void CompareModel::reload() {
-    std::vector<Workspace::Row> rows = workspace_.rows();
-    const auto same = [](const Workspace::Row& a, const Workspace::Row& b) {
+    std::vector<PlanRow> rows = workspace_.plans().rows(workspace_.budget());
+    const auto same = [](const PlanRow& a, const PlanRow& b) {
         return a.planner == b.planner && a.plan == b.plan;
     };
     if (std::equal(rows.begin(), rows.end(), rows_.begin(), rows_.end(), same)) return;
@@ -135,7 +137,7 @@ int CompareModel::activeRow() const {
 
 QVariant CompareModel::data(const QModelIndex& index, int role) const {
     if (!checkIndex(index, CheckIndexOption::IndexIsValid)) return {};
-    const Workspace::Row& row = rows_[static_cast<std::size_t>(index.row())];
+    const PlanRow& row = rows_[static_cast<std::size_t>(index.row())];
     const auto column = static_cast<Column>(index.column());
     switch (role) {
         case Qt::DisplayRole:
@@ -143,7 +145,7 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
         case kSortRole:
             return sortKey(row, column);
         case kActiveRole:
-            return row.plan && row.plan == workspace_.activePlan();
+            return row.plan && row.plan == workspace_.active().plan();
         case kOtherBudgetRole:
             return row.plan && row.plan->budget != workspace_.budget();
         case Qt::TextAlignmentRole:
@@ -160,14 +162,14 @@ QVariant CompareModel::data(const QModelIndex& index, int role) const {
 }
 
 /// Two plans of one planner are told apart by where they come from.
-QString CompareModel::name(const Workspace::Row& row) const {
-    const bool alone = std::ranges::count(rows_, row.planner, &Workspace::Row::planner) == 1;
+QString CompareModel::name(const PlanRow& row) const {
+    const bool alone = std::ranges::count(rows_, row.planner, &PlanRow::planner) == 1;
     if (alone || !row.plan || row.plan->origin == PlanEntry::Origin::Planner) return row.planner;
     return row.plan->origin == PlanEntry::Origin::File ? tr("%1 (file)").arg(row.planner)
                                                        : tr("%1 (stored)").arg(row.planner);
 }
 
-QString CompareModel::text(const Workspace::Row& row, Column column) const {
+QString CompareModel::text(const PlanRow& row, Column column) const {
     if (column == Planner) return name(row);
     const DocumentPointer& document = workspace_.document();
     const SizeUnit& size = document->size;
@@ -181,11 +183,11 @@ QString CompareModel::text(const Workspace::Row& row, Column column) const {
         case Overhead:
             return plan.ok() ? overheadText(plan.overhead) : statusText(plan.status);
         case Gap: {
-            const std::optional<double> gap = workspace_.gap(row.plan);
+            const std::optional<double> gap = workspace_.plans().gap(row.plan);
             return gap ? QString::number(*gap * 100, 'f', 2) : kAbsent;
         }
         case PlanningTime: {
-            const std::optional<double> seconds = workspace_.planningSeconds(row.plan);
+            const std::optional<double> seconds = workspace_.plans().planningSeconds(row.plan);
             return seconds ? secondsText(*seconds) : kAbsent;
         }
         case MeasuredPeak:
@@ -201,7 +203,7 @@ QString CompareModel::text(const Workspace::Row& row, Column column) const {
     return {};
 }
 
-QVariant CompareModel::sortKey(const Workspace::Row& row, Column column) const {
+QVariant CompareModel::sortKey(const PlanRow& row, Column column) const {
     constexpr double kLast = std::numeric_limits<double>::infinity();
     if (column == Planner) return row.planner;
     if (column == Results) return text(row, column);
@@ -216,9 +218,9 @@ QVariant CompareModel::sortKey(const Workspace::Row& row, Column column) const {
         case Overhead:
             return plan.ok() ? plan.overhead : kLast;
         case Gap:
-            return workspace_.gap(row.plan).value_or(kLast);
+            return workspace_.plans().gap(row.plan).value_or(kLast);
         case PlanningTime:
-            return workspace_.planningSeconds(row.plan).value_or(kLast);
+            return workspace_.plans().planningSeconds(row.plan).value_or(kLast);
         case MeasuredPeak:
             return plan.measuredPeak ? bytes(*plan.measuredPeak) : kLast;
         case MeasuredOverhead:

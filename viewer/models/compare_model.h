@@ -42,13 +42,13 @@ public:
     int activeRow() const;  // of the plan that is drawn; -1: none of these
 
 private:
-    QString name(const Workspace::Row& row) const;
-    QString text(const Workspace::Row& row, Column column) const;
-    QVariant sortKey(const Workspace::Row& row, Column column) const;
+    QString name(const PlanRow& row) const;
+    QString text(const PlanRow& row, Column column) const;
+    QVariant sortKey(const PlanRow& row, Column column) const;
     void reload();
 
     Workspace& workspace_;
-    std::vector<Workspace::Row> rows_;
+    std::vector<PlanRow> rows_;
 };
 
 }  // namespace hw::viewer

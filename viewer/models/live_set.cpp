@@ -46,9 +46,10 @@ void addRest(const core::TrainingGraph& graph, const Moment& moment, LiveSet& se
     }
 }
 
-class TreeMaker {
+class LiveTreeMaker {
 public:
-    TreeMaker(const core::TrainingGraph& graph, const LiveSet& set) : graph_(graph), set_(set) {}
+    LiveTreeMaker(const core::TrainingGraph& graph, const LiveSet& set)
+        : graph_(graph), set_(set) {}
 
     LiveNode make() {
         for (int i = 0; i < static_cast<int>(set_.items.size()); ++i) {
@@ -164,7 +165,7 @@ LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::si
 }
 
 LiveNode liveTree(const core::TrainingGraph& graph, const LiveSet& set) {
-    return TreeMaker(graph, set).make();
+    return LiveTreeMaker(graph, set).make();
 }
 
 QString itemName(const core::TrainingGraph& graph, const LiveItem& item) {

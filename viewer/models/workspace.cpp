@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "planners/registry.h"
-#include "viewer/models/time_range.h"
 
 namespace hw::viewer {
 
@@ -24,137 +23,54 @@ QStringList usualPlanners() {
 
 Workspace::Workspace(QObject* parent) : QObject(parent) {
     selectPlanners(usualPlanners());
-    for (TaskQueue* queue : {&queue_, &searches_, &quick_})
-        connect(queue, &TaskQueue::pendingChanged, this, [this] {
-            emit busyChanged(queue_.pending() + searches_.pending() + quick_.pending(), working_);
-        });
-}
-
-std::vector<double> Workspace::frontierRatios() const {
-    std::vector<double> ratios{1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2};
-    // Rounded up, so that the last point is not below the floor itself.
-    const double lowest =
-        document_ ? std::ceil(ratio(document_->floor, document_->peak()) * 1e6) / 1e6 : 0;
-    if (lowest > 0.5)
-        for (std::size_t i = 0; i < ratios.size(); ++i)
-            ratios[i] =
-                1 - (1 - lowest) * static_cast<double>(i) / static_cast<double>(ratios.size() - 1);
-    return ratios;
-}
-
-core::Result<Workspace::Loaded> Workspace::load(const std::string& path,
-                                                const std::vector<std::string>& planFiles,
-                                                std::optional<std::int64_t> step) {
-    core::Result<DocumentPointer> document = loadDocument(path, step);
-    if (!document) return document.error();
-    Loaded loaded{*document, {}};
-    for (const std::string& file : planFiles) {
-        core::Result<PlanPointer> plan = loadPlan(**document, file);
-        if (!plan) return plan.error();
-        // A file that the session holds too is shown as the session knows it, with its runs.
-        const auto& stored = (*document)->plans;
-        const auto same = std::find_if(stored.begin(), stored.end(), [&](const PlanPointer& other) {
-            return samePlan(*other, **plan);
-        });
-        loaded.files.push_back(same == stored.end() ? *plan : *same);
-    }
-    return loaded;
-}
-
-void Workspace::open(const QString& path, const QStringList& planFiles,
-                     std::optional<std::int64_t> step) {
-    queue_.cancelAll();
-    cancelPlans();
-    following_ = followLoading_ = false;
-    working_ = tr("opening %1").arg(path);
-    std::vector<std::string> files;
-    for (const QString& file : planFiles) files.push_back(file.toStdString());
-    queue_.submit([this, path, files, step](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
-        core::Result<Loaded> loaded = load(path.toStdString(), files, step);
-        return [this, loaded] {
-            if (loaded) return adopt(*loaded);
-            emit failed(toQString(loaded.error().what), toQString(loaded.error().hint));
-        };
-    });
-}
-
-void Workspace::follow(const QString& path) {
-    if (!following_) {
-        queue_.cancelAll();
+    connect(&loader_, &DocumentLoader::started, this, [this](const QString& what) {
         cancelPlans();
-        following_ = true, followLoading_ = false;
-    }
-    followAgain_ = followLoading_;  // one at a time; the last step is what counts
-    if (!followLoading_) submitFollow(path);
-}
-
-// A step that cannot be read yet is passed over: the next one is on its way.
-void Workspace::submitFollow(const QString& path) {
-    followLoading_ = true;
-    working_ = tr("reading the last step");
-    queue_.submit([this, path](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
-        core::Result<Loaded> loaded = load(path.toStdString(), {}, std::nullopt);
-        return [this, path, loaded] {
-            followLoading_ = false;
-            if (!following_) return;
-            if (loaded) {
-                const bool same = document_ && document_->path == (*loaded).document->path;
-                const double kept = same ? budgetRatio() : 0;
-                adopt(*loaded);
-                if (same)
-                    setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
-            }
-            if (std::exchange(followAgain_, false)) submitFollow(path);
-        };
+        working_ = what;
     });
+    connect(&loader_, &DocumentLoader::loaded, this, &Workspace::take);
+    const auto update = [this] { emit busyChanged(pending(), working_); };
+    connect(&loader_, &DocumentLoader::pendingChanged, this, update);
+    for (TaskQueue* queue : {&searches_, &quick_})
+        connect(queue, &TaskQueue::pendingChanged, this, update);
 }
 
-void Workspace::setRecords(const QStringList& files) {
-    const bool same = !files.isEmpty() && !records_.isEmpty() && files.front() == records_.front();
-    records_ = files;
-    emit recordsChanged();
-    if (!same) loadOther();
+// Of a session that is being recorded, the budget keeps its share of the peak.
+void Workspace::take(const LoadedDocument& loaded) {
+    const bool same = loader_.following() && document_ && document_->path == loaded.document->path;
+    const double kept = same ? budgetRatio() : 0;
+    adopt(loaded);
+    if (same) setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
 }
 
-void Workspace::loadOther() {
-    others_.cancelAll();
-    const bool had = std::exchange(other_, nullptr) != nullptr;
-    if (had) emit otherChanged();
-    if (records_.isEmpty()) return;
-    others_.submit([this,
-                    path = records_.front()](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
-        core::Result<DocumentPointer> loaded = loadDocument(path.toStdString());
-        return [this, loaded] {
-            if (!loaded)
-                return emit failed(toQString(loaded.error().what), toQString(loaded.error().hint));
-            other_ = *loaded;
-            emit otherChanged();
-        };
-    });
-}
-
-core::Status Workspace::loadOtherNow() {
-    others_.cancelAll();
-    if (records_.isEmpty()) return {};
-    core::Result<DocumentPointer> loaded = loadDocument(records_.front().toStdString());
-    if (!loaded) return loaded.error();
-    other_ = *loaded;
-    emit otherChanged();
-    return {};
-}
-
-std::vector<std::string> Workspace::recordsWith(const std::string& path) const {
-    std::vector<std::string> files{path};
-    for (const QString& record : records_) files.push_back(record.toStdString());
-    return files;
+void Workspace::adopt(const LoadedDocument& loaded) {
+    cancelPlans();
+    attempts_.cancelAll();
+    coarse_.cancelAll();
+    document_ = loaded.document;
+    plans_.reset(document_, loaded.files);
+    previewed_.reset();
+    quickBudget_.reset();
+    coarseRequested_ = false;
+    keepTo(loaded.files.empty() ? nullptr : loaded.files.front());
+    live_ = nullptr;
+    selection_.setDocument(document_);
+    active_.setDocument(document_);
+    const core::Bytes room = document_->peak() - document_->floor;
+    const core::Bytes possible = document_->floor + core::Bytes(room.count() / 4);
+    budget_ = chosen_ ? chosen_->budget : std::max(budgetAt(kDefaultRatio), possible);
+    emit documentChanged();
+    emit budgetChanged();
+    updateActive();
+    emit plansChanged();
 }
 
 void Workspace::openStep(std::int64_t step) {
-    if (document_ && !following_ && step != document_->step) reopen(step, {});
+    if (document_ && !loader_.following() && step != document_->step) reopen(step, {});
 }
 
 void Workspace::reload() {
-    if (document_ && !following_) reopen(document_->step, active_ ? active_->planner : QString());
+    if (document_ && !loader_.following())
+        reopen(document_->step, active_.plan() ? active_.plan()->planner : QString());
 }
 
 // Keeps the budget's share of the peak, the frontier and the planner that was looked at.
@@ -162,7 +78,7 @@ void Workspace::reopen(std::int64_t step, const QString& planner) {
     connect(
         this, &Workspace::documentChanged, this,
         [this, frontier = frontierWanted_, kept = budgetRatio(), planner,
-         budget = active_ ? active_->budget : budget_] {
+         budget = active_.plan() ? active_.plan()->budget : budget_] {
             setBudgetRatio(std::max(kept, ratio(document_->floor, document_->peak())));
             // By its bytes: a run measures costs, and with them the peak may be another.
             for (const PlanPointer& plan : document_->plans)
@@ -171,45 +87,7 @@ void Workspace::reopen(std::int64_t step, const QString& planner) {
             if (frontier) requestFrontier();
         },
         static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
-    open(QString::fromStdString(document_->path), {}, step);
-}
-
-core::Status Workspace::openNow(const std::string& path, const std::vector<std::string>& planFiles,
-                                std::optional<std::int64_t> step) {
-    queue_.cancelAll();
-    cancelPlans();
-    core::Result<Loaded> loaded = load(path, planFiles, step);
-    if (!loaded) return loaded.error();
-    adopt(std::move(*loaded));
-    return {};
-}
-
-void Workspace::adopt(Loaded loaded) {
-    cancelPlans();
-    attempts_.cancelAll();
-    coarse_.cancelAll();
-    document_ = std::move(loaded.document);
-    files_ = std::move(loaded.files);
-    plans_.clear();
-    quickPlans_.clear();
-    previewed_.reset();
-    quickBudget_.reset();
-    coarseRequested_ = false;
-    infeasibleUpTo_ = {};
-    chosen_ = files_.empty() ? nullptr : files_.front();
-    live_ = nullptr;
-    selection_ = {};
-    range_.reset();
-    const core::Bytes room = document_->peak() - document_->floor;
-    const core::Bytes possible = document_->floor + core::Bytes(room.count() / 4);
-    budget_ = chosen_ ? chosen_->budget : std::max(budgetAt(kDefaultRatio), possible);
-    active_ = nullptr;
-    activeChanges_ = nullptr;
-    readers_.cancelAll();
-    emit documentChanged();
-    emit budgetChanged();
-    updateActive();
-    emit plansChanged();
+    loader_.open(QString::fromStdString(document_->path), {}, step);
 }
 
 double Workspace::budgetRatio() const {
@@ -222,59 +100,76 @@ core::Bytes Workspace::budgetAt(double ratio) const {
         std::floor(static_cast<double>(document_->peak().count()) * ratio)));
 }
 
-QStringList Workspace::planners() {
-    QStringList names;
-    for (const planners::PlannerInfo& info : planners::plannerList()) names << toQString(info.name);
-    return names;
+void Workspace::setBudget(core::Bytes budget) {
+    if (!document_) return;
+    const bool moved = budget != budget_;
+    budget_ = budget;
+    previewed_.reset();
+    if (moved) cancelPlans();
+    emit budgetChanged();
+    askAtBudget(selected_);
+    updateActive();
+    emit plansChanged();
+    if (moved && frontierWanted_) requestFrontier();
 }
 
-void Workspace::selectOp(core::OpIndex op) {
-    if (!document_ || op < core::kNone ||
-        op >= static_cast<core::OpIndex>(document_->graph.ops.size()))
-        return;
-    if (op == core::kNone) return select(Selection{});
-    select(Selection{Selection::Kind::Op, op, core::kNone, document_->graph.ops[op].layer});
+void Workspace::setBudgetRatio(double ratio) {
+    if (document_) setBudget(budgetAt(ratio));
 }
 
-void Workspace::selectStorage(core::StorageIndex storage) {
-    if (!document_ || storage < 0 ||
-        storage >= static_cast<core::StorageIndex>(document_->graph.storages.size()))
-        return;
-    const core::Storage& chosen = document_->graph.storages[storage];
-    select(Selection{Selection::Kind::Tensor, chosen.creator, storage, chosen.layer});
+void Workspace::previewBudget(double ratio) {
+    if (!document_) return;
+    previewed_ = budgetAt(ratio);
+    requestCoarsePlans();
+    requestQuickPlans(*previewed_);
+    showFitting(*previewed_);
 }
 
-void Workspace::selectLayer(core::LayerIndex layer) {
-    if (!document_ || layer < 0 ||
-        layer >= static_cast<core::LayerIndex>(document_->graph.layers.size()))
-        return;
-    const std::vector<core::Op>& ops = document_->graph.ops;
-    const auto first = std::find_if(ops.begin(), ops.end(), [&](const core::Op& op) {
-        return withinLayer(document_->graph, op.layer, layer);
-    });
-    select(Selection{
-        Selection::Kind::Layer,
-        first == ops.end() ? core::kNone : static_cast<core::OpIndex>(first - ops.begin()),
-        core::kNone, layer});
+void Workspace::placeBudget(double ratio) {
+    if (!document_) return;
+    budget_ = budgetAt(ratio);
+    emit budgetChanged();
 }
 
-void Workspace::select(const Target& target) {
-    switch (target.kind) {
-        case Selection::Kind::None:
-            return;
-        case Selection::Kind::Op:
-            return selectOp(target.index);
-        case Selection::Kind::Tensor:
-            return selectStorage(target.index);
-        case Selection::Kind::Layer:
-            return selectLayer(target.index);
+void Workspace::selectPlanners(const QStringList& names) {
+    QStringList wanted;
+    for (const QString& name : plannerNames())
+        if (names.contains(name)) wanted << name;
+    if (wanted == selected_) return;
+    selected_ = wanted;
+    emit plannersChanged();
+    if (!document_) return;
+    if (frontierWanted_) {
+        setBudget(budget_);
+        requestFrontier();
     }
+    emit plansChanged();
 }
 
-void Workspace::select(const Selection& selection) {
-    if (selection == selection_) return;
-    selection_ = selection;
-    emit selectionChanged();
+void Workspace::choose(const PlanPointer& plan) {
+    if (!plan || !plan->ok()) return;
+    keepTo(plan);
+    if (plan->budget != budget_) return setBudget(plan->budget);
+    updateActive();
+    emit plansChanged();
+}
+
+void Workspace::keepTo(const PlanPointer& plan) {
+    chosen_ = plan;
+    plans_.prefer(plan ? plan->planner : QString());
+}
+
+// The old one stays while the first plan for a new budget is on its way.
+void Workspace::updateActive() {
+    const PlanPointer best =
+        chosen_ && chosen_->budget == budget_ ? chosen_ : plans_.cheapest(budget_);
+    if (best == active_.plan() || (!best && plans_.awaits(budget_))) return;
+    active_.set(best);
+}
+
+void Workspace::showFitting(core::Bytes budget) {
+    const PlanPointer best = plans_.cheapest(budget);
+    if (best && best != active_.plan()) active_.set(best);
 }
 
 void Workspace::showLive(std::shared_ptr<const StepCurve> curve) {
@@ -283,56 +178,29 @@ void Workspace::showLive(std::shared_ptr<const StepCurve> curve) {
     emit liveChanged();
 }
 
-void Workspace::selectRange(std::optional<TimeRange> range) {
-    if (!document_ || range == range_) return;
-    range_ = range;
-    rangeFrom_ = core::kNone;
-    emit rangeChanged();
+WorkspaceState Workspace::state() const {
+    return {budget_, chosen_, selection_.current(), selection_.range()};
 }
 
 void Workspace::setState(const WorkspaceState& state) {
     if (!document_) return;
-    chosen_ = state.chosen;
+    keepTo(state.chosen);
     if (state.budget != budget_) {
         setBudget(state.budget);
     } else {
         updateActive();
         emit plansChanged();
     }
-    select(state.selection);
-    selectRange(state.range);
-}
-
-void Workspace::stepOp(int by) {
-    if (!document_ || document_->graph.ops.empty()) return;
-    const auto last = static_cast<core::OpIndex>(document_->graph.ops.size()) - 1;
-    const core::OpIndex from = selectedOp() == core::kNone
-                                   ? document_->curve.moments[document_->curve.peakMoment].op - by
-                                   : selectedOp();
-    selectOp(std::clamp<core::OpIndex>(from + by, 0, last));
-}
-
-void Workspace::stretchRange(int by) {
-    if (!document_ || document_->graph.ops.empty()) return;
-    if (selectedOp() == core::kNone) stepOp(0);
-    if (!range_ || rangeFrom_ == core::kNone) rangeFrom_ = selectedOp();
-    const core::OpIndex from = rangeFrom_;
-    stepOp(by);
-    const auto extent = [&](core::OpIndex op) {
-        return extentOf(*document_, {Selection::Kind::Op, op, core::kNone, core::kNone});
-    };
-    const auto a = extent(from), b = extent(selectedOp());
-    if (a && b) selectRange(TimeRange{std::min(a->begin, b->begin), std::max(a->end, b->end)});
-    rangeFrom_ = from;
+    selection_.select(state.selection);
+    selection_.selectRange(state.range);
 }
 
 void Workspace::cancel() {
-    queue_.cancelAll();
+    loader_.cancel();
     attempts_.cancelAll();
     coarse_.cancelAll();
     coarseRequested_ = false;
     quickBudget_.reset();
-    followLoading_ = false;
     cancelPlans();
     emit plansChanged();
 }

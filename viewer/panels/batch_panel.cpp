@@ -63,7 +63,7 @@ void BatchPanel::makeParts() {
 
 void BatchPanel::connectParts() {
     connect(&workspace(), &Workspace::documentChanged, this, &BatchPanel::documentChanged);
-    connect(&workspace(), &Workspace::recordsChanged, this, [this] {
+    connect(&workspace().loader(), &DocumentLoader::recordsChanged, this, [this] {
         stale_ = true;
         if (isVisible()) reload();
     });
@@ -95,7 +95,7 @@ void BatchPanel::documentChanged() {
     path_ = path;
     results_ = {};
     stale_ = true;
-    if (another) workspace().setRecords({});
+    if (another) workspace().loader().setRecords({});
     if (isVisible()) reload();
 }
 
@@ -127,7 +127,7 @@ void BatchPanel::reload() {
     add_->setEnabled(document && document->plannable);
     if (!document || !document->plannable) return showWhy(noStep());
     showWhy(tr("Reading…"));
-    queue_.submit([this, files = workspace().recordsWith(path_)](
+    queue_.submit([this, files = workspace().loader().recordsWith(path_)](
                       const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
         auto family = loadBatch(files);
         return [this, family] {
@@ -197,7 +197,7 @@ void BatchPanel::draw() {
 void BatchPanel::addRecords() {
     const QStringList files =
         QFileDialog::getOpenFileNames(this, tr("Add recordings of this program"), {}, openFilter());
-    if (!files.isEmpty()) workspace().setRecords(workspace().records() + files);
+    if (!files.isEmpty()) workspace().loader().setRecords(workspace().loader().records() + files);
 }
 
 void BatchPanel::openAt(const QString& planner, std::int64_t size) {
@@ -213,8 +213,9 @@ void BatchPanel::openAt(const QString& planner, std::int64_t size) {
         const auto files = writeBatch(*family, size, row, folder);
         return [this, files] {
             if (!files) return note_->setText(toQString(files.error().what));
-            workspace().open(toQString(files->session),
-                             files->plan ? QStringList(toQString(*files->plan)) : QStringList());
+            workspace().loader().open(
+                toQString(files->session),
+                files->plan ? QStringList(toQString(*files->plan)) : QStringList());
         };
     };
     queue_.submit(write, /*urgent=*/true);
@@ -238,8 +239,9 @@ core::Status BatchPanel::prepareShot(const std::vector<std::string>&) {
         reload();
         return {};
     }
-    auto results = studyBatches(workspace().recordsWith(path_), workspace().selectedPlanners());
-    if (!results && !workspace().records().isEmpty()) return results.error();
+    auto results =
+        studyBatches(workspace().loader().recordsWith(path_), workspace().selectedPlanners());
+    if (!results && !workspace().loader().records().isEmpty()) return results.error();
     if (!results) {
         showFailure(results.error());
         return {};

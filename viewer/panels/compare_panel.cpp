@@ -100,7 +100,7 @@ ComparePanel::ComparePanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(table_, &TableView::clicked, this, pick);
     connect(table_, &TableView::activated, this, pick);
     connect(&workspace, &Workspace::documentChanged, this, &ComparePanel::updateFigures);
-    connect(&workspace, &Workspace::activePlanChanged, this, &ComparePanel::updateFigures);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &ComparePanel::updateFigures);
     connect(&workspace, &Workspace::plansChanged, this, &ComparePanel::updateFigures);
     connect(model_, &QAbstractItemModel::dataChanged, table_, &TableView::fitColumns);
     updateFigures();
@@ -197,7 +197,7 @@ QString ComparePanel::runnerText() const {
 // What came of the latest run of the plan that is drawn.
 QString ComparePanel::outcomeText() const {
     const DocumentPointer& document = workspace().document();
-    const PlanPointer& plan = workspace().activePlan();
+    const PlanPointer& plan = workspace().active().plan();
     if (!document || !isPlanned(plan)) return {};
     if (!plan->measuredPeak) return runnerText();
     const SizeUnit& size = document->size;
@@ -221,7 +221,7 @@ QString ComparePanel::outcomeText() const {
 
 QStringList ComparePanel::figures() const {
     const DocumentPointer& document = workspace().document();
-    const PlanPointer& plan = workspace().activePlan();
+    const PlanPointer& plan = workspace().active().plan();
     const QString unknown = QStringLiteral("—");
     if (!document) return {unknown, unknown, unknown, unknown};
     const SizeUnit& size = document->size;
@@ -232,7 +232,7 @@ QStringList ComparePanel::figures() const {
                 possible ? tr("no plan yet") : tr("no plan fits"), unknown};
     }
     const QString arrow = QStringLiteral(" → ");
-    const std::optional<double> gap = workspace().gap(plan);
+    const std::optional<double> gap = workspace().plans().gap(plan);
     return {size.number(document->peak()) + arrow + size.text(plan->peak),
             time.number(document->judged.time) + arrow + time.text(plan->time),
             tr("%1 of %2 ops").arg(plan->recomputedOps).arg(document->graph.ops.size()),

@@ -83,11 +83,12 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(tree_, &QComboBox::currentIndexChanged, this, &FlamePanel::reload);
     connect(beside_, &QComboBox::currentIndexChanged, this, &FlamePanel::reload);
     connect(search_, &QLineEdit::textChanged, view_, &FlameView::setSearch);
-    connect(view_, &FlameView::storagePicked, &workspace, &Workspace::selectStorage);
+    connect(view_, &FlameView::storagePicked, &workspace.selection(),
+            &SelectionModel::selectStorage);
     connect(view_, &FlameView::chosen, this, [this](const QRect& box) {
         scroll_->ensureVisible(scroll_->horizontalScrollBar()->value() + 1, box.center().y());
     });
-    connect(&workspace, &Workspace::otherChanged, this, &FlamePanel::otherArrived);
+    connect(&workspace.loader(), &DocumentLoader::otherChanged, this, &FlamePanel::otherArrived);
     connect(&workspace, &Workspace::documentChanged, this, [this] {
         chooseTree();
         reload();
@@ -95,7 +96,7 @@ FlamePanel::FlamePanel(Workspace& workspace) : Panel(workspace, kKind) {
 }
 
 void FlamePanel::otherArrived() {
-    beside_->setVisible(workspace().other() != nullptr);
+    beside_->setVisible(workspace().loader().other() != nullptr);
     chooseTree();
     reload();
 }
@@ -104,14 +105,14 @@ void FlamePanel::chooseTree() {
     const auto unlined = [](const DocumentPointer& document) {
         return document && document->stacks.empty();
     };
-    const bool layers = unlined(workspace().document()) || unlined(workspace().other());
+    const bool layers = unlined(workspace().document()) || unlined(workspace().loader().other());
     tree_->setCurrentIndex(layers ? 2 : 0);
 }
 
 FlamePanel::Request FlamePanel::request() const {
     const bool both = beside_->currentIndex() == 0;
-    return {workspace().document(), both ? workspace().other() : nullptr, bytes_->currentIndex(),
-            static_cast<core::OriginTree>(tree_->currentData().toInt())};
+    return {workspace().document(), both ? workspace().loader().other() : nullptr,
+            bytes_->currentIndex(), static_cast<core::OriginTree>(tree_->currentData().toInt())};
 }
 
 core::OriginNode FlamePanel::treeOf(const Document& document, const Request& request) {

@@ -98,10 +98,11 @@ InspectorPanel::InspectorPanel(Workspace& workspace) : Panel(workspace, kKind) {
     setFocusProxy(table_);
     setMinimumWidth(140);
     connect(&workspace, &Workspace::documentChanged, this, &InspectorPanel::reload);
-    connect(&workspace, &Workspace::selectionChanged, this, &InspectorPanel::reload);
-    connect(&workspace, &Workspace::rangeChanged, this, &InspectorPanel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, &InspectorPanel::reload);
-    connect(&workspace, &Workspace::activeChangesFound, this, &InspectorPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            &InspectorPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::rangeChanged, this, &InspectorPanel::reload);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &InspectorPanel::reload);
+    connect(&workspace.active(), &ActivePlan::changesFound, this, &InspectorPanel::reload);
     connect(table_, &QTreeView::clicked, this, [this](const QModelIndex& shown) {
         if (shown.column() == InspectorModel::Value) follow(table_->sourceOf(shown));
     });
@@ -130,8 +131,8 @@ void InspectorPanel::showFacts() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
     if (!document) return model_->setGroups({});
-    model_->setGroups(inspect(*document, workspace().selection(), workspace().inspectedPlan(),
-                              workspace().range()));
+    model_->setGroups(inspect(*document, workspace().selection().current(),
+                              workspace().active().inspected(), workspace().selection().range()));
     for (int row = 0; row < model_->rowCount(); ++row) {
         const QModelIndex group = model_->index(row, 0),
                           shown = table_->shown().mapFromSource(group);
@@ -143,7 +144,7 @@ void InspectorPanel::showFacts() {
 }
 
 void InspectorPanel::follow(const QModelIndex& source) {
-    if (const Target target = model_->target(source)) workspace().select(target);
+    if (const Target target = model_->target(source)) workspace().selection().select(target);
 }
 
 int InspectorPanel::naturalHeight() const {
@@ -157,12 +158,12 @@ int InspectorPanel::naturalHeight() const {
 }
 
 core::Status InspectorPanel::compute() {
-    const bool plans = workspace().document()->plannable && !workspace().activePlan();
+    const bool plans = workspace().document()->plannable && !workspace().active().plan();
     return plans ? workspace().planNow() : core::Status();
 }
 
 core::Status InspectorPanel::prepareShot(const std::vector<std::string>&) {
-    workspace().activeChangesNow();
+    workspace().active().changesNow();
     showFacts();
     return {};
 }

@@ -49,21 +49,22 @@ LayersPanel::LayersPanel(Workspace& workspace) : Panel(workspace, kKind) {
     setFocusProxy(table_);
     setMinimumWidth(140);
     connect(&workspace, &Workspace::documentChanged, this, &LayersPanel::reload);
-    connect(&workspace, &Workspace::otherChanged, this, &LayersPanel::reload);
-    connect(&workspace, &Workspace::selectionChanged, this,
-            [this] { table_->mark(model_->indexOf(this->workspace().selection().layer)); });
+    connect(&workspace.loader(), &DocumentLoader::otherChanged, this, &LayersPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this, [this] {
+        table_->mark(model_->indexOf(this->workspace().selection().current().layer));
+    });
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         if (model_->layer(index) != core::kNone)
-            this->workspace().selectLayer(model_->layer(index));
+            this->workspace().selection().selectLayer(model_->layer(index));
         else if (model_->firstOp(index) != core::kNone)
-            this->workspace().selectOp(model_->firstOp(index));
+            this->workspace().selection().selectOp(model_->firstOp(index));
     });
     reload();
 }
 
 void LayersPanel::reload() {
     const DocumentPointer& document = workspace().document();
-    model_->setDocument(document, workspace().other());
+    model_->setDocument(document, workspace().loader().other());
     const bool none = document && document->graph.layers.empty();
     table_->setVisible(!none);
     empty_->setVisible(none);

@@ -147,6 +147,7 @@ void MainWindow::connectWorkspace() {
     });
     connect(&workspace_, &Workspace::documentChanged, this, &MainWindow::documentArrived);
     connect(&workspace_, &Workspace::failed, this, &MainWindow::showFailure);
+    connect(&workspace_.loader(), &DocumentLoader::failed, this, &MainWindow::showFailure);
     connect(&workspace_, &Workspace::budgetChanged, this, [this] {
         if (memory_ && workspace_.document() && workspace_.document()->plannable)
             memory_->keepBudgetRatio(QString::fromStdString(workspace_.document()->path),
@@ -204,10 +205,10 @@ void MainWindow::documentArrived() {
 
 // A session opens at a share of its peak that may be out of every planner's reach.
 void MainWindow::offerBudget() {
-    if (!firstBudget_ || !workspace_.document() || workspace_.following()) return;
+    if (!firstBudget_ || !workspace_.document() || workspace_.loader().following()) return;
     const bool moved = workspace_.budget() != std::exchange(firstBudget_, std::nullopt);
-    if (moved || workspace_.activePlan()) return;
-    const Answer answer = workspace_.answer(workspace_.budget());
+    if (moved || workspace_.active().plan()) return;
+    const Answer answer = workspace_.plans().answer(workspace_.budget());
     if (answer.kind != Answer::Kind::Nearest || !answer.plan) return;
     workspace_.setBudget(answer.plan->peak);
     activity_->setText(tr("no plan is known for less than %1")
@@ -262,26 +263,27 @@ void MainWindow::open(const QString& path, const QStringList& plans) {
             workspace_.requestFrontier();
         },
         static_cast<Qt::ConnectionType>(Qt::QueuedConnection | Qt::SingleShotConnection));
-    workspace_.open(path, plans);
+    workspace_.loader().open(path, plans);
 }
 
 core::Status MainWindow::prepareShot(const std::string& session,
                                      const std::vector<std::string>& plans,
                                      std::optional<std::int64_t> step) {
-    if (core::Status done = workspace_.openNow(session, plans, step); !done) return done;
+    if (core::Status done = workspace_.loader().openNow(session, plans, step); !done) return done;
     return panel<WhatIfPanel>().compute();
 }
 
 // The arrows are no shortcuts: a focused slider or table keeps them for itself.
 void MainWindow::keyPressEvent(QKeyEvent* event) {
     const bool stretch = event->modifiers() & Qt::ShiftModifier;
+    SelectionModel& selection = workspace_.selection();
     switch (event->key()) {
         case Qt::Key_Left:
-            return stretch ? workspace_.stretchRange(-1) : workspace_.stepOp(-1);
+            return stretch ? selection.stretchRange(-1) : selection.stepOp(-1);
         case Qt::Key_Right:
-            return stretch ? workspace_.stretchRange(1) : workspace_.stepOp(1);
+            return stretch ? selection.stretchRange(1) : selection.stepOp(1);
         case Qt::Key_Escape:
-            if (!workspace_.busy()) workspace_.selectRange(std::nullopt);
+            if (!workspace_.busy()) selection.selectRange(std::nullopt);
             return workspace_.cancel();
         default:
             QMainWindow::keyPressEvent(event);

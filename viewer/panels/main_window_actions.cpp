@@ -208,7 +208,8 @@ void MainWindow::drawPicture(const PanelKind* view, const PicturePreset& size,
                              const QString& path) {
     core::Status saved;
     if (view) {
-        const std::vector<std::string> drawn(isPlanned(workspace_.activePlan()) ? 1 : 0, "active");
+        const std::vector<std::string> drawn(isPlanned(workspace_.active().plan()) ? 1 : 0,
+                                             "active");
         const auto done =
             savePictureOfView(workspace_, *view, {path.toStdString(), size, {}, drawn}, false);
         if (!done) saved = done.error();

@@ -83,9 +83,10 @@ void MainWindow::connectHistory() {
         this);
     connect(&workspace_, &Workspace::documentChanged, history_, &ViewHistory::clear);
     connect(&workspace_, &Workspace::budgetChanged, history_, &ViewHistory::note);
-    connect(&workspace_, &Workspace::selectionChanged, history_, &ViewHistory::note);
-    connect(&workspace_, &Workspace::rangeChanged, history_, &ViewHistory::note);
-    connect(&workspace_, &Workspace::activePlanChanged, history_, &ViewHistory::note);
+    connect(&workspace_.selection(), &SelectionModel::selectionChanged, history_,
+            &ViewHistory::note);
+    connect(&workspace_.selection(), &SelectionModel::rangeChanged, history_, &ViewHistory::note);
+    connect(&workspace_.active(), &ActivePlan::planChanged, history_, &ViewHistory::note);
     connect(&plot, &TimelinePlot::visibleTimeChanged, history_, &ViewHistory::note);
 }
 

@@ -59,7 +59,7 @@ void MainWindow::connectRecorder() {
     connect(empty_, &EmptyState::recordRequested, attach_, &AttachDialog::open);
     // Without a window manager nothing else gives the focus back to the window.
     connect(attach_, &QDialog::finished, this, [this] { activateWindow(); });
-    connect(&recorder_, &Recorder::stepRecorded, &workspace_, &Workspace::follow);
+    connect(&recorder_, &Recorder::stepRecorded, &workspace_.loader(), &DocumentLoader::follow);
     connect(&recorder_, &Recorder::finished, this,
             [this](const QString& session, const QStringList& notes) {
                 open(session);

@@ -38,7 +38,7 @@ void MainWindow::showSearch() {
     auto* search = new SearchDialog(workspace_, this);
     connect(search, &SearchDialog::found, this, [this] {
         dockOf(TimelinePanel::kKind)->raise();
-        if (const auto extent = extentOf(*workspace_.document(), workspace_.selection()))
+        if (const auto extent = extentOf(*workspace_.document(), workspace_.selection().current()))
             zoomTo(withSurroundings(*workspace_.document(), *extent));
     });
     search->open();
@@ -51,16 +51,18 @@ void MainWindow::zoomTo(const std::optional<TimeRange>& extent) {
 }
 
 void MainWindow::zoomToSelection() {
-    if (workspace_.range()) return zoomTo(workspace_.range());
+    const SelectionModel& selection = workspace_.selection();
+    if (selection.range()) return zoomTo(selection.range());
     const Document& document = *workspace_.document();
-    if (const auto extent = extentOf(document, workspace_.selection()))
+    if (const auto extent = extentOf(document, selection.current()))
         zoomTo(withSurroundings(document, *extent));
 }
 
 void MainWindow::copyFacts() {
+    const SelectionModel& selection = workspace_.selection();
     QGuiApplication::clipboard()->setText(
-        factsAsText(inspect(*workspace_.document(), workspace_.selection(),
-                            workspace_.inspectedPlan(), workspace_.range())));
+        factsAsText(inspect(*workspace_.document(), selection.current(),
+                            workspace_.active().inspected(), selection.range())));
 }
 
 }  // namespace hw::viewer

@@ -37,15 +37,15 @@ MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, kKind) {
     connect(recorded_, &QToolButton::toggled, this, &MapPanel::reload);
     connect(steps_, &QToolButton::toggled, plot_, &MapPlot::setBySteps);
     connect(&workspace, &Workspace::documentChanged, this, &MapPanel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, &MapPanel::reload);
-    connect(&workspace, &Workspace::selectionChanged, this,
-            [this] { plot_->setSelection(this->workspace().selection()); });
-    connect(plot_, &MapPlot::storagePicked, &workspace, &Workspace::selectStorage);
-    connect(plot_, &MapPlot::opPicked, &workspace, &Workspace::selectOp);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &MapPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            [this] { plot_->setSelection(this->workspace().selection().current()); });
+    connect(plot_, &MapPlot::storagePicked, &workspace.selection(), &SelectionModel::selectStorage);
+    connect(plot_, &MapPlot::opPicked, &workspace.selection(), &SelectionModel::selectOp);
 }
 
 MapPanel::Request MapPanel::request() const {
-    Request made{workspace().document(), workspace().activePlan(), recorded_->isChecked()};
+    Request made{workspace().document(), workspace().active().plan(), recorded_->isChecked()};
     if (!isPlanned(made.plan)) made.plan = nullptr;
     if (made.document && !made.document->plannable) made.recorded = true;
     if (made.recorded) made.plan = nullptr;
@@ -76,7 +76,7 @@ void MapPanel::reload() {
 
 void MapPanel::take(const Request& request, std::shared_ptr<const AddressMap> map) {
     plot_->show(request.document, request.plan, map);
-    plot_->setSelection(workspace().selection());
+    plot_->setSelection(workspace().selection().current());
     if (map->blocks.empty())
         plot_->setNote(tr("No address map: %1.\nRecord the process with `highwater record`, or "
                           "import a snapshot of its allocator.")

@@ -99,18 +99,21 @@ PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     column->addWidget(split_);
     setFocusProxy(table_);
     connect(&workspace, &Workspace::documentChanged, this, &PeakPanel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, &PeakPanel::reload);
-    connect(&workspace, &Workspace::rangeChanged, this, &PeakPanel::reload);
-    connect(&workspace, &Workspace::otherChanged, this, &PeakPanel::reload);
-    connect(&workspace, &Workspace::selectionChanged, this, &PeakPanel::updateSelection);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &PeakPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::rangeChanged, this, &PeakPanel::reload);
+    connect(&workspace.loader(), &DocumentLoader::otherChanged, this, &PeakPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            &PeakPanel::updateSelection);
     for (TreemapView* map : {recorded_, planned_}) {
-        connect(map, &TreemapView::storagePicked, &workspace, &Workspace::selectStorage);
-        connect(map, &TreemapView::layerPicked, &workspace, &Workspace::selectLayer);
+        connect(map, &TreemapView::storagePicked, &workspace.selection(),
+                &SelectionModel::selectStorage);
+        connect(map, &TreemapView::layerPicked, &workspace.selection(),
+                &SelectionModel::selectLayer);
     }
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         const LiveItem& item = model_->item(index.row());
-        if (item.storage == core::kNone) return this->workspace().selectOp(item.op);
-        this->workspace().selectStorage(item.storage);
+        if (item.storage == core::kNone) return this->workspace().selection().selectOp(item.op);
+        this->workspace().selection().selectStorage(item.storage);
     });
 }
 
@@ -134,22 +137,22 @@ void PeakPanel::showSets() {
         return;
     }
     const StepCurve& curve = document->curve;
-    const bool whole = !workspace().range();
-    const std::size_t moment = peakWithin(curve, workspace().range());
+    const bool whole = !workspace().selection().range();
+    const std::size_t moment = peakWithin(curve, workspace().selection().range());
     LiveSet set = liveAt(document->graph, curve, moment);
     if (document->knowsPeakOnly() && moment != curve.peakMoment)
         for (LiveItem& item : set.items)
             item.name = tr("not loaded: of so many events only the peak's tensors are");
     recorded_->show(document, std::move(set),
                     whole ? tr("recorded peak") : tr("highest in the selected time"));
-    const PlanPointer& plan = workspace().activePlan();
+    const PlanPointer& plan = workspace().active().plan();
     const bool any = isPlanned(plan) && !plan->curve.moments.empty();
     if (any)
         planned_->show(
             document, liveAt(document->graph, plan->curve, plan->curve.peakMoment),
             tr("%1 at %2").arg(plan->planner, percentText(ratio(plan->budget, document->peak()))));
     planned_->setVisible(any);
-    const DocumentPointer& other = workspace().other();
+    const DocumentPointer& other = workspace().loader().other();
     const bool beside = other && !other->curve.moments.empty();
     if (beside)
         other_->show(other, liveAt(other->graph, other->curve, other->curve.peakMoment),
@@ -198,7 +201,7 @@ void PeakPanel::resizeEvent(QResizeEvent* event) {
 
 void PeakPanel::updateSelection() {
     if (stale_) return;
-    const Selection& selection = workspace().selection();
+    const Selection& selection = workspace().selection().current();
     recorded_->setSelection(selection);
     planned_->setSelection(selection);
     const int row = model_->rowOf(selection.storage);

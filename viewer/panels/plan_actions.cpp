@@ -43,7 +43,7 @@ PlanActions::~PlanActions() {
 }
 
 bool PlanActions::needsPlan() {
-    const PlanPointer& plan = workspace_.activePlan();
+    const PlanPointer& plan = workspace_.active().plan();
     if (plan && plan->ok() && !plan->schedule.empty()) return true;
     emit failed(tr("no plan is chosen"),
                 tr("move the budget to where a planner has a plan, or choose a row of Compare"));
@@ -52,7 +52,7 @@ bool PlanActions::needsPlan() {
 
 void PlanActions::exportPlan() {
     if (!needsPlan()) return;
-    const PlanPointer plan = workspace_.activePlan();
+    const PlanPointer plan = workspace_.active().plan();
     const Document& document = *workspace_.document();
     QString planner = plan->planner;
     planner.replace(QLatin1Char(':'), QLatin1Char('-'));
@@ -70,12 +70,12 @@ void PlanActions::runPlan() {
     if (running() || !needsPlan()) return;
     folder_ = std::make_unique<QTemporaryDir>();
     const QString file = folder_->filePath(QStringLiteral("run.plan.json"));
-    if (core::Status saved = savePlan(*workspace_.activePlan(), file.toStdString()); !saved)
+    if (core::Status saved = savePlan(*workspace_.active().plan(), file.toStdString()); !saved)
         return emit failed(toQString(saved.error().what), toQString(saved.error().hint));
     const Document& document = *workspace_.document();
     session_ = QString::fromStdString(document.path);
     said_.clear();
-    emit told(tr("running the plan of %1…").arg(workspace_.activePlan()->planner));
+    emit told(tr("running the plan of %1…").arg(workspace_.active().plan()->planner));
     executor_.start(toolProgram(),
                     {QStringLiteral("run"), session_, file, QStringLiteral("--step"),
                      QString::number(document.step), QStringLiteral("--json")},
@@ -85,7 +85,7 @@ void PlanActions::runPlan() {
 // Once a session: another step of it runs with the same.
 void PlanActions::check() {
     const DocumentPointer& document = workspace_.document();
-    if (!document || !document->plannable || workspace_.following()) return;
+    if (!document || !document->plannable || workspace_.loader().following()) return;
     const QString path = QString::fromStdString(document->path);
     if (path == checked_ || check_.state() != QProcess::NotRunning) return;
     checked_ = path;

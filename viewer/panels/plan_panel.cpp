@@ -58,14 +58,15 @@ PlanPanel::PlanPanel(Workspace& workspace) : Panel(workspace, kKind) {
     column->addWidget(empty_, 1);
     setFocusProxy(table_);
     connect(&workspace, &Workspace::documentChanged, this, &PlanPanel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, &PlanPanel::reload);
-    connect(&workspace, &Workspace::activeChangesFound, this, &PlanPanel::reload);
-    connect(&workspace, &Workspace::selectionChanged, this, &PlanPanel::updateSelection);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &PlanPanel::reload);
+    connect(&workspace.active(), &ActivePlan::changesFound, this, &PlanPanel::reload);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            &PlanPanel::updateSelection);
     connect(table_, &TableView::picked, this, [this](const QModelIndex& index) {
         const PlanChange* change = model_->change(index);
-        if (!change) return this->workspace().selectLayer(model_->layer(index));
-        if (change->evictions.empty()) return this->workspace().selectOp(change->op);
-        this->workspace().selectStorage(change->evictions.front().storage);
+        if (!change) return this->workspace().selection().selectLayer(model_->layer(index));
+        if (change->evictions.empty()) return this->workspace().selection().selectOp(change->op);
+        this->workspace().selection().selectStorage(change->evictions.front().storage);
     });
     showPlan();
 }
@@ -83,8 +84,8 @@ void PlanPanel::showEvent(QShowEvent* event) {
 void PlanPanel::showPlan() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
-    const PlanPointer& plan = workspace().activePlan();
-    const InspectedPlan inspected = workspace().inspectedPlan();
+    const PlanPointer& plan = workspace().active().plan();
+    const InspectedPlan inspected = workspace().active().inspected();
     model_->setPlan(document, inspected);
     const bool any = model_->rowCount() > 0;
     table_->setVisible(any);
@@ -112,13 +113,13 @@ void PlanPanel::showPlan() {
 
 void PlanPanel::updateSelection() {
     if (stale_) return;
-    const core::OpIndex op = workspace().selectedOp();
+    const core::OpIndex op = workspace().selection().op();
     const QModelIndex found = model_->indexOf(op);
     // A layer's own row stays marked while its layer is.
     const QModelIndex current = table_->sourceOf(table_->currentIndex());
     if (!found.isValid() || (current.isValid() && !model_->change(current) &&
-                             model_->layer(current) == workspace().selection().layer &&
-                             workspace().selection().storage == core::kNone))
+                             model_->layer(current) == workspace().selection().current().layer &&
+                             workspace().selection().current().storage == core::kNone))
         return;
     table_->mark(found);
 }
@@ -131,11 +132,11 @@ int PlanPanel::naturalHeight() const {
 }
 
 core::Status PlanPanel::compute() {
-    return workspace().activePlan() ? core::Status() : workspace().planNow();
+    return workspace().active().plan() ? core::Status() : workspace().planNow();
 }
 
 core::Status PlanPanel::prepareShot(const std::vector<std::string>&) {
-    workspace().activeChangesNow();
+    workspace().active().changesNow();
     showPlan();
     return {};
 }

@@ -43,7 +43,7 @@ void SearchDialog::narrow(const QString& typed) {
 void SearchDialog::perform() {
     const QModelIndex row = list_->sourceOf(list_->currentIndex());
     if (!row.isValid()) return;
-    workspace_.select(model_->target(row.row()));
+    workspace_.selection().select(model_->target(row.row()));
     emit found();
     accept();
 }

@@ -66,7 +66,8 @@ SizesPanel::SizesPanel(Workspace& workspace) : Panel(workspace, kKind) {
 // Another step of the same file has the same samples.
 void SizesPanel::forget() {
     const DocumentPointer& document = workspace().document();
-    if (!document || document->path != path_ || workspace().following()) samples_ = nullptr;
+    if (!document || document->path != path_ || workspace().loader().following())
+        samples_ = nullptr;
     path_ = document ? document->path : std::string();
     stale_ = true;
     if (isVisible()) reload();

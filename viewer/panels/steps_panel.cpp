@@ -35,14 +35,14 @@ StepsPanel::StepsPanel(Workspace& workspace) : Panel(workspace, kKind) {
 }
 
 bool StepsPanel::applies() const {
-    return workspace().document()->overview.size() > 1 || workspace().following();
+    return workspace().document()->overview.size() > 1 || workspace().loader().following();
 }
 
 void StepsPanel::reload() {
     const DocumentPointer& document = workspace().document();
     plot_->setDocument(document);
     if (!document || document->overview.empty()) return note_->clear();
-    note_->setText(workspace().following()
+    note_->setText(workspace().loader().following()
                        ? tr("step %1 is the last complete one").arg(document->step)
                        : tr("%1 steps · a click or ← → opens one").arg(document->overview.size()));
 }

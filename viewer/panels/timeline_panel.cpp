@@ -34,31 +34,32 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
     column->addWidget(plot_);
     setFocusProxy(plot_);
     connect(&workspace, &Workspace::documentChanged, this, &TimelinePanel::reload);
-    connect(&workspace, &Workspace::activePlanChanged, this, &TimelinePanel::updatePlan);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &TimelinePanel::updatePlan);
     connect(&workspace, &Workspace::budgetChanged, this, &TimelinePanel::updatePlan);
-    connect(&workspace, &Workspace::otherChanged, this, [this] {
-        plot_->setOther(this->workspace().other());
+    connect(&workspace.loader(), &DocumentLoader::otherChanged, this, [this] {
+        plot_->setOther(this->workspace().loader().other());
         updateLegend();
     });
     connect(&workspace, &Workspace::liveChanged, this, &TimelinePanel::updateLive);
-    connect(&workspace, &Workspace::selectionChanged, this,
-            [this] { plot_->setSelection(this->workspace().selection()); });
-    connect(&workspace, &Workspace::rangeChanged, this,
-            [this] { plot_->setRange(this->workspace().range()); });
-    connect(plot_, &TimelinePlot::rangePicked, &workspace, &Workspace::selectRange);
-    connect(plot_, &TimelinePlot::opClicked, &workspace, &Workspace::selectOp);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            [this] { plot_->setSelection(this->workspace().selection().current()); });
+    connect(&workspace.selection(), &SelectionModel::rangeChanged, this,
+            [this] { plot_->setRange(this->workspace().selection().range()); });
+    connect(plot_, &TimelinePlot::rangePicked, &workspace.selection(),
+            &SelectionModel::selectRange);
+    connect(plot_, &TimelinePlot::opClicked, &workspace.selection(), &SelectionModel::selectOp);
     reload();
 }
 
 void TimelinePanel::reload() {
     plot_->setDocument(workspace().document());
     plot_->setLive(workspace().live());
-    plot_->setOther(workspace().other());
+    plot_->setOther(workspace().loader().other());
     updatePlan();
 }
 
 void TimelinePanel::updatePlan() {
-    const PlanPointer& plan = workspace().activePlan();
+    const PlanPointer& plan = workspace().active().plan();
     // The baseline's own curve over itself says nothing.
     const bool shown = isPlanned(plan);
     plot_->setPlan(shown ? plan : nullptr);
@@ -76,7 +77,7 @@ void TimelinePanel::updateLive() {
 
 void TimelinePanel::updateLegend() {
     legend_->setItems(
-        timelineLegend(*plot_, workspace().activePlan(), workspace().document().get()));
+        timelineLegend(*plot_, workspace().active().plan(), workspace().document().get()));
 }
 
 void TimelinePanel::applyTheme() {

@@ -33,10 +33,10 @@ TracePanel::TracePanel(Workspace& workspace) : Panel(workspace, kKind) {
     empty_->hide();
     setFocusProxy(plot_);
     connect(&workspace, &Workspace::documentChanged, this, &TracePanel::updatePlan);
-    connect(&workspace, &Workspace::activePlanChanged, this, &TracePanel::updatePlan);
-    connect(&workspace, &Workspace::selectionChanged, this,
-            [this] { plot_->setSelectedOp(this->workspace().selectedOp()); });
-    connect(plot_, &TracePlot::opClicked, &workspace, &Workspace::selectOp);
+    connect(&workspace.active(), &ActivePlan::planChanged, this, &TracePanel::updatePlan);
+    connect(&workspace.selection(), &SelectionModel::selectionChanged, this,
+            [this] { plot_->setSelectedOp(this->workspace().selection().op()); });
+    connect(plot_, &TracePlot::opClicked, &workspace.selection(), &SelectionModel::selectOp);
     updateLegend();
 }
 
@@ -56,7 +56,7 @@ void TracePanel::updatePlan() {
     stale_ = true;
     if (!isVisible()) return;
     stale_ = false;
-    plot_->show(workspace().document(), workspace().activePlan());
+    plot_->show(workspace().document(), workspace().active().plan());
     updateLegend();
 }
 
@@ -96,7 +96,7 @@ void TracePanel::setAxes(TraceAxes axes) {
 
 core::Status TracePanel::prepareShot(const std::vector<std::string>&) {
     stale_ = false;
-    plot_->show(workspace().document(), workspace().activePlan());
+    plot_->show(workspace().document(), workspace().active().plan());
     updateLegend();
     return {};
 }

@@ -84,7 +84,7 @@ void TrainDialog::update() {
 
 void TrainDialog::showEvent(QShowEvent* event) {
     const Document& document = *workspace_.document();
-    planned_ = {toQString(document.path), document.step, workspace_.activePlan()};
+    planned_ = {toQString(document.path), document.step, workspace_.active().plan()};
     describePlan();
     // What somebody has typed stays, while it is for the same program.
     if (document.command != suggested_ || chooser_->command().isEmpty())

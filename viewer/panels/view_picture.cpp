@@ -84,7 +84,7 @@ core::Status selectWords(Workspace& workspace, const std::string& words) {
     if (words.empty()) return {};
     const core::Result<Target> found = firstFound(workspace.document(), words);
     if (!found) return found.error();
-    workspace.select(*found);
+    workspace.selection().select(*found);
     return {};
 }
 

@@ -78,7 +78,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
         redraw_.start();
     });
     connect(&workspace, &Workspace::answersChanged, this, &WhatIfPanel::updateBudget);
-    connect(&workspace, &Workspace::activePlanChanged, this, [this] { redraw_.start(); });
+    connect(&workspace.active(), &ActivePlan::planChanged, this, [this] { redraw_.start(); });
     connect(&workspace, &Workspace::budgetChanged, this, [this] {
         const QSignalBlocker quiet(slider_);
         settle_.stop();
@@ -125,7 +125,7 @@ void WhatIfPanel::updateBudget() {
 // What is known of a budget, at every move.
 void WhatIfPanel::noteOn(core::Bytes budget) {
     const Document& document = *workspace().document();
-    const Answer answer = workspace().answer(budget);
+    const Answer answer = workspace().plans().answer(budget);
     note_->setAlert(answer.kind != Answer::Kind::Fits);
     switch (answer.kind) {
         case Answer::Kind::Infeasible:

@@ -99,7 +99,7 @@ void FrontierPlot::reload() {
     if (const QString ours = toQString(planners::ownPlanner().name); planners.removeOne(ours))
         planners << ours;  // on top
     for (const QString& planner : planners)
-        if (Curve curve{planner, workspace_.frontier(planner)}; !curve.points.empty())
+        if (Curve curve{planner, workspace_.plans().frontier(planner)}; !curve.points.empty())
             curves_.push_back(std::move(curve));
     addBound();
     for (const Curve& curve : curves_) {
@@ -130,7 +130,7 @@ void FrontierPlot::addBound() {
     for (const Curve& curve : curves_)
         for (const PlanPointer& plan : curve.points) {
             if (!plan->lowerBound || plan->baseline()) continue;
-            if (const auto bound = workspace_.provenBound(plan->budget))
+            if (const auto bound = workspace_.plans().provenBound(plan->budget))
                 bound_[ratio(plan->budget, workspace_.document()->peak()) * 100] =
                     std::max(0.0, ratio(*bound, workspace_.document()->judged.time) - 1) * 100;
         }
@@ -254,7 +254,7 @@ void FrontierMarks::drawBudget(QCPPainter* painter) {
 
 void FrontierMarks::drawActive(QCPPainter* painter, std::vector<QRectF>& taken) {
     const QRectF area = frontier_.axisRect()->rect();
-    const PlanPointer& active = frontier_.workspace_.activePlan();
+    const PlanPointer& active = frontier_.workspace_.active().plan();
     if (!active || !active->ok()) return;
     const QPointF at = frontier_.pixelOf(*active);
     if (!area.adjusted(-6, -6, 6, 6).contains(at)) return;
@@ -330,7 +330,7 @@ std::vector<QRectF> FrontierMarks::drawLabels(QCPPainter* painter) {
     if (const QString floor = floorText(*frontier_.workspace_.document(), area.height());
         !floor.isEmpty())
         taken.push_back(floorLabelAt(floor));
-    if (const PlanPointer& active = frontier_.workspace_.activePlan(); active && active->ok())
+    if (const PlanPointer& active = frontier_.workspace_.active().plan(); active && active->ok())
         taken.emplace_back(frontier_.pixelOf(*active) - QPointF(8, 8), QSizeF(16, 16));
     // From the top curve down: ours gets the place that it wants.
     for (auto curve = frontier_.curves_.rbegin(); curve != frontier_.curves_.rend(); ++curve) {

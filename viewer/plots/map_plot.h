@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "viewer/models/address_map.h"
-#include "viewer/models/workspace.h"
+#include "viewer/models/document.h"
+#include "viewer/models/selection.h"
 #include "viewer/plots/plane_plot.h"
 
 namespace hw::viewer {

@@ -6,7 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "viewer/models/workspace.h"
+#include "viewer/models/document.h"
+#include "viewer/models/selection.h"
 #include "viewer/plots/lane_strip.h"
 #include "viewer/plots/plot.h"
 #include "viewer/plots/readout.h"

@@ -5,8 +5,9 @@
 #include <QWidget>
 #include <vector>
 
+#include "viewer/models/document.h"
+#include "viewer/models/selection.h"
 #include "viewer/models/treemap.h"
-#include "viewer/models/workspace.h"
 
 namespace hw::viewer {
 
