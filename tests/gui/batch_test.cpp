@@ -9,6 +9,7 @@
 
 #include "core/family/predicted_session.h"
 #include "core/session/session_writer.h"
+#include "tests/gui/patience.h"
 #include "viewer/panels/batch_panel.h"
 #include "viewer/panels/main_window.h"
 
@@ -66,12 +67,13 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
         window_.workspace().selectPlanners({QStringLiteral("none"), QStringLiteral("chen-greedy")});
         window_.open(QString::fromStdString(path(2)), {});
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }));
+        ASSERT_TRUE(
+            QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
         auto* dock = window_.findChild<QDockWidget*>(QStringLiteral("batch"));
         ASSERT_NE(dock, nullptr);
         dock->show();
         dock->raise();
-        ASSERT_TRUE(QTest::qWaitFor([&] { return panel().isVisible(); }));
+        ASSERT_TRUE(QTest::qWaitFor([&] { return panel().isVisible(); }, kPatience));
     }
     std::string path(int batch) const {
         return folder_.filePath(QStringLiteral("b%1.hws").arg(batch)).toStdString();
@@ -98,8 +100,8 @@ protected:
 };
 
 TEST_F(Batch, OneRecordingAsksForAnother) {
-    ASSERT_TRUE(
-        QTest::qWaitFor([&] { return panel().empty().text().contains(QLatin1String("two")); }));
+    ASSERT_TRUE(QTest::qWaitFor(
+        [&] { return panel().empty().text().contains(QLatin1String("two")); }, kPatience));
     EXPECT_TRUE(panel().empty().text().contains(QLatin1String("one size only")));
     EXPECT_FALSE(panel().budgetField().isEnabled());
 }

@@ -7,6 +7,7 @@
 #include <QTest>
 
 #include "core/session/session_writer.h"
+#include "tests/gui/patience.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/ranks_panel.h"
 
@@ -67,7 +68,8 @@ protected:
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
         window_.workspace().selectPlanners({QStringLiteral("none")});
         window_.open(QString::fromStdString(path), {});
-        ASSERT_TRUE(QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }));
+        ASSERT_TRUE(
+            QTest::qWaitFor([&] { return window_.workspace().document() != nullptr; }, kPatience));
         auto* dock = window_.findChild<QDockWidget*>(QStringLiteral("ranks"));
         ASSERT_NE(dock, nullptr);
         dock->show();
@@ -101,7 +103,7 @@ TEST_F(Ranks, AClickOpensOne) {
     const QModelIndex first = panel().table().shown().index(0, 0);
     QTest::mouseClick(panel().table().viewport(), Qt::LeftButton, {},
                       panel().table().visualRect(first).center());
-    ASSERT_TRUE(QTest::qWaitFor([&] { return step() == 3; })) << step();
+    ASSERT_TRUE(QTest::qWaitFor([&] { return step() == 3; }, kPatience)) << step();
     EXPECT_EQ(panel().model().rowCount(), kRanks) << "nothing is read again";
     EXPECT_EQ(panel().table().currentIndex().row(), 0);
     for (const StepSummary& each : window_.workspace().document()->overview)

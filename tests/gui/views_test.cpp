@@ -9,6 +9,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/gui/patience.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/table_text.h"
 #include "viewer/panels/compare_panel.h"
@@ -48,7 +49,7 @@ protected:
         auto* found = window_.findChild<QDockWidget*>(QLatin1String(dock));
         ASSERT_NE(found, nullptr);
         found->raise();
-        ASSERT_TRUE(QTest::qWaitFor([&] { return !view.visibleRegion().isEmpty(); }));
+        ASSERT_TRUE(QTest::qWaitFor([&] { return !view.visibleRegion().isEmpty(); }, kPatience));
     }
     MainWindow window_;
     Workspace& workspace_ = window_.workspace();
