@@ -7,6 +7,7 @@
 #include <QMenu>
 #include <QPointer>
 #include <QToolBar>
+#include <functional>
 #include <optional>
 
 #include "viewer/models/live_run.h"
@@ -74,6 +75,10 @@ protected:
 private:
     void buildToolBar();
     void buildShortcuts();
+    void buildTimelineShortcuts();
+    void buildSelectionShortcuts();
+    void buildLayoutShortcuts();
+    void buildHelpShortcuts();
     void buildDocks();
     QDockWidget* makeDock(const PanelKind& kind);
     void buildStatusBar();
@@ -94,6 +99,8 @@ private:
     QDockWidget* firstDock(PanelArea area) const { return docksOf(area).front(); }
     void raiseFirstDocks();
     QAction* action(const QString& text, const QKeySequence& key, const QString& tip);
+    QAction* action(const QString& text, const QKeySequence& key, const QString& tip,
+                    const std::function<void()>& run);
     void arrange();
     /// The docks of a document that has just been opened: as they were kept, or as at first.
     void placeDocks();

@@ -91,69 +91,87 @@ void MainWindow::buildToolBar() {
     documentActions_ = {plan, keep, run, train, report, picture};
 }
 
+QAction* MainWindow::action(const QString& text, const QKeySequence& key, const QString& tip,
+                            const std::function<void()>& run) {
+    QAction* made = action(text, key, tip);
+    connect(made, &QAction::triggered, this, run);
+    return made;
+}
+
 // What has no button.
 void MainWindow::buildShortcuts() {
-    QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"));
+    buildTimelineShortcuts();
+    buildSelectionShortcuts();
+    buildLayoutShortcuts();
+    buildHelpShortcuts();
+}
+
+void MainWindow::buildTimelineShortcuts() {
+    const auto plot = [this]() -> TimelinePlot& { return panel<TimelinePanel>().plot(); };
+    QAction* closer = action(tr("Zoom in"), QKeySequence(QStringLiteral("+")), tr("Zoom in"),
+                             [plot] { plot().zoom(1.5); });
     closer->setShortcuts({QKeySequence(QStringLiteral("+")), QKeySequence(QStringLiteral("=")),
                           QKeySequence(Qt::Key_W)});
-    QAction* wider = action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"));
+    QAction* wider =
+        action(tr("Zoom out"), Qt::Key_Minus, tr("Zoom out"), [plot] { plot().zoom(1 / 1.5); });
     wider->setShortcuts({QKeySequence(Qt::Key_Minus), QKeySequence(Qt::Key_S)});
-    QAction* earlier = action(tr("Earlier"), Qt::Key_A, tr("Move the timeline to what was before"));
-    QAction* later = action(tr("Later"), Qt::Key_D, tr("Move the timeline to what comes next"));
-    QAction* find = action(tr("Find…"), QKeySequence::Find,
-                           tr("Find an op, a tensor, a layer or a source line"));
-    QAction* there = action(tr("Zoom to the selection"), Qt::Key_F,
-                            tr("The timeline shows what is selected, or the selected time"));
-    QAction* inspected =
-        action(tr("Inspect"), Qt::Key_I, tr("What is known of the selection, with the keys there"));
-    QAction* copied = action(tr("Copy what is known"), QKeySequence(QStringLiteral("Ctrl+Shift+C")),
-                             tr("All that the inspector says of the selection, as text"));
-    QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"));
-    QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"));
-    QAction* commands = action(tr("Commands"), QKeySequence(QStringLiteral("Ctrl+Shift+P")),
-                               tr("Find a command by its name"));
-    QAction* larger = action(tr("Larger text"), QKeySequence::ZoomIn, tr("Larger text"));
-    QAction* smaller = action(tr("Smaller text"), QKeySequence::ZoomOut, tr("Smaller text"));
-    QAction* usual = action(tr("Usual text"), QKeySequence(QStringLiteral("Ctrl+0")),
-                            tr("Text of the usual size"));
-    QAction* alone = action(tr("Maximise view"), Qt::Key_M,
-                            tr("The view that has the keys alone, and back to all of them"));
-    QAction* layout = action(tr("Reset the layout"), {}, tr("Every view where it was at first"));
-    QAction* undo = action(tr("Undo"), QKeySequence::Undo, tr("Back to what was looked at before"));
-    QAction* redo =
-        action(tr("Redo"), QKeySequence(QStringLiteral("Ctrl+Shift+Z")), tr("Forward again"));
-    QAction* what = action(tr("What is this?"), QKeySequence::HelpContents,
-                           tr("Explain the view that has the keys"));
-    QAction* sample =
-        action(tr("Open the sample session"), {}, tr("A recorded step of a transformer"));
-    QAction* tour = action(tr("Tour"), {}, tr("A few words on each view"));
-    connect(undo, &QAction::triggered, this, [this] { history_->undo(); });
-    connect(redo, &QAction::triggered, this, [this] { history_->redo(); });
-    connect(what, &QAction::triggered, this, &MainWindow::showContextHelp);
-    connect(sample, &QAction::triggered, this, &MainWindow::openSample);
-    connect(tour, &QAction::triggered, this, &MainWindow::startTour);
-    const auto plot = [this]() -> TimelinePlot& { return panel<TimelinePanel>().plot(); };
-    connect(earlier, &QAction::triggered, this, [plot] { plot().pan(-kPan); });
-    connect(later, &QAction::triggered, this, [plot] { plot().pan(kPan); });
-    connect(find, &QAction::triggered, this, &MainWindow::showSearch);
-    connect(there, &QAction::triggered, this, &MainWindow::zoomToSelection);
-    connect(inspected, &QAction::triggered, this, [this] { goTo(dockOf(InspectorPanel::kKind)); });
-    connect(copied, &QAction::triggered, this, &MainWindow::copyFacts);
-    ofSelection_ = {inspected, there, copied, find, alone, what};
-    connect(closer, &QAction::triggered, this, [plot] { plot().zoom(1.5); });
-    connect(wider, &QAction::triggered, this, [plot] { plot().zoom(1 / 1.5); });
-    connect(whole, &QAction::triggered, this, [plot] { plot().resetZoom(); });
-    connect(budget, &QAction::triggered, this,
-            [this] { panel<WhatIfPanel>().slider().setFocus(); });
-    connect(commands, &QAction::triggered, this, &MainWindow::showPalette);
-    connect(larger, &QAction::triggered, this, [this] { setTextScale(fontScale() + kTextStep); });
-    connect(smaller, &QAction::triggered, this, [this] { setTextScale(fontScale() - kTextStep); });
-    connect(usual, &QAction::triggered, this, [this] { setTextScale(1); });
-    connect(alone, &QAction::triggered, this, [this] { toggleMaximised(viewWithKeys()); });
-    connect(layout, &QAction::triggered, this, &MainWindow::resetLayout);
-    for (QAction* each : {closer, wider, whole, earlier, later, find, there, inspected, copied,
-                          alone, budget, undo, redo, what, tour})
+    QAction* earlier = action(tr("Earlier"), Qt::Key_A, tr("Move the timeline to what was before"),
+                              [plot] { plot().pan(-kPan); });
+    QAction* later = action(tr("Later"), Qt::Key_D, tr("Move the timeline to what comes next"),
+                            [plot] { plot().pan(kPan); });
+    QAction* whole = action(tr("Whole step"), Qt::Key_0, tr("Show the whole step"),
+                            [plot] { plot().resetZoom(); });
+    QAction* budget = action(tr("Budget"), Qt::Key_B, tr("Move the budget with the arrow keys"),
+                             [this] { panel<WhatIfPanel>().slider().setFocus(); });
+    for (QAction* each : {closer, wider, earlier, later, whole, budget})
         documentActions_.push_back(each);
+}
+
+void MainWindow::buildSelectionShortcuts() {
+    QAction* find =
+        action(tr("Find…"), QKeySequence::Find,
+               tr("Find an op, a tensor, a layer or a source line"), [this] { showSearch(); });
+    QAction* there = action(tr("Zoom to the selection"), Qt::Key_F,
+                            tr("The timeline shows what is selected, or the selected time"),
+                            [this] { zoomToSelection(); });
+    QAction* inspected =
+        action(tr("Inspect"), Qt::Key_I, tr("What is known of the selection, with the keys there"),
+               [this] { goTo(dockOf(InspectorPanel::kKind)); });
+    QAction* copied = action(tr("Copy what is known"), QKeySequence(QStringLiteral("Ctrl+Shift+C")),
+                             tr("All that the inspector says of the selection, as text"),
+                             [this] { copyFacts(); });
+    QAction* alone = action(tr("Maximise view"), Qt::Key_M,
+                            tr("The view that has the keys alone, and back to all of them"),
+                            [this] { toggleMaximised(viewWithKeys()); });
+    QAction* what = action(tr("What is this?"), QKeySequence::HelpContents,
+                           tr("Explain the view that has the keys"), [this] { showContextHelp(); });
+    ofSelection_ = {inspected, there, copied, find, alone, what};
+    for (QAction* each : ofSelection_) documentActions_.push_back(each);
+    QAction* undo = action(tr("Undo"), QKeySequence::Undo, tr("Back to what was looked at before"),
+                           [this] { history_->undo(); });
+    QAction* redo = action(tr("Redo"), QKeySequence(QStringLiteral("Ctrl+Shift+Z")),
+                           tr("Forward again"), [this] { history_->redo(); });
+    for (QAction* each : {undo, redo}) documentActions_.push_back(each);
+}
+
+void MainWindow::buildLayoutShortcuts() {
+    action(tr("Commands"), QKeySequence(QStringLiteral("Ctrl+Shift+P")),
+           tr("Find a command by its name"), [this] { showPalette(); });
+    action(tr("Larger text"), QKeySequence::ZoomIn, tr("Larger text"),
+           [this] { setTextScale(fontScale() + kTextStep); });
+    action(tr("Smaller text"), QKeySequence::ZoomOut, tr("Smaller text"),
+           [this] { setTextScale(fontScale() - kTextStep); });
+    action(tr("Usual text"), QKeySequence(QStringLiteral("Ctrl+0")), tr("Text of the usual size"),
+           [this] { setTextScale(1); });
+    action(tr("Reset the layout"), {}, tr("Every view where it was at first"),
+           [this] { resetLayout(); });
+}
+
+void MainWindow::buildHelpShortcuts() {
+    action(tr("Open the sample session"), {}, tr("A recorded step of a transformer"),
+           [this] { openSample(); });
+    documentActions_.push_back(
+        action(tr("Tour"), {}, tr("A few words on each view"), [this] { startTour(); }));
 }
 
 void MainWindow::showPalette() {

@@ -27,12 +27,23 @@ const PanelKind WhatIfPanel::kKind{
         "curve here is a planner."};
 
 WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
+    settle_.setSingleShot(true);
+    settle_.setInterval(120);
+    redraw_.setSingleShot(true);
+    redraw_.setInterval(30);
+    build();
+    connectControls();
+    connectWorkspace();
+    reload();
+}
+
+void WhatIfPanel::build() {
     figure_ = new BudgetField;
     note_ = new ElidingLabel;
     note_->setObjectName(QStringLiteral("muted"));
     addToHeader(note_);
     addToHeader(figure_);
-    planners_ = new PlannerMenu(workspace);
+    planners_ = new PlannerMenu(workspace());
     addToHeader(planners_);
     slider_ = new BudgetSlider;
     sliderRow_ = new QWidget;
@@ -45,7 +56,7 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
     keep.setRetainSizeWhenHidden(true);  // the plot must not jump when planning starts and ends
     progress_->setSizePolicy(keep);
     progress_->hide();
-    plot_ = new FrontierPlot(workspace);
+    plot_ = new FrontierPlot(workspace());
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 8, 0, 6);
     column->setSpacing(4);
@@ -56,43 +67,44 @@ WhatIfPanel::WhatIfPanel(Workspace& workspace) : Panel(workspace, kKind) {
     empty_->setText(noStep());
     column->addWidget(empty_, 1);
     setFocusProxy(slider_);
+}
 
-    settle_.setSingleShot(true);
-    settle_.setInterval(120);
-    redraw_.setSingleShot(true);
-    redraw_.setInterval(30);
+void WhatIfPanel::connectControls() {
     connect(slider_, &QSlider::valueChanged, this, [this] {
         settle_.start();
         updateBudget();
-        this->workspace().previewBudget(slider_->ratio());
+        workspace().previewBudget(slider_->ratio());
     });
     connect(&settle_, &QTimer::timeout, this,
-            [this] { this->workspace().setBudgetRatio(slider_->ratio()); });
+            [this] { workspace().setBudgetRatio(slider_->ratio()); });
     connect(&redraw_, &QTimer::timeout, plot_, &FrontierPlot::reload);
-    connect(figure_, &BudgetField::entered, &workspace, &Workspace::setBudget);
-    connect(plot_, &FrontierPlot::planClicked, &workspace, &Workspace::choose);
+    connect(figure_, &BudgetField::entered, &workspace(), &Workspace::setBudget);
+    connect(plot_, &FrontierPlot::planClicked, &workspace(), &Workspace::choose);
     connect(plot_, &FrontierPlot::budgetClicked, slider_, &BudgetSlider::setRatio);
-    connect(&workspace, &Workspace::documentChanged, this, &WhatIfPanel::reload);
-    connect(&workspace, &Workspace::plansChanged, this, [this] {
+}
+
+void WhatIfPanel::connectWorkspace() {
+    Workspace& shown = workspace();
+    connect(&shown, &Workspace::documentChanged, this, &WhatIfPanel::reload);
+    connect(&shown, &Workspace::plansChanged, this, [this] {
         updateBudget();
         redraw_.start();
     });
-    connect(&workspace, &Workspace::answersChanged, this, &WhatIfPanel::updateBudget);
-    connect(&workspace.active(), &ActivePlan::planChanged, this, [this] { redraw_.start(); });
-    connect(&workspace, &Workspace::budgetChanged, this, [this] {
+    connect(&shown, &Workspace::answersChanged, this, &WhatIfPanel::updateBudget);
+    connect(&shown.active(), &ActivePlan::planChanged, this, [this] { redraw_.start(); });
+    connect(&shown, &Workspace::budgetChanged, this, [this] {
         const QSignalBlocker quiet(slider_);
         settle_.stop();
-        slider_->setRatio(this->workspace().budgetRatio());
+        slider_->setRatio(workspace().budgetRatio());
         updateBudget();
         redraw_.start();
     });
-    connect(&workspace, &Workspace::busyChanged, this, [this](int pending) {
+    connect(&shown, &Workspace::busyChanged, this, [this](int pending) {
         mostPending_ = pending == 0 ? 0 : std::max(mostPending_, pending);
         progress_->setVisible(pending > 0);
         progress_->setRange(0, std::max(1, mostPending_));
         progress_->setValue(mostPending_ - pending);
     });
-    reload();
 }
 
 void WhatIfPanel::reload() {

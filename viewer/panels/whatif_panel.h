@@ -34,6 +34,9 @@ protected:
     void keyPressEvent(QKeyEvent* event) override;
 
 private:
+    void build();
+    void connectControls();
+    void connectWorkspace();
     void reload();
     void updateBudget();
     void noteOn(core::Bytes budget);
