@@ -20,8 +20,8 @@ struct LoadedDocument {
     std::vector<PlanPointer> files;
 };
 
-/// Works in the background; functions whose names end in Now return when it is done, for pictures.
-/// Documents arrive by loaded(), in both cases.
+/// Works in the background. Functions whose names end in Now are for pictures: they return when it
+/// is done. Both deliver a document by loaded().
 class DocumentLoader : public QObject {
     Q_OBJECT
 public:

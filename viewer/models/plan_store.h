@@ -36,7 +36,8 @@ class PlanStore {
 public:
     /// Forgets every plan and begins with the document's own and these.
     void reset(DocumentPointer document, std::vector<PlanPointer> files);
-    /// Where plans of this planner fit, its cheapest goes before those of others; empty: of none.
+    /// The cheapest plan of this planner that fits goes before those of others. Empty: no
+    /// planner's.
     void prefer(const QString& planner) { preferred_ = planner; }
 
     /// Marks a plan as requested. False: it was requested before, or is known.
@@ -46,11 +47,12 @@ public:
     bool awaits(core::Bytes budget) const;
     /// A computed plan, or an entry that says why there is none.
     void add(const PlanPointer& plan);
-    /// Kept where none is better in both ways; one without a schedule is remembered where it says
-    /// that quick attempts find nothing below.
+    /// Kept unless another needs less and is faster, too. An entry without a schedule may only
+    /// raise quickInfeasibleUpTo().
     void addQuick(const PlanPointer& plan);
+    /// Within this budget, quick attempts find nothing.
     core::Bytes quickInfeasibleUpTo() const { return quickInfeasibleUpTo_; }
-    /// Null: not computed.
+    /// Null: not computed, or not yet.
     PlanPointer computed(const QString& planner, core::Bytes budget) const;
 
     /// Ratios of the baseline peak at which the frontier of every planner is drawn: tenths, or nine

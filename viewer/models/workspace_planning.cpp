@@ -25,7 +25,7 @@ planners::Progress stoppedBy(const TaskQueue::Cancelled& cancelled) {
 
 }  // namespace
 
-// A session that is still being recorded has the processor for itself.
+// While a session is being recorded, nothing is planned beside it.
 bool Workspace::mayPlan(core::Bytes budget) const {
     return budget >= document_->floor && document_->plannable && !loader_.following();
 }
