@@ -53,9 +53,9 @@ std::int64_t StepTrace::tensor(const c10::TensorImpl& tensor) {
         numbers_.try_emplace(std::make_tuple(storage, formOf(tensor), tensor.storage_offset()),
                              static_cast<std::int64_t>(numbers_.size()));
     if (!isNew) return at->second;
-    append(tensors_, "[" + std::to_string(storage) + ",\"" + profiler::native::dtypeName(tensor) +
-                         "\"," + listOf(tensor.sizes()) + "," + listOf(tensor.strides()) + "," +
-                         std::to_string(tensor.storage_offset()) + "]");
+    tensors_.push_back("[" + std::to_string(storage) + ",\"" + profiler::native::dtypeName(tensor) +
+                       "\"," + listOf(tensor.sizes()) + "," + listOf(tensor.strides()));
+    offsets_.push_back(tensor.storage_offset());
     std::int64_t& first = first_[static_cast<std::size_t>(storage)];
     if (first < 0) first = at->second;
     return at->second;
@@ -229,10 +229,12 @@ std::string StepTrace::json() const {
         append(ops, op.text + ",\"ns\":" + std::to_string(*middle) +
                         ",\"workspace\":" + std::to_string(op.workspace) + "}");
     }
-    std::string layers;
+    std::string tensors, layers;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+        append(tensors, tensors_[i] + "," + std::to_string(offsets_[i]) + "]");
     for (const std::string& path : place_.paths()) append(layers, profiler::native::quoted(path));
     return "{\"ops\":[" + ops + "],\n\"layers\":[" + layers + "],\n\"parameters\":[" + parameters_ +
-           "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors_ + "],\n\"events\":[" +
+           "],\n\"storages\":[" + bytes_ + "],\n\"tensors\":[" + tensors + "],\n\"events\":[" +
            constants_ + (constants_.empty() ? "" : ",\n") + events_ + "],\n\"finals\":" + finals_ +
            ",\n\"untouched\":" + std::to_string(std::max<std::int64_t>(0, untouched_)) + "}\n";
 }

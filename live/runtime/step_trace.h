@@ -92,9 +92,11 @@ private:
     bool broken_ = false;
     Op op_;  // that goes on, as far as it is written
     std::vector<Op> ops_;
-    std::string events_, tensors_, bytes_, finals_;
-    std::string parameters_;  // storages of constants that want gradients
-    std::string constants_;   // they are there from the beginning, whenever an op first reads them
+    std::string events_, bytes_, finals_;
+    std::vector<std::string> tensors_;   // as far as steps of a kind agree
+    std::vector<std::int64_t> offsets_;  // of these: a batch may be any slice of what is there
+    std::string parameters_;             // storages of constants that want gradients
+    std::string constants_;  // they are there from the beginning, whenever an op first reads them
     std::vector<c10::StorageImpl*> written_;
     std::vector<c10::StorageImpl*> suspects_;
     std::vector<Untold> untold_;

@@ -14,8 +14,10 @@ from sessions import InFolder, once
 from torch2 import TORCH2, needs_torch2
 from train_test import BEGIN, HIGHWATER
 
-# Steps of one kind, and time for a plan to take over.
+# Steps of one kind, each on another slice of what is there, and time for a plan to take over.
 LONG = train_test.DEEP.replace("step in range(8)", "step in range(30)").replace("64 if step == 6 else 256", "256").replace(
+    "torch.randn(n, 96)", "data.narrow(0, int(torch.randint(0, 250, ())), n)").replace(
+    "optimizer = ", "data = torch.randn(512, 96); optimizer = ").replace(
     "if step == 4:", "if step == 20:").replace("import hashlib, torch", "import hashlib, os, time, torch").replace(
     "loss.backward()", "loss.backward(); time.sleep(1 if step > 5 and os.environ.get('SLOW') else 0)")
 
