@@ -20,7 +20,7 @@ struct SizeRun {
     planners::SizePlan plan;
     double overhead = 0;  // predicted time under the plan, as a multiple of the recorded
     std::vector<std::string> dropped;  // the layers that are recomputed
-    nlohmann::json run;  // what the executor answered (docs/cli.md); null where nothing fits
+    nlohmann::json run;                // what the executor answered; null where nothing fits
 
     /// Only of a size that was run.
     double measuredOverhead() const {
