@@ -64,7 +64,7 @@ TEST_P(WorkspaceOnLogs, ABoundHoldsForEveryPlanAtItsBudgetAndBelow) {
     ASSERT_TRUE(workspace.planNow());
     const PlanPointer dtr = workspace.active().plan();
     ASSERT_TRUE(dtr);
-    EXPECT_FALSE(workspace.plans().gap(dtr)) << "nobody has proven anything yet";
+    EXPECT_FALSE(workspace.plans().gap(dtr)) << "nothing is proven yet";
     workspace.selectPlanners({QStringLiteral("highwater")});
     ASSERT_TRUE(workspace.planNow());
     const std::vector<PlanPointer> ours = workspace.plans().frontier(QStringLiteral("highwater"));
