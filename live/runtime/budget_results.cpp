@@ -35,7 +35,7 @@ void BudgetRuntime::finish(Values results, std::int64_t cost, Running& running) 
     if (log_) log_->line("done");
     for (const Output& output : running.outputs)
         state.storages[output.storage].lastAccess = state.clock;
-    endFollowed(running.outputs);
+    endFollowed(plain, running.outputs);
 }
 
 /// Which storages its results lie in, and which of them are new.
@@ -156,10 +156,30 @@ void BudgetRuntime::keepLists(const Tensors& results) {
     }
 }
 
+/// An op's tensors as plans look at them.
+NumberedTensors BudgetRuntime::numbered(const Tensors& tensors,
+                                        const std::vector<Storage>& storages) const {
+    NumberedTensors numbers;
+    for (std::size_t k = 0; k < tensors.size(); ++k) {
+        numbers.forms.push_back(formOf(*tensors[k]));
+        numbers.storages.push_back(storages[k]);
+        numbers.bytesOf.push_back(evictor_[static_cast<core::StorageIndex>(storages[k])].size);
+        numbers.made.push_back(false);
+    }
+    return numbers;
+}
+
 /// What a plan says after the op.
-void BudgetRuntime::endFollowed(const std::vector<Output>& outputs) {
+void BudgetRuntime::endFollowed(const Tensors& results, const std::vector<Output>& outputs) {
     if (!followers_.follows()) return;
-    if (const ProgramOp* const planned = followers_.end(outputs)) perform(planned->after);
+    std::vector<Storage> storages;
+    for (const Output& output : outputs) storages.push_back(output.storage);
+    NumberedTensors numbers = numbered(results, storages);
+    for (std::size_t j = 0; j < outputs.size(); ++j) {
+        numbers.bytesOf[j] = outputs[j].bytes;
+        numbers.made[j] = outputs[j].makes;
+    }
+    if (const ProgramOp* const planned = followers_.end(numbers)) perform(planned->after);
     if (!followers_.follows() && (divergence_ = followers_.left()))
         divergence_->found = running_->name;
 }

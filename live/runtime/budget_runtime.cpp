@@ -282,9 +282,8 @@ void BudgetRuntime::prepare(const profiler::native::Passing& op, Values values, 
             if (const Storage s = known(plainStorage(*tensor)); isNew(s))
                 running.written.push_back(s);
     if (followers_.follows()) {
-        const ProgramOp* const planned = followers_.begin(
-            *op.known.schema, tensors, running.inputs,
-            [&](Storage s) { return evictor_[static_cast<core::StorageIndex>(s)].size; });
+        const ProgramOp* const planned =
+            followers_.begin(*op.known.schema, numbered(tensors, running.inputs));
         if (!followers_.follows() && (divergence_ = followers_.left()))
             divergence_->found = op.known.name;
         if (trace_ && followers_.certain()) leaveTrace();

@@ -195,7 +195,8 @@ private:
     void addToTape(std::int64_t cost, Running& running);
     void settleMade(Running& running);
     void keepLists(const Tensors& results);
-    void endFollowed(const std::vector<Output>& outputs);
+    NumberedTensors numbered(const Tensors& tensors, const std::vector<Storage>& storages) const;
+    void endFollowed(const Tensors& results, const std::vector<Output>& outputs);
     void failed(Running& running);
     void followStream(c10::Device device, const profiler::native::Operator& op,
                       const Tensors& tensors, Running& running);

@@ -70,19 +70,11 @@ void PlanFollowers::dropLeft(bool elsewhere) {
     following_.erase(std::remove_if(following_.begin(), following_.end(), left), following_.end());
 }
 
-const ProgramOp* PlanFollowers::begin(const c10::FunctionSchema& schema, const Tensors& tensors,
-                                      const std::vector<std::uint32_t>& storages,
-                                      const std::function<std::int64_t(std::uint32_t)>& bytes) {
+const ProgramOp* PlanFollowers::begin(const c10::FunctionSchema& schema,
+                                      const NumberedTensors& tensors) {
     bool all = true;
-    Forms forms;
     for (Kind* const each : following_) {
-        each->op = nullptr;
-        if (each->follower.expects(schema, tensors.size())) {
-            if (forms.empty())
-                for (const c10::TensorImpl* const tensor : tensors)
-                    forms.push_back(formOf(*tensor));
-            each->op = each->follower.begin(forms, storages, bytes);
-        }
+        each->op = each->follower.begin(schema, tensors);
         if (each->op == nullptr) each->follower.miss();
         all = all && each->op != nullptr;
     }
@@ -90,10 +82,10 @@ const ProgramOp* PlanFollowers::begin(const c10::FunctionSchema& schema, const T
     return follows() ? following_.front()->op : nullptr;
 }
 
-const ProgramOp* PlanFollowers::end(const std::vector<Output>& outputs) {
+const ProgramOp* PlanFollowers::end(const NumberedTensors& results) {
     bool all = true;
     for (Kind* const each : following_)
-        if (each->op != nullptr) all = each->follower.end(outputs) && all;
+        if (each->op != nullptr) all = each->follower.end(results) && all;
     if (!all) dropLeft(true);
     return follows() ? std::exchange(following_.front()->op, nullptr) : nullptr;
 }

@@ -41,11 +41,9 @@ public:
 
     /// An op begins, see PlanFollower::begin(). What is to be done before it, if a plan says so;
     /// null: nothing.
-    const ProgramOp* begin(const c10::FunctionSchema& schema, const Tensors& tensors,
-                           const std::vector<std::uint32_t>& storages,
-                           const std::function<std::int64_t(std::uint32_t)>& bytes);
+    const ProgramOp* begin(const c10::FunctionSchema& schema, const NumberedTensors& tensors);
     /// It has ended: likewise after it.
-    const ProgramOp* end(const std::vector<Output>& outputs);
+    const ProgramOp* end(const NumberedTensors& results);
     /// The op has raised an exception.
     void failed();
     void leave();

@@ -482,7 +482,7 @@ profiler::native::Turn Runtime::beginTyped(const profiler::native::Passing& op,
         guard.unlock();
         stack = box();
         guard.lock();
-        if (!this->planned() || !matches(*op.known.schema, tensors)) return Turn::Boxed;
+        if (!this->planned() || compare(*op.known.schema, tensors)) return Turn::Boxed;
     }
     ++figures_.ops;
     const auto values = [&] { return Values(stack.data(), stack.size()); };

@@ -10,6 +10,7 @@
 
 #include "engine.h"
 #include "op_lock.h"
+#include "op_matcher.h"
 #include "rebuild.h"
 #include "streams.h"
 
@@ -72,13 +73,11 @@ private:
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();
-    [[gnu::hot]] bool isStorage(std::uint32_t storage, bool followed, c10::StorageImpl* impl);
-    [[gnu::hot]] bool matches(const c10::FunctionSchema& schema, const Tensors& tensors);
-    [[gnu::hot]] std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
     std::int64_t uncountedBytes();
-    std::string mismatch(const Input& input, const c10::TensorImpl& tensor,
-                         std::vector<std::size_t>& bound);
-    bool isPlanned(const Output& output, const c10::TensorImpl& result);
+    // runtime_match.cpp
+    struct KnownStorages;
+    [[gnu::hot]] Difference compare(const c10::FunctionSchema& schema, const Tensors& tensors);
+    [[gnu::hot]] std::string mismatch(const c10::FunctionSchema& schema, const Tensors& tensors);
     [[gnu::hot]] bool bindOutputs(const ProgramOp& op, const Tensors& tensors);
     [[gnu::hot]] bool before(const profiler::native::Passing& op, const Tensors& tensors,
                              c10::Device told, c10::function_ref<Values()> values);
