@@ -2,15 +2,18 @@
 #include "core/import/torch_snapshot.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
-#include <set>
-#include <stdexcept>
+#include <map>
 
 #include "core/import/checked.h"
 #include "core/import/pickle_reader.h"
+#include "core/import/snapshot_frames.h"
+#include "core/import/snapshot_lifetimes.h"
+#include "core/import/snapshot_reader.h"
 #include "core/import/trace_writer.h"
+#include "core/session/annotations.h"
 #include "core/session/call_stacks.h"
+#include "core/session/shortages.h"
 
 namespace hw::core {
 namespace {
@@ -18,34 +21,11 @@ namespace {
 constexpr const char* kSnapshotHint =
     "the snapshot is damaged, cut short or of another kind; dump it again with "
     "torch.cuda.memory._dump_snapshot";
+constexpr const char* kBeforeHistory = "(before the history)";
 
-struct SnapshotBlock {  // in use when the snapshot was taken
-    std::int64_t address = 0, size = 0, requested = 0;
-    std::optional<PickleRef> frames;
-};
-struct Entry {
-    std::string_view action;
-    std::int64_t address = 0, size = 0;
-    std::optional<std::int64_t> timeNs;
-    std::optional<PickleRef> frames;
-};
-struct Device {
-    std::string name;  // "cuda:0"
-    std::vector<SnapshotBlock> blocks;
-    std::vector<Entry> entries;
-    std::int64_t reserved = 0;  // at the snapshot
-    // While its events are written:
-    std::int64_t id = 0, allocatedNow = 0, reservedNow = 0;
-    std::unordered_map<std::int64_t, std::int64_t> live;  // address → storage
-};
-
-enum class Effect : std::uint8_t { None, Allocate, Free, Reserve, Release };
-Effect effectOf(std::string_view action) {
-    if (action == "alloc") return Effect::Allocate;
-    if (action == "free_requested") return Effect::Free;
-    if (action == "segment_alloc" || action == "segment_map") return Effect::Reserve;
-    if (action == "segment_free" || action == "segment_unmap") return Effect::Release;
-    return Effect::None;  // free_completed, snapshot, oom, …
+std::int64_t signOf(SnapshotEffect effect) {
+    if (effect == SnapshotEffect::Reserve) return 1;
+    return effect == SnapshotEffect::Release ? -1 : 0;
 }
 
 class SnapshotImporter {
@@ -54,147 +34,42 @@ public:
         : document_(document), session_(session), writer_(session) {}
 
     Status run() {
-        const PickleRef root = document_.root();
-        if (document_.isDict(root)) {
-            const auto segments = document_.find(root, "segments");
-            const auto traces = document_.find(root, "device_traces");
-            if (!segments && !traces)
-                throw std::invalid_argument("there are no segments and no device_traces");
-            if (segments) readSegments(*segments);
-            if (traces) readTraces(*traces);
-        } else if (document_.isList(root)) {
-            readSegments(root);  // memory_snapshot(), and _snapshot() of torch 1.12 and 1.13
-        } else {
-            throw std::invalid_argument("the pickle holds no snapshot");
-        }
-        if (devices_.empty())
-            throw std::invalid_argument("the snapshot holds no segment and no event");
-        return write();
-    }
-
-private:
-    // --- reading
-
-    // A container that stands in several places would be walked as often.
-    void visit(PickleRef container) {
-        if (!visited_.insert(container).second)
-            throw std::invalid_argument("one list stands in several places");
-    }
-    const std::vector<PickleRef>& listOf(PickleRef value, const char* what) {
-        if (!document_.isList(value))
-            throw std::invalid_argument(std::string(what) + " are no list");
-        visit(value);
-        return document_.items(value);
-    }
-    std::optional<std::int64_t> number(PickleRef dict, std::string_view key) const {
-        const auto value = document_.find(dict, key);
-        return value ? document_.integer(*value) : std::nullopt;
-    }
-    std::string_view textOf(PickleRef dict, std::string_view key) const {
-        const auto value = document_.find(dict, key);
-        return value ? document_.text(*value).value_or(std::string_view()) : std::string_view();
-    }
-    std::int64_t requiredNumber(PickleRef dict, std::string_view key, const char* of) const {
-        const auto value = number(dict, key);
-        if (!value)
-            throw std::invalid_argument(std::string(of) + " has no number '" + std::string(key) +
-                                        "'");
-        return *value;
-    }
-    std::int64_t size(PickleRef dict, std::string_view key, const char* of) const {
-        const std::int64_t bytes = requiredNumber(dict, key, of);
-        if (bytes < 0) throw std::invalid_argument(std::string(of) + " has a negative size");
-        return bytes;
-    }
-    Device& deviceAt(std::int64_t ordinal) {
-        if (ordinal < 0 || ordinal > 4095)
-            throw std::invalid_argument("a device has the number " + std::to_string(ordinal));
-        Device& device = devices_[ordinal];
-        device.name = "cuda:" + std::to_string(ordinal);
-        return device;
-    }
-
-    void readSegments(PickleRef list) {
-        for (const PickleRef segment : listOf(list, "segments")) {
-            if (!document_.isDict(segment)) throw std::invalid_argument("a segment is no dict");
-            visit(segment);
-            Device& device = deviceAt(requiredNumber(segment, "device", "a segment"));
-            device.reserved = checkedAdd(device.reserved, size(segment, "total_size", "a segment"));
-            std::int64_t address = requiredNumber(segment, "address", "a segment");
-            const auto blocks = document_.find(segment, "blocks");
-            if (!blocks) continue;
-            for (const PickleRef item : listOf(*blocks, "blocks")) {
-                if (!document_.isDict(item)) throw std::invalid_argument("a block is no dict");
-                address = number(item, "address").value_or(address);
-                const std::int64_t bytes = size(item, "size", "a block");
-                readBlock(device, item, address, bytes);
-                address = wrappingAdd(address, bytes);  // old blocks have no address of their own
-            }
-        }
-    }
-    void readBlock(Device& device, PickleRef item, std::int64_t address, std::int64_t bytes) {
-        const auto state = document_.find(item, "state");
-        const auto name = state ? document_.text(*state) : std::nullopt;
-        if (!name) throw std::invalid_argument("a block has no state");
-        if (*name != "active_allocated") return;
-        SnapshotBlock block{address, bytes, bytes, document_.find(item, "frames")};
-        PickleRef sized = item;
-        const char* key = "requested_size";
-        if (const auto history = document_.find(item, "history");
-            history && !document_.items(*history).empty()) {
-            sized = document_.items(*history).front();  // the latest comes first
-            key = "real_size";
-            if (!block.frames) block.frames = document_.find(sized, "frames");
-        }
-        if (const auto asked = number(sized, key); asked && *asked >= 0 && *asked <= bytes)
-            block.requested = *asked;
-        device.blocks.push_back(block);
-    }
-
-    void readTraces(PickleRef list) {
-        const auto& traces = listOf(list, "device_traces");
-        for (std::size_t d = 0; d < traces.size(); ++d)
-            for (const PickleRef item : listOf(traces[d], "the events of a device")) {
-                if (!document_.isDict(item)) throw std::invalid_argument("an event is no dict");
-                deviceAt(static_cast<std::int64_t>(d)).entries.push_back(readEntry(item));
-            }
-    }
-    Entry readEntry(PickleRef item) const {
-        const auto action = document_.find(item, "action");
-        const auto name = action ? document_.text(*action) : std::nullopt;
-        if (!name) throw std::invalid_argument("an event has no action");
-        Entry entry;
-        entry.action = *name;
-        entry.size = *name == "oom" || *name == "snapshot" ? number(item, "size").value_or(0)
-                                                           : size(item, "size", "an event");
-        entry.address = number(item, "addr").value_or(0);
-        if (const auto time = number(item, "time_us")) entry.timeNs = checkedMultiply(*time, 1000);
-        entry.frames = document_.find(item, "frames");
-        return entry;
-    }
-
-    // --- writing
-
-    Status write() {
+        contents_ = readSnapshot(document_);
         require(session_.begin());
         ProcessRow process;
         process.command = "torch memory snapshot";
         process.framework = "pytorch";
         require(session_.insert(process));
         findTimes();
-        for (auto& [ordinal, device] : devices_) start(ordinal, device);
+        for (auto& [ordinal, device] : contents_.devices) start(ordinal, device);
         writeEntries();
+        writeStorages();
+        writeAnnotations();
+        if (!shortages_.empty())
+            require(session_.setMeta(kShortagesKey, shortagesText(shortages_)));
         stateGaps();
         require(session_.setMeta(
             "no_step", "a torch memory snapshot tells allocations, not the ops that need them"));
         return session_.commit();
     }
 
+private:
+    /// A device while its events are written.
+    struct Allocator {
+        const SnapshotDevice* from = nullptr;
+        std::int64_t id = 0, ordinal = 0;
+        SnapshotLifetimes lifetimes;
+        std::vector<std::int64_t> changes;  // of allocated bytes, by event
+        std::vector<std::int64_t> seqs;     // of the events
+        std::int64_t initialSeq = 0;        // of what was there before them
+        std::int64_t allocated = 0, reserved = 0;
+    };
+
     // Whether every event has a time, and the first one: what was there before has that.
     void findTimes() {
         std::optional<std::int64_t> first;
-        for (const auto& [ordinal, device] : devices_)
-            for (const Entry& entry : device.entries) {
+        for (const auto& [ordinal, device] : contents_.devices)
+            for (const SnapshotEntry& entry : device.entries) {
                 timed_ = timed_ && entry.timeNs.has_value();
                 if (entry.timeNs) first = std::min(first.value_or(*entry.timeNs), *entry.timeNs);
             }
@@ -203,148 +78,210 @@ private:
     }
 
     // What the device held before its history began; without a history, what it holds.
-    void start(std::int64_t ordinal, Device& device) {
-        device.id = writer_.device("cuda", ordinal);
-        if (device.entries.empty()) {
-            device.reservedNow = device.reserved;
-            for (const SnapshotBlock& block : device.blocks) {
-                device.allocatedNow = checkedAdd(device.allocatedNow, block.size);
-                const std::int64_t at = event(device, {"block", block.address, block.size, {}, {}});
-                storage(device, block.address, block.size, block.frames, at);
-            }
-            stateOnly_ = true;
-            return;
+    void start(std::int64_t ordinal, const SnapshotDevice& device) {
+        const bool host = ordinal == kSnapshotHost;
+        Allocator& made = allocators_.emplace_back();
+        made.from = &device, made.ordinal = ordinal;
+        made.id = writer_.device(host ? "host" : "cuda", ordinal);
+        if (device.entries.empty()) return listBlocks(made);
+        made.lifetimes = snapshotLifetimes(device);
+        made.changes.resize(device.entries.size());
+        for (const SnapshotLifetime& life : made.lifetimes.all) {
+            std::int64_t& level = life.begin == SnapshotLifetime::kBefore
+                                      ? made.allocated
+                                      : made.changes[static_cast<std::size_t>(life.begin)];
+            level = checkedAdd(level, life.size);
+            if (life.end == SnapshotLifetime::kNever) continue;
+            std::int64_t& after = made.changes[static_cast<std::size_t>(life.end)];
+            after = checkedAdd(after, -life.size);
         }
-        std::int64_t allocated = 0, reserved = 0;  // by the events
-        std::unordered_map<std::int64_t, std::int64_t> held;
-        for (const Entry& entry : device.entries) {
-            const Effect effect = effectOf(entry.action);
-            if (effect == Effect::Allocate) held[entry.address] = entry.size;
-            if (effect == Effect::Free) held.erase(entry.address);
-            if (effect == Effect::Allocate) allocated = checkedAdd(allocated, entry.size);
-            if (effect == Effect::Free) allocated = checkedAdd(allocated, -entry.size);
-            if (effect == Effect::Reserve) reserved = checkedAdd(reserved, entry.size);
-            if (effect == Effect::Release) reserved = checkedAdd(reserved, -entry.size);
+        startReserved(made);
+        rounding_ = checkedAdd(rounding_, made.lifetimes.rounding);
+        unseen_ += made.lifetimes.unseen;
+        unaccounted_ += made.lifetimes.unaccounted;
+        made.initialSeq = event(made, "initial", 0, made.allocated, {});
+    }
+
+    // Reserved bytes are known at the snapshot, and are followed back from there.
+    void startReserved(Allocator& made) {
+        std::int64_t level = 0, lowest = 0;
+        for (const SnapshotEntry& entry : made.from->entries) {
+            const std::int64_t sign = signOf(entry.effect);
+            level = checkedAdd(level, sign * entry.size);
+            lowest = std::min(lowest, level);
         }
-        std::int64_t atSnapshot = 0;
-        for (const SnapshotBlock& block : device.blocks) {
-            const auto traced = held.find(block.address);
-            const std::int64_t bytes = traced == held.end() ? block.requested : traced->second;
-            atSnapshot = checkedAdd(atSnapshot, bytes);
-            rounding_ = checkedAdd(rounding_, block.size - std::min(block.size, bytes));
+        const std::int64_t least = -lowest;
+        made.reserved = made.from->segments ? checkedAdd(made.from->reserved, -level) : least;
+        contradicts_ = contradicts_ || made.reserved < least;
+        made.reserved = std::max(made.reserved, least);
+    }
+
+    void listBlocks(Allocator& made) {
+        made.reserved = made.from->reserved;
+        for (const SnapshotBlock& block : made.from->blocks) {
+            made.allocated = checkedAdd(made.allocated, block.size);
+            const std::int64_t at = event(made, "block", block.address, block.size, {});
+            StorageRow row = storage(made, block.address, block.size, block.frames);
+            row.allocSeq = at;
+            row.layer = layerOf(block.frames, {}, false);
+            storages_.push_back(std::move(row));
         }
-        device.allocatedNow = checkedAdd(atSnapshot, -allocated);
-        device.reservedNow = checkedAdd(device.reserved, -reserved);
-        if (device.allocatedNow < 0 || device.reservedNow < 0) {
-            contradicts_ = true;
-            device.allocatedNow = std::max<std::int64_t>(device.allocatedNow, 0);
-            device.reservedNow = std::max<std::int64_t>(device.reservedNow, 0);
-        }
-        const std::int64_t at = event(device, {"initial", 0, device.allocatedNow, {}, {}});
-        for (const SnapshotBlock& block : device.blocks)
-            if (!held.contains(block.address))
-                device.live[block.address] =
-                    storage(device, block.address, block.requested, block.frames, at);
+        stateOnly_ = true;
     }
 
     // Devices are merged by time; without times they follow each other.
     void writeEntries() {
-        std::vector<std::pair<Device*, const Entry*>> order;
-        for (auto& [ordinal, device] : devices_) {
-            for (const Entry& entry : device.entries) order.emplace_back(&device, &entry);
-            histories_ += device.entries.empty() ? 0 : 1;
+        std::vector<std::pair<Allocator*, const SnapshotEntry*>> order;
+        for (Allocator& each : allocators_) {
+            for (const SnapshotEntry& entry : each.from->entries) order.emplace_back(&each, &entry);
+            each.seqs.reserve(each.from->entries.size());
+            histories_ += each.from->entries.empty() ? 0 : 1;
         }
         if (timed_)
             std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
                 return *a.second->timeNs < *b.second->timeNs;
             });
-        for (const auto& [device, entry] : order) apply(*device, *entry);
+        // A device's own order decides, whatever its times say.
+        for (const auto& next : order)
+            apply(*next.first, next.first->from->entries[next.first->seqs.size()]);
     }
-    void apply(Device& device, const Entry& entry) {
-        const Effect effect = effectOf(entry.action);
-        std::int64_t& level = effect == Effect::Allocate || effect == Effect::Free
-                                  ? device.allocatedNow
-                                  : device.reservedNow;
-        if (effect == Effect::Allocate || effect == Effect::Reserve)
-            level = checkedAdd(level, entry.size);
-        if (effect == Effect::Free || effect == Effect::Release) {
-            contradicts_ = contradicts_ || level < entry.size;
-            level = std::max<std::int64_t>(0, level - entry.size);
+    void apply(Allocator& device, const SnapshotEntry& entry) {
+        device.allocated = checkedAdd(device.allocated, device.changes[device.seqs.size()]);
+        device.reserved = checkedAdd(device.reserved, signOf(entry.effect) * entry.size);
+        const bool less = entry.effect == SnapshotEffect::RequestFree ||
+                          entry.effect == SnapshotEffect::CompleteFree ||
+                          entry.effect == SnapshotEffect::Release;
+        const std::int64_t at = event(device, entry.action, entry.address,
+                                      less ? -entry.size : entry.size, entry.timeNs);
+        device.seqs.push_back(at);
+        if (entry.action == "oom") noteShortage(device, entry);
+    }
+    void noteShortage(const Allocator& device, const SnapshotEntry& entry) {
+        if (shortages_.size() >= kMostShortages) return;
+        Shortage shortage;
+        shortage.device = writer_.deviceOf(device.id).label();
+        shortage.ordinal = device.ordinal;
+        shortage.seq = device.seqs.back();
+        shortage.timeNs = timed_ ? entry.timeNs.value_or(beginNs_) : 0;
+        shortage.asked = Bytes(entry.size);
+        if (entry.deviceFree) shortage.free = Bytes(std::max<std::int64_t>(0, *entry.deviceFree));
+        shortage.allocated = Bytes(device.allocated);
+        if (const auto* frames = entry.frames ? &framesOf(*entry.frames) : nullptr) {
+            const auto own = std::find_if(frames->rbegin(), frames->rend(),
+                                          [](const auto& frame) { return !frame.framework; });
+            if (!frames->empty())
+                shortage.place = frameText(own != frames->rend() ? *own : frames->back());
         }
-        const std::int64_t at = event(device, entry);
-        if (effect == Effect::Allocate)
-            device.live[entry.address] =
-                storage(device, entry.address, entry.size, entry.frames, at);
-        const auto freed =
-            effect == Effect::Free ? device.live.find(entry.address) : device.live.end();
-        if (freed != device.live.end()) {
-            require(session_.setFreed(freed->second, at));
-            device.live.erase(freed);
-        }
+        shortages_.push_back(std::move(shortage));
     }
 
-    std::int64_t event(const Device& device, const Entry& entry) {
+    std::int64_t event(const Allocator& device, std::string_view kind, std::int64_t address,
+                       std::int64_t bytes, std::optional<std::int64_t> timeNs) {
         MemoryEventRow row;
         row.seq = seq_++;
-        row.device = writer_.deviceOf(device.id).ordinal;
-        if (timed_) row.timeNs = entry.timeNs.value_or(beginNs_);
-        row.kind = entry.action;
-        if (entry.address != 0) row.address = entry.address;
-        const Effect effect = effectOf(entry.action);
-        const bool less = effect == Effect::Free || effect == Effect::Release;
-        row.bytes = Bytes(less ? -entry.size : entry.size);
-        row.allocated = device.allocatedNow;
-        row.reserved = device.reservedNow;
+        row.device = device.ordinal;
+        if (timed_) row.timeNs = timeNs.value_or(beginNs_);
+        row.kind = kind;
+        if (address != 0) row.address = address;
+        row.bytes = Bytes(bytes);
+        row.allocated = device.allocated;
+        row.reserved = device.reserved;
         writer_.memory(row);
         return *row.seq;
     }
-    std::int64_t storage(const Device& device, std::int64_t address, std::int64_t bytes,
-                         const std::optional<PickleRef>& frames, std::int64_t at) {
+
+    // --- storages
+
+    StorageRow storage(const Allocator& device, std::int64_t address, std::int64_t bytes,
+                       const std::optional<PickleRef>& frames) {
         StorageRow row;
-        row.id = storages_++;
         row.bytes = Bytes(bytes);
-        row.device = device.name;
-        row.layer = frames ? layerOf(*frames) : std::nullopt;
-        row.stack = frames ? stackOf(*frames) : std::nullopt;
-        row.allocSeq = at;
+        row.device = writer_.deviceOf(device.id).label();
         row.address = address;
-        require(session_.insert(row));
-        return row.id;
+        row.stack = frames ? stackOf(*frames) : std::nullopt;
+        return row;
+    }
+    void writeStorages() {
+        for (const Allocator& device : allocators_)
+            for (const SnapshotLifetime& life : device.lifetimes.all) {
+                const bool before = life.begin == SnapshotLifetime::kBefore;
+                StorageRow row = storage(device, life.address, life.size, life.frames);
+                row.allocSeq =
+                    before ? device.initialSeq : device.seqs[static_cast<std::size_t>(life.begin)];
+                if (life.end != SnapshotLifetime::kNever)
+                    row.freeSeq = device.seqs[static_cast<std::size_t>(life.end)];
+                row.layer = layerOf(life.frames, life.metadata, before);
+                storages_.push_back(std::move(row));
+            }
+        std::stable_sort(storages_.begin(), storages_.end(),
+                         [](const auto& a, const auto& b) { return a.allocSeq < b.allocSeq; });
+        std::int64_t id = 0;
+        for (StorageRow& row : storages_) {
+            row.id = id++;
+            require(session_.insert(row));
+        }
     }
 
-    // Frames stand innermost first; a layer is the way to them from outside.
-    std::optional<std::int64_t> layerOf(PickleRef frames) {
-        constexpr std::size_t kDeepest = 64;
-        const auto [at, isNew] = layers_.try_emplace(frames);
-        if (!isNew) return at->second;
-        const auto& stack = document_.items(frames);
+    const std::vector<SourceFrameRow>& framesOf(PickleRef list) {
+        const auto [at, isNew] = frames_.try_emplace(list);
+        if (isNew) at->second = snapshotFrames(document_, list);
+        return at->second;
+    }
+    std::optional<std::int64_t> stackOf(PickleRef list) {
+        const auto [at, isNew] = stacks_.try_emplace(list);
+        if (isNew) at->second = writer_.stack(framesOf(list));
+        return at->second;
+    }
+
+    // A layer is the way through the program's Python to the operator, then what the program
+    // itself said of the memory.
+    std::optional<std::int64_t> layerOf(const std::optional<PickleRef>& list,
+                                        const std::vector<std::string_view>& metadata,
+                                        bool before) {
         std::optional<std::int64_t> layer;
-        for (std::size_t i = stack.size(); i-- > stack.size() - std::min(stack.size(), kDeepest);) {
-            const std::string_view file = textOf(stack[i], "filename");
-            const std::string_view function = textOf(stack[i], "name");
-            if (file.empty() || function.empty()) continue;
-            std::string name(file.substr(file.rfind('/') + 1));
-            name += '(' + std::to_string(number(stack[i], "line").value_or(0)) + "): ";
-            name += function;
+        if (list) layer = layerOfFrames(*list);
+        if (!layer && before) layer = writer_.layer({}, kBeforeHistory, "frame", " > ");
+        for (const std::string_view note : metadata)
+            layer = writer_.layer(layer, std::string(note), "metadata", " > ");
+        return layer;
+    }
+    std::optional<std::int64_t> layerOfFrames(PickleRef list) {
+        const auto [at, isNew] = layers_.try_emplace(list);
+        if (!isNew) return at->second;
+        const std::vector<SourceFrameRow>& frames = framesOf(list);
+        std::optional<std::int64_t> layer;
+        const std::size_t deepest = std::min(frames.size(), kDeepest);
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            const SourceFrameRow& frame = frames[i];
+            const bool python = frame.file.ends_with(".py") || frame.file.starts_with("<");
+            const bool last = i + 1 == frames.size();
+            if (!last && (i >= deepest || !python)) continue;
+            std::string name = frame.function;
+            if (python)
+                name = frame.file.substr(frame.file.rfind('/') + 1) + "(" +
+                       std::to_string(frame.line) + "): " + frame.function;
             layer = writer_.layer(layer, name, "frame", " > ");
         }
-        return layers_[frames] = layer;
+        return layers_[list] = layer;
     }
 
-    std::optional<std::int64_t> stackOf(PickleRef frames) {
-        const auto [at, isNew] = stacks_.try_emplace(frames);
-        if (!isNew) return at->second;
-        std::vector<SourceFrameRow> rows;
-        const auto& stack = document_.items(frames);
-        for (std::size_t i = std::min(stack.size(), kMostFrames); i-- > 0;) {
-            SourceFrameRow row;
-            row.file = textOf(stack[i], "filename");
-            row.function = textOf(stack[i], "name");
-            row.line = std::max<std::int64_t>(0, number(stack[i], "line").value_or(0));
-            row.framework = isFrameworkFile(row.file);
-            if (!row.file.empty() && !row.function.empty()) rows.push_back(std::move(row));
+    void writeAnnotations() {
+        const std::int64_t endNs = [&] {
+            std::int64_t last = beginNs_;
+            for (const auto& [ordinal, device] : contents_.devices)
+                for (const SnapshotEntry& entry : device.entries)
+                    last = std::max(last, entry.timeNs.value_or(last));
+            return last;
+        }();
+        for (const SnapshotAnnotation& each : contents_.annotations) {
+            RangeRow row;
+            row.kind = kAnnotationKind;
+            row.name = each.name;
+            row.thread = each.device;
+            row.beginNs = each.beginNs;
+            row.endNs = each.endNs.value_or(std::max(endNs, each.beginNs));
+            require(session_.insert(row));
         }
-        return stacks_[frames] = writer_.stack(rows);
     }
 
     void stateGaps() {
@@ -363,27 +300,39 @@ private:
                                                        : ""));
         if (histories_ > 0)
             writer_.gap("start",
-                        "what was allocated before the history began is known by the "
-                        "snapshot alone, as event 'initial'");
+                        "what was allocated before the history began is known by its free or by "
+                        "the snapshot alone, as event 'initial': it has no call stack");
         if (rounding_ > 0)
             writer_.gap("rounding",
                         "sizes are those that were asked for; the allocator's blocks "
                         "were " +
                             std::to_string(rounding_) + " bytes larger in all at the snapshot");
+        if (unseen_ > 0)
+            writer_.gap("unseen", std::to_string(unseen_) +
+                                      " allocations or frees are missing from the history: what "
+                                      "lies between two events of an address counts until the "
+                                      "second one");
+        if (unaccounted_ > 0)
+            writer_.gap("levels", std::to_string(unaccounted_) +
+                                      " storages are never freed in the history, but are not in "
+                                      "use in the snapshot: they count to its end");
         if (contradicts_)
-            writer_.gap("levels",
-                        "the history frees more than the snapshot accounts for: allocated "
-                        "and reserved bytes are too high by an unknown amount");
+            writer_.gap("reserved",
+                        "the history gives back more than the snapshot accounts for: reserved "
+                        "bytes are too high by an unknown amount");
     }
 
     const PickleDocument& document_;
     SessionWriter& session_;
     TraceWriter writer_;
-    std::map<std::int64_t, Device> devices_;
-    std::set<PickleRef> visited_;
-    static constexpr std::size_t kMostFrames = 256;  // of a deeper stack, the innermost ones
+    SnapshotContents contents_;
+    std::vector<Allocator> allocators_;
+    std::vector<StorageRow> storages_;
+    std::vector<Shortage> shortages_;
+    static constexpr std::size_t kDeepest = 64;
+    std::map<PickleRef, std::vector<SourceFrameRow>> frames_;
     std::map<PickleRef, std::optional<std::int64_t>> layers_, stacks_;
-    std::int64_t seq_ = 0, storages_ = 0, rounding_ = 0, beginNs_ = 0;
+    std::int64_t seq_ = 0, rounding_ = 0, beginNs_ = 0, unseen_ = 0, unaccounted_ = 0;
     int histories_ = 0;
     bool timed_ = true, stateOnly_ = false, contradicts_ = false;
 };

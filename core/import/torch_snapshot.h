@@ -9,13 +9,14 @@
 
 namespace hw::core {
 
-/// Writes the allocator's history of every device as memory events, and every allocation as a
-/// storage, into an empty session. Allocated and reserved bytes are anchored at the snapshot itself
-/// and followed back, so what was there before the history began counts too (event `initial`).
-/// Allocations leave `allocated` when their free is requested, as in torch's own figure. A device
-/// without history gets one event `block` for each block in use. Python frames become layers. What
-/// the format cannot tell is stated as gaps. There is no step: nothing to plan.
-/// Errors: BadInput when it is no snapshot, damaged, or contradicts itself.
+/// Writes the allocator's history of every device, and of pinned host memory, as memory events, and
+/// every allocation as a storage, into an empty session. Allocated bytes are those of the storages
+/// that are live (snapshotLifetimes), what was there before the history began included (event
+/// `initial`); reserved bytes are anchored at the snapshot itself and followed back. A device
+/// without history gets one event `block` for each block in use. Python frames and metadata become
+/// layers, annotations ranges, failed allocations `out_of_memory` in meta. What the format cannot
+/// tell is stated as gaps. There is no step: nothing to plan. Errors: BadInput when it is no
+/// snapshot, damaged, or contradicts itself.
 Status importTorchSnapshot(TextSource& source, SessionWriter& session);
 
 const ImportFormat& torchSnapshotFormat();

@@ -57,6 +57,13 @@ std::vector<const SourceFrameRow*> CallStacks::frames(std::int64_t stack) const 
     return all;
 }
 
+const SourceFrameRow* CallStacks::operatorOf(std::int64_t stack) const {
+    const Node* innermost = node(stack);
+    if (innermost == nullptr) return nullptr;
+    const SourceFrameRow& frame = frames_.at(innermost->frame);
+    return frame.file.empty() && frame.function.starts_with("aten::") ? &frame : nullptr;
+}
+
 const SourceFrameRow* CallStacks::line(std::int64_t stack) const {
     const auto all = frames(stack);
     const auto own = std::find_if(all.rbegin(), all.rend(),
@@ -66,12 +73,13 @@ const SourceFrameRow* CallStacks::line(std::int64_t stack) const {
 }
 
 std::string lineText(const SourceFrameRow& frame) {
+    if (frame.file.empty()) return frame.function;
     const std::string name = frame.file.substr(frame.file.rfind('/') + 1);
     return frame.line > 0 ? name + ":" + std::to_string(frame.line) : name;
 }
 
 std::string frameText(const SourceFrameRow& frame) {
-    return lineText(frame) + " " + frame.function;
+    return frame.file.empty() ? frame.function : lineText(frame) + " " + frame.function;
 }
 
 bool isFrameworkFile(const std::string& file) {

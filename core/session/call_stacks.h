@@ -29,6 +29,9 @@ public:
 
     /// All frames of a stack, outermost first; empty for kNone.
     std::vector<const SourceFrameRow*> frames(std::int64_t stack) const;
+    /// The operator that a stack of torch's own C++ ends in ("aten::mul"), as an allocator's
+    /// snapshot tells it; null where it ends otherwise, and for kNone.
+    const SourceFrameRow* operatorOf(std::int64_t stack) const;
     /// The innermost frame that is not the framework's own, else the innermost; null for kNone.
     const SourceFrameRow* line(std::int64_t stack) const;
 
@@ -49,7 +52,8 @@ private:
     Ids ops_, storages_;
 };
 
-/// "modeling_gpt2.py:312", and "modeling_gpt2.py:312 forward" with the function.
+/// "modeling_gpt2.py:312", and "modeling_gpt2.py:312 forward" with the function; of code without a
+/// file the function alone, "aten::mul".
 std::string lineText(const SourceFrameRow& frame);
 std::string frameText(const SourceFrameRow& frame);
 

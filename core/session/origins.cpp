@@ -23,11 +23,17 @@ Origin ofStorage(const TrainingGraph& graph, StorageIndex index, const CallStack
 std::string otherwise(const TrainingGraph& graph, const Origin& origin) {
     if (origin.storage == kNone) return origin.op == kNone ? "(not explained)" : "(workspace)";
     const Category category = graph.storages[origin.storage].category;
-    return category == Category::Unknown ? "(not known)" : bracketed(categoryName(category));
+    if (category != Category::Unknown) return bracketed(categoryName(category));
+    // A layer in brackets says why nothing else is known: "(before the history)".
+    const std::string path =
+        origin.layer == kNone ? std::string() : graph.layers[origin.layer].path;
+    return path.starts_with("(") ? path.substr(0, path.find(')') + 1) : "(not known)";
 }
 
-std::string opText(const TrainingGraph& graph, const Origin& origin) {
-    return origin.op == kNone ? std::string() : graph.ops[origin.op].name;
+std::string opText(const TrainingGraph& graph, const CallStacks& stacks, const Origin& origin) {
+    if (origin.op != kNone) return graph.ops[origin.op].name;
+    const SourceFrameRow* op = stacks.operatorOf(origin.stack);
+    return op == nullptr ? std::string() : op->function;
 }
 
 std::string layerText(const TrainingGraph& graph, const Origin& origin) {
@@ -39,8 +45,9 @@ std::string layerText(const TrainingGraph& graph, const Origin& origin) {
 std::string nameOf(OriginKey key, const SourceFrameRow& frame) {
     switch (key) {
         case OriginKey::File:
-            return frame.file;
+            return frame.file.empty() ? frame.function : frame.file;
         case OriginKey::Function:
+            if (frame.file.empty()) return frame.function;
             return frame.function + " " + frame.file.substr(frame.file.rfind('/') + 1);
         default:
             return frameText(frame);
@@ -99,12 +106,13 @@ public:
                 std::erase_if(frames, [](const auto* frame) { return frame->framework; });
             for (const SourceFrameRow* frame : frames)
                 node = &child(*node, frameText(*frame), frame, origin);
-            if (frames.empty()) node = &child(*node, otherwise(graph_, origin), nullptr, origin);
+            const bool named = !frames.empty() || stacks_.operatorOf(origin.stack) != nullptr;
+            if (!named) node = &child(*node, otherwise(graph_, origin), nullptr, origin);
         } else {
             node = layerNode(*node, origin);
         }
-        const std::string op = opText(graph_, origin);
-        if (!op.empty()) child(*node, op, nullptr, origin);
+        const std::string op = opText(graph_, stacks_, origin);
+        if (!op.empty() && node->name != op) child(*node, op, nullptr, origin);
     }
 
     static void sort(OriginNode& node) {
@@ -215,13 +223,17 @@ std::vector<Origin> originsAtPeak(const RecordedMemory& recorded, const CallStac
                          [](const auto& a, const auto& b) { return a.allocated < b.allocated; });
     const auto at = static_cast<std::int32_t>(peak - recorded.moments.begin());
     std::vector<Origin> origins;
+    if (peak == recorded.moments.end()) return origins;
+    Bytes rest = peak->allocated;
     for (const RecordedMemory::Lifetime& life : recorded.lifetimes) {
         if (life.first > at || at > life.last) continue;
         Origin origin = ofStorage(recorded.graph, life.storage, stacks);
         if (origin.op == kNone)  // in which it was allocated
             origin.op = recorded.moments[static_cast<std::size_t>(life.first)].op;
+        rest -= origin.bytes;
         origins.push_back(origin);
     }
+    if (rest > Bytes(0)) origins.push_back({rest, kNone, kNone, kNone, CallStacks::kNone});
     return origins;
 }
 
@@ -243,7 +255,7 @@ std::vector<OriginGroup> originsBy(OriginKey key, const TrainingGraph& graph,
         ++group.storages;
         if (origin.bytes <= group.largest) continue;
         group.largest = origin.bytes;
-        group.largestOp = opText(graph, origin);
+        group.largestOp = opText(graph, stacks, origin);
     }
     for (const Origin& origin : saved) grouping.groupOf(origin).saved += origin.bytes;
     return grouping.sorted();

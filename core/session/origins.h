@@ -25,7 +25,8 @@ struct Origin {
 /// What is live during the peak of the captured order, the running op's workspace too.
 std::vector<Origin> originsAtPeak(const TrainingGraph& graph, const Evaluation& baseline,
                                   const CallStacks& stacks);
-/// The same of a trace without a step: what it knows of its curve's highest moment.
+/// The same of a trace without a step: what is live at its curve's highest moment. Bytes that the
+/// allocator counts then and no storage explains are one origin without a storage.
 std::vector<Origin> originsAtPeak(const RecordedMemory& recorded, const CallStacks& stacks);
 /// Every activation of the step: what forward saves for backward.
 std::vector<Origin> originsSaved(const TrainingGraph& graph, const CallStacks& stacks);

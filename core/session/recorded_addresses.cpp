@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/session/access.h"
 #include "core/session/guarded.h"
@@ -10,36 +11,90 @@
 #include "core/session/step_rows.h"
 
 namespace hw::core {
+namespace {
+
+class BlockFinder {
+public:
+    explicit BlockFinder(std::int64_t device) : device_(device) {}
+
+    void take(const MemoryEventRow& event) {
+        if (event.device != device_ || !event.allocated) return;
+        const std::int32_t now = moment_++;
+        if (now == 0) firstNs_ = event.timeNs;
+        lastNs_ = std::max(lastNs_, event.timeNs);
+        if (!event.address) return;
+        const bool given = event.kind == "alloc" && event.bytes > Bytes(0);
+        const bool back = event.kind == "free" || event.kind == "free_completed" ||
+                          (event.kind == "alloc" && event.bytes < Bytes(0));
+        if (event.kind == "free_requested") return request(event, now);
+        if (!given && !back) return;
+        Held& at = held_[*event.address];
+        if (!at.seen && back) begin(at, event, taken(event), 0, firstNs_);
+        if (at.block) end(at, now, event.timeNs);
+        at.seen = true;
+        if (given) begin(at, event, event.bytes.count(), now, event.timeNs);
+    }
+
+    std::vector<RecordedBlock> finish() {
+        for (auto& [address, at] : held_)
+            if (at.block)
+                at.requested ? end(at, *at.requested, at.requestedNs) : end(at, moment_, lastNs_);
+        std::stable_sort(blocks_.begin(), blocks_.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        return std::move(blocks_);
+    }
+
+private:
+    struct Held {  // an address
+        std::optional<std::size_t> block;
+        std::optional<std::int32_t> requested;  // its free, which is to be completed
+        std::int64_t requestedNs = 0;
+        bool seen = false;  // in an event before
+    };
+
+    static std::int64_t taken(const MemoryEventRow& event) {
+        const std::int64_t bytes = event.bytes.count();
+        return bytes < 0 && bytes != INT64_MIN ? -bytes : 0;
+    }
+
+    // A source may tell the request alone.
+    void request(const MemoryEventRow& event, std::int32_t now) {
+        Held& at = held_[*event.address];
+        if (!at.seen) begin(at, event, taken(event), 0, firstNs_);
+        at.seen = true;
+        if (at.block) at.requested = now, at.requestedNs = event.timeNs;
+    }
+    void begin(Held& at, const MemoryEventRow& event, std::int64_t bytes, std::int32_t first,
+               std::int64_t beginNs) {
+        if (bytes <= 0) return;
+        at.block = blocks_.size();
+        at.requested.reset();
+        blocks_.push_back({first, 0, beginNs, 0, *event.address, Bytes(bytes)});
+    }
+    void end(Held& at, std::int32_t moment, std::int64_t endNs) {
+        RecordedBlock& block = blocks_[*at.block];
+        block.end = std::max(moment, block.first + 1);
+        block.endNs = std::max(endNs, block.beginNs);
+        at.block.reset();
+        at.requested.reset();
+    }
+
+    std::int64_t device_;
+    std::vector<RecordedBlock> blocks_;
+    std::unordered_map<std::int64_t, Held> held_;  // by address
+    std::int32_t moment_ = 0;
+    std::int64_t firstNs_ = 0, lastNs_ = 0;
+};
+
+}  // namespace
 
 Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::int64_t device) {
     return guarded(session.path(), "reading memory events", [&] {
-        std::vector<RecordedBlock> blocks;
-        std::unordered_map<std::int64_t, std::size_t> held;  // by address
-        std::int32_t moment = 0;
-        std::int64_t lastNs = 0;
-        const auto take = [&](const MemoryEventRow& event) {
-            if (event.device != device || !event.allocated) return;
-            const std::int32_t now = moment++;
-            lastNs = std::max(lastNs, event.timeNs);
-            if (!event.address) return;
-            const bool given = event.kind == "alloc" && event.bytes > Bytes(0);
-            const bool taken = event.kind == "free" || event.kind == "free_completed" ||
-                               (event.kind == "alloc" && event.bytes < Bytes(0));
-            if (!given && !taken) return;
-            if (const auto at = held.find(*event.address); at != held.end()) {
-                blocks[at->second].end = now;
-                blocks[at->second].endNs = event.timeNs;
-                held.erase(at);
-            }
-            if (!given) return;
-            held[*event.address] = blocks.size();
-            blocks.push_back({now, 0, event.timeNs, 0, *event.address, event.bytes});
-        };
+        BlockFinder finder(device);
+        const auto take = [&](const MemoryEventRow& event) { finder.take(event); };
         readMemoryEvents(databaseOf(session), std::numeric_limits<std::int64_t>::min(),
                          std::numeric_limits<std::int64_t>::max(), take);
-        for (const auto& [address, block] : held)
-            blocks[block].end = moment, blocks[block].endNs = lastNs;
-        return blocks;
+        return finder.finish();
     });
 }
 

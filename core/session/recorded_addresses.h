@@ -20,7 +20,8 @@ struct RecordedBlock {
 };
 
 /// The blocks of a device's memory events, by `first`; those that are never taken back end after
-/// the last moment. An address given out twice was taken back unseen. Errors: BadInput when the
+/// the last moment. An address given out twice was taken back unseen; one that is taken back first
+/// was there before. Errors: BadInput when the
 /// session cannot be read.
 Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::int64_t device);
 

@@ -17,15 +17,70 @@ namespace {
 constexpr std::int64_t kHost = -1;
 constexpr std::int64_t kEventNs = 1'000'000;  // of an event without a time
 
+void readAllEvents(Database& database, const std::function<void(const MemoryEventRow&)>& take) {
+    readMemoryEvents(database, std::numeric_limits<std::int64_t>::min(),
+                     std::numeric_limits<std::int64_t>::max(), take);
+}
+
+void nameDevice(Database& database, RecordedDevice& device) {
+    Statement from(database, "SELECT kind, name FROM devices WHERE ordinal = ? ORDER BY id");
+    if (!from.bind(1, device.ordinal).step()) return;
+    device.label = from.text(0);
+    if (device.ordinal >= 0) device.label += ":" + std::to_string(device.ordinal);
+    device.name = from.text(1);
+}
+
+std::vector<RecordedDevice> devicesOf(Database& database) {
+    std::map<std::int64_t, RecordedDevice> seen;
+    readAllEvents(database, [&](const MemoryEventRow& event) {
+        RecordedDevice& device = seen[event.device];
+        device.timed = device.timed || event.timeNs != 0;
+        if (!event.allocated) return;
+        ++device.events;
+        device.end = Bytes(*event.allocated);
+        device.peak = std::max(device.peak, device.end);
+        device.reserved = std::max(device.reserved, Bytes(event.reserved.value_or(0)));
+    });
+    std::vector<RecordedDevice> devices;
+    for (auto& [ordinal, device] : seen) {
+        device.ordinal = ordinal;
+        nameDevice(database, device);
+        devices.push_back(std::move(device));
+    }
+    return devices;
+}
+
+// Of a trace without memory: the device that has the most kernels and copies.
+std::optional<RecordedDevice> busiestDevice(Database& database) {
+    Statement from(database,
+                   "SELECT d.ordinal FROM (SELECT device FROM kernels UNION ALL"
+                   " SELECT device FROM copies) w JOIN devices d ON d.id = w.device"
+                   " WHERE d.kind <> 'cpu' GROUP BY d.ordinal ORDER BY count(*) DESC, d.ordinal");
+    if (!from.step()) return std::nullopt;
+    RecordedDevice device;
+    device.ordinal = from.integer(0);
+    device.timed = true;
+    nameDevice(database, device);
+    return device;
+}
+
 class Loader {
 public:
     explicit Loader(const Session& session) : database_(databaseOf(session)) {}
 
-    RecordedMemory load(RecordedDetail detail) {
+    /// `device`: one of `devices`; null: there is none.
+    RecordedMemory load(RecordedDetail detail, std::vector<RecordedDevice> devices,
+                        const RecordedDevice* device) {
+        if (device != nullptr) {
+            device_ = found_.ordinal = device->ordinal;
+            found_.device = device->label, found_.deviceName = device->name;
+            found_.timed = device->timed;
+        }
+        found_.devices = std::move(devices);
         loadLayers();
         loadOps();
         found_.originNs = origin_;
-        chooseDevice();
+        findEnd();
         loadEvents(detail == RecordedDetail::Peak);
         if (!found_.moments.empty()) loadStorages(detail == RecordedDetail::Peak);
         return std::move(found_);
@@ -78,7 +133,19 @@ private:
             for (const OpRow& row : step.ops)
                 first = std::min(first.value_or(row.beginNs), row.beginNs);
         });
-        return first.value_or(0);
+        if (first) return *first;
+        Statement work(database_,
+                       "SELECT min(t) FROM (SELECT min(begin_ns) AS t FROM kernels UNION ALL"
+                       " SELECT min(begin_ns) FROM copies)");
+        return work.step() ? work.optionalInteger(0).value_or(0) : 0;
+    }
+    void findEnd() {
+        for (const RecordedMemory::OpSpan& span : found_.spans)
+            found_.end = std::max(found_.end, span.end);
+        Statement work(database_,
+                       "SELECT max(t) FROM (SELECT max(end_ns) AS t FROM kernels UNION ALL"
+                       " SELECT max(end_ns) FROM copies)");
+        if (work.step()) found_.end = std::max(found_.end, Nanoseconds(since(work.integer(0))));
     }
     std::int64_t since(std::int64_t time) const {
         std::int64_t result = 0;
@@ -86,34 +153,9 @@ private:
                                                               : std::max<std::int64_t>(0, result);
     }
 
-    // The device with the highest level; the host only where there is no other.
-    void chooseDevice() {
-        struct Seen {
-            std::int64_t highest = -1;
-            bool timed = false;
-        };
-        std::map<std::int64_t, Seen> seen;
-        readAll([&](const MemoryEventRow& event) {
-            Seen& device = seen[event.device];
-            device.timed = device.timed || event.timeNs != 0;
-            device.highest = std::max(device.highest, event.allocated.value_or(-1));
-        });
-        std::int64_t highest = -1;
-        for (const auto& [ordinal, device] : seen)
-            if (device_ == kHost || device.highest > highest) {
-                device_ = ordinal, highest = device.highest;
-                found_.timed = device.timed;
-            }
-        found_.ordinal = device_;
-        Statement from(database_, "SELECT kind FROM devices WHERE ordinal = ? ORDER BY id");
-        if (!from.bind(1, device_).step()) return;
-        found_.device = from.text(0);
-        if (device_ >= 0) found_.device += ":" + std::to_string(device_);
-    }
-
     void loadEvents(bool highestOnly) {
         std::int64_t last = 0, seen = 0, index = -1;
-        readAll([&](const MemoryEventRow& event) {
+        readAllEvents(database_, [&](const MemoryEventRow& event) {
             const std::int64_t place = event.seq.value_or(seen++);
             if (event.device != device_ || !event.allocated) return;
             ++index;
@@ -122,19 +164,14 @@ private:
             if (highestOnly && !found_.moments.empty()) {
                 if (Bytes(*event.allocated) <= found_.moments.back().allocated) return;
                 found_.moments.clear();
-                seqs_.clear();
+                found_.seqs.clear();
             }
             const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
             found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated),
                                       known == opOf_.end() ? kNone : known->second});
-            seqs_.push_back(place);
+            found_.seqs.push_back(place);
         });
     }
-    void readAll(const std::function<void(const MemoryEventRow&)>& take) {
-        readMemoryEvents(database_, std::numeric_limits<std::int64_t>::min(),
-                         std::numeric_limits<std::int64_t>::max(), take);
-    }
-
     void loadStorages(bool highestOnly) {
         visitStorages(database_, [&](const StorageRow& row) {
             if (row.device != found_.device) return;
@@ -151,8 +188,8 @@ private:
         });
     }
     std::int32_t momentAt(std::int64_t seq) const {
-        return static_cast<std::int32_t>(std::lower_bound(seqs_.begin(), seqs_.end(), seq) -
-                                         seqs_.begin());
+        return static_cast<std::int32_t>(
+            std::lower_bound(found_.seqs.begin(), found_.seqs.end(), seq) - found_.seqs.begin());
     }
 
     Database& database_;
@@ -161,7 +198,6 @@ private:
     std::int64_t origin_ = 0;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, OpIndex> opOf_;
-    std::vector<std::int64_t> seqs_;  // of the moments
 };
 
 }  // namespace
@@ -201,10 +237,53 @@ Result<std::vector<std::int64_t>> opBegins(const Session& session, const Trainin
     }
 }
 
-Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail detail) {
+Result<std::vector<RecordedDevice>> recordedDevices(const Session& session) {
     try {
-        RecordedMemory found = Loader(session).load(detail);
-        if (detail == RecordedDetail::Everything && found.moments.empty() && found.spans.empty())
+        return devicesOf(databaseOf(session));
+    } catch (const DatabaseError& error) {
+        return badInput("session '" + session.path() + "': " + error.message,
+                        "the file may be damaged; record or import it again");
+    }
+}
+
+Result<const RecordedDevice*> chosenDevice(const std::vector<RecordedDevice>& devices,
+                                           const std::string& label) {
+    const RecordedDevice* chosen = nullptr;
+    std::string known;
+    for (const RecordedDevice& device : devices) {
+        if (!label.empty() && device.label == label) return &device;
+        known += (known.empty() ? "" : ", ") + device.label;
+        if (chosen == nullptr || chosen->ordinal == kHost || device.peak > chosen->peak)
+            chosen = &device;
+    }
+    if (label.empty()) return chosen;
+    return Error{ErrorCode::Usage, "there is no memory of a device '" + label + "'",
+                 known.empty() ? "none was recorded" : "devices with memory: " + known};
+}
+
+Nanoseconds RecordedMemory::since(std::int64_t clockNs) const {
+    std::int64_t result = 0;  // a damaged file has times that are none
+    return Nanoseconds(__builtin_sub_overflow(clockNs, originNs, &result) ? 0 : result);
+}
+
+std::string titleOf(const RecordedDevice& device) {
+    return device.name.empty() ? device.label : device.label + " (" + device.name + ")";
+}
+
+Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail detail,
+                                          const std::string& label) {
+    auto devices = recordedDevices(session);
+    if (!devices) return devices.error();
+    const auto chosen = chosenDevice(*devices, label);
+    if (!chosen) return chosen.error();
+    try {
+        // A copy: the list moves into what is returned.
+        const std::optional<RecordedDevice> device =
+            *chosen ? std::optional(**chosen) : busiestDevice(databaseOf(session));
+        RecordedMemory found =
+            Loader(session).load(detail, std::move(*devices), device ? &*device : nullptr);
+        if (detail == RecordedDetail::Everything && found.moments.empty() && found.spans.empty() &&
+            found.end == Nanoseconds(0))
             return badInput("session '" + session.path() + "' holds no step and no memory event",
                             "record or import one that does");
         return found;

@@ -14,6 +14,17 @@
 
 namespace hw::core {
 
+/// A device whose allocator was recorded.
+struct RecordedDevice {
+    std::int64_t ordinal = -1;  // -1: the host
+    std::string label;          // "cuda:0", "host"
+    std::string name;           // "Tesla V100-SXM2-16GB"; empty where it was not told
+    std::int64_t events = 0;    // with the bytes that were allocated then
+    Bytes peak, end;            // allocated: the most, and after the last event
+    Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
+    bool timed = false;         // its events have times
+};
+
 struct RecordedMemory {
     /// From an event of the allocator to the next one.
     struct Moment {
@@ -32,15 +43,33 @@ struct RecordedMemory {
 
     TrainingGraph graph;  // names, layers and sizes only: no edges, so it cannot be planned
     std::vector<Moment> moments;
-    std::vector<OpSpan> spans;  // by begin
+    std::vector<std::int64_t> seqs;  // of the events of the moments
+    std::vector<OpSpan> spans;       // by begin
     std::vector<Lifetime> lifetimes;
     std::int64_t originNs = 0;  // the session's clock at the first op or event; 0 without times
     std::int64_t ordinal = -1;  // of the device; -1: the host
     Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
-    std::string device;         // whose curve it is: the one with the highest, not the host's
-    bool timed = true;          // otherwise one event counts as one millisecond
+    std::string device;      // whose curve it is ("cuda:0"); without memory events: that works most
+    std::string deviceName;  // as RecordedDevice::name
+    bool timed = true;       // otherwise one event counts as one millisecond
+    Nanoseconds end;         // of the last op, and of the device's last work
     std::int64_t storages = 0;  // of the device, those among them that were not loaded too
+    std::vector<RecordedDevice> devices;  // all of the session, by ordinal
+
+    /// From the origin to a time of the session's clock; below 0 before it.
+    Nanoseconds since(std::int64_t clockNs) const;
 };
+
+/// By ordinal; empty where no memory was recorded. Errors: BadInput when the session cannot be
+/// read.
+Result<std::vector<RecordedDevice>> recordedDevices(const Session& session);
+/// The one with that label; without a label the one with the highest peak, the host only where
+/// there is no other (nullptr: there is none at all). Errors: Usage when no device has the label.
+Result<const RecordedDevice*> chosenDevice(const std::vector<RecordedDevice>& devices,
+                                           const std::string& label);
+
+/// "cuda:0 (Tesla V100-SXM2-16GB)"; the label alone where no name was told.
+std::string titleOf(const RecordedDevice& device);
 
 /// Of the recorded device with the most memory; none where no source told it. Errors: BadInput when
 /// the session cannot be read.
@@ -53,8 +82,10 @@ Result<std::vector<std::int64_t>> opBegins(const Session& session, const Trainin
 /// and what is live then; the session's series tell the curve.
 enum class RecordedDetail : std::uint8_t { Everything, Peak };
 
-/// Errors: BadInput when the session holds neither ops nor memory events.
+/// Of the device with the label, or of chosenDevice(). Errors: BadInput when the session holds
+/// neither ops, memory events nor device work; Usage as chosenDevice().
 Result<RecordedMemory> loadRecordedMemory(const Session& session,
-                                          RecordedDetail detail = RecordedDetail::Everything);
+                                          RecordedDetail detail = RecordedDetail::Everything,
+                                          const std::string& device = {});
 
 }  // namespace hw::core

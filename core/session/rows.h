@@ -200,7 +200,7 @@ struct DeviceWorkRow {
     std::optional<std::int64_t> op, correlation;  // the correlation is a kernel's
 };
 /// A span of host time: an NVTX range ("nvtx"), a wait for the device ("sync"), work of CUPTI and
-/// the driver ("overhead").
+/// the driver ("overhead"), a stretch that a snapshot names ("annotation", `thread` is its device).
 struct RangeRow {
     std::string kind, name;
     std::int64_t thread = 0;

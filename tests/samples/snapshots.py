@@ -180,7 +180,7 @@ def figures(snapshot):
     reserved_end = sum(segment["total_size"] for segment in snapshot["segments"])
     allocated = begin = allocated_end - sum(levels.get(entry["action"], 0) * entry["size"] for entry in entries)
     reserved = reserved_end - sum(segments.get(entry["action"], 0) * entry["size"] for entry in entries)
-    most, most_reserved, alive, freed = allocated, reserved, set(), 0
+    most, most_reserved, alive, seen, freed, before = allocated, reserved, set(), set(), 0, 0
     for entry in entries:
         allocated += levels.get(entry["action"], 0) * entry["size"]
         reserved += segments.get(entry["action"], 0) * entry["size"]
@@ -188,8 +188,11 @@ def figures(snapshot):
         if entry["action"] == "alloc":
             alive.add(entry["addr"])
         elif entry["action"] == "free_completed":
-            freed += entry["addr"] in alive
+            freed += 1
+            before += entry["addr"] not in seen  # it was there before the history
             alive.discard(entry["addr"])
+        if entry["action"] in ("alloc", "free_completed"):
+            seen.add(entry["addr"])
     old = sum(block["address"] not in alive for block in blocks)
     ways = set()
     for entry in entries:
@@ -198,7 +201,8 @@ def figures(snapshot):
             ways |= {way[:length + 1] for length in range(len(way))}
     assert begun and allocated == allocated_end and reserved == reserved_end
     return {"allocs": counts["alloc"], "frees_requested": counts["free_requested"], "frees_completed": counts["free_completed"],
-            "storages": counts["alloc"] + old, "freed_storages": freed, "layers": len(ways), "allocated_begin": begin,
+            "storages": counts["alloc"] + old + before, "freed_storages": freed,
+            "layers": len(ways) + (old + before > 0), "allocated_begin": begin,
             "allocated_peak": most, "allocated_end": allocated_end, "reserved_peak": most_reserved, "reserved_end": reserved_end,
             "last_time": 1000 * max(entry.get("time_us", 0) for entry in entries)}
 
