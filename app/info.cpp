@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <sstream>
@@ -7,12 +6,10 @@
 #include "app/cli.h"
 #include "app/info_by.h"
 #include "app/info_ranks.h"
+#include "app/info_recorded.h"
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
-#include "core/session/device_work.h"
-#include "core/session/recorded_memory.h"
-#include "core/session/replay_events.h"
 
 namespace hw::app {
 namespace {
@@ -24,52 +21,9 @@ struct InfoArguments {
     std::optional<std::int64_t> step;
     std::string costs;
     std::string by;
+    std::string device;
     bool ranks = false;
 };
-
-Json gapList(const Session& session) {
-    Json list = Json::array();
-    if (const auto gaps = session.gaps())
-        for (const GapRow& gap : *gaps) list.push_back({{"what", gap.what}, {"why", gap.why}});
-    return list;
-}
-
-/// What CUPTI told; null where nothing was recorded of a GPU.
-Json gpuFigures(const Session& session) {
-    const auto counts = session.deviceWorkCounts();
-    if (!counts || counts->kernels + counts->copies == 0) return nullptr;
-    Json figures{{"kernels", counts->kernels},
-                 {"copies", counts->copies},
-                 {"kernels_without_op", counts->kernelsWithoutOp}};
-    if (const auto clock = session.meta("device_clock"); clock && !clock->empty())
-        figures["clock"] = Json::parse(*clock, nullptr, false);
-    if (const auto series = session.series())
-        for (const SeriesRow& row : *series)
-            if (row.key.name.ends_with(" CUPTI"))
-                figures["cupti_bytes"][row.key.name] = row.maximum;
-    return figures;
-}
-
-void printGpu(const Json& gpu) {
-    if (gpu.is_null()) return;
-    std::printf("  GPU: %lld kernels, %lld copies\n", gpu["kernels"].get<long long>(),
-                gpu["copies"].get<long long>());
-    if (!gpu.contains("streams")) return;
-    for (const Json& stream : gpu["streams"])
-        std::printf("    stream %lld busy %.1f %% of the trace\n",
-                    stream["stream"].get<long long>(), stream["busy"].get<double>() * 100);
-}
-
-/// Adds how busy each stream was, from the trace's beginning to the end of its last kernel.
-void addStreams(Json& gpu, const Session& session, const RecordedMemory& recorded) {
-    const auto work = loadDeviceWork(session, recorded.ordinal, recorded.originNs);
-    if (gpu.is_null() || !work) return;
-    Nanoseconds end;
-    for (const DeviceWork::Stream& stream : work->streams)
-        for (const DeviceWork::Span& span : stream.spans) end = std::max(end, span.end);
-    for (const DeviceWork::Stream& stream : work->streams)
-        gpu["streams"].push_back({{"stream", stream.id}, {"busy", ratio(stream.busy, end)}});
-}
 
 /// Where the session is a prediction of another size (`fit -o`): of which, and from what.
 Json predictionOf(const Session& session) {
@@ -92,67 +46,6 @@ void printPrediction(const Json& prediction) {
                 from.c_str());
 }
 
-void printGaps(const Session& session) {
-    if (const auto gaps = session.gaps())
-        for (const GapRow& gap : *gaps)
-            std::printf("  gap: %s: %s\n", gap.what.c_str(), gap.why.c_str());
-}
-
-/// What a trace without a step recorded of its device's memory.
-int printWithoutStep(const Session& session, const SessionCounts& counts,
-                     const InfoArguments& arguments, const Common& common, const Error& error) {
-    if (counts.events == 0 && counts.ops == 0) return fail(error);
-    const auto recorded = loadRecordedMemory(session);
-    if (!recorded) return fail(recorded.error());
-    const auto events = session.memoryEvents();
-    if (!events) return fail(events.error());
-    const CachingAllocatorStats cached = replayEvents(*events, recorded->ordinal);
-    Bytes peak, end;
-    for (const RecordedMemory::Moment& moment : recorded->moments)
-        peak = std::max(peak, end = moment.allocated);
-    Json gpu = gpuFigures(session);
-    addStreams(gpu, session, *recorded);
-    if (common.json) {
-        Json memory = nullptr;
-        if (!recorded->moments.empty())
-            memory = {{"device", recorded->device},
-                      {"events", recorded->moments.size()},
-                      {"peak_bytes", peak.count()},
-                      {"end_bytes", end.count()},
-                      {"reserved_bytes", recorded->reserved.count()},
-                      {"caching_allocator", cachingAllocatorJson(cached)}};
-        answerWith({{"ops", counts.ops},
-                    {"tensors", counts.tensors},
-                    {"storages", counts.storages},
-                    {"layers", counts.layers},
-                    {"steps", counts.steps},
-                    {"events", counts.events},
-                    {"baseline", nullptr},
-                    {"categories", Json::object()},
-                    {"recorded", memory},
-                    {"gpu", gpu},
-                    {"gaps", gapList(session)}});
-        return 0;
-    }
-    std::printf("%s, no complete step\n", arguments.file.c_str());
-    std::printf("  ops %lld, storages %lld, layers %lld\n", static_cast<long long>(counts.ops),
-                static_cast<long long>(counts.storages), static_cast<long long>(counts.layers));
-    if (!recorded->moments.empty())
-        std::printf("  %s: %zu memory events, peak %s, at the end %s\n", recorded->device.c_str(),
-                    recorded->moments.size(), humanBytes(peak).c_str(), humanBytes(end).c_str());
-    if (recorded->reserved > Bytes(0))
-        std::printf("  reserved from the driver: at most %s\n",
-                    humanBytes(recorded->reserved).c_str());
-    if (cached.peakReserved > Bytes(0))
-        std::printf(
-            "  PyTorch's caching allocator would reserve %s for what was allocated "
-            "meanwhile, %.1f %% of it never used\n",
-            humanBytes(cached.peakReserved).c_str(), cached.fragmentation() * 100);
-    printGpu(gpu);
-    printGaps(session);
-    return 0;
-}
-
 int run(const InfoArguments& arguments, const Common& common) {
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
@@ -161,14 +54,21 @@ int run(const InfoArguments& arguments, const Common& common) {
         costs = *parsed;
     }
     if (!arguments.by.empty())
-        return printOrigins(arguments.file, arguments.by, arguments.step, costs, common);
+        return printOrigins(arguments.file, arguments.by, arguments.step, costs, arguments.device,
+                            common);
     auto session = openAny(arguments.file);
     if (!session) return fail(session.error());
     if (arguments.ranks) return printRankTimes(*session, costs, common);
     const auto counts = session->counts();
     if (!counts) return fail(counts.error());
-    if (const auto last = session->lastStep(); !last)
-        return printWithoutStep(*session, *counts, arguments, common, last.error());
+    if (const auto last = session->lastStep(); !last) {
+        if (counts->events == 0 && counts->ops == 0 && gpuFigures(*session).is_null())
+            return fail(last.error());
+        return printRecorded(*session, *counts, arguments.file, arguments.device, common);
+    }
+    if (!arguments.device.empty())
+        return fail({ErrorCode::Usage, "--device is for traces without a step",
+                     "a recorded step has one curve; leave --device out"});
 
     const auto step = graphOfStep(*session, arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
@@ -229,6 +129,9 @@ void addInfo(CLI::App& app, Common& common) {
                      "What made the memory at the peak and what is saved for the backward, by "
                      "line, file, function or layer")
         ->check(CLI::IsMember(kOriginKeys));
+    command->add_option("--device", arguments->device,
+                        "Of a trace without a step: whose memory, as info names it (default: the "
+                        "device with the highest peak)");
     command->add_flag("--ranks", arguments->ranks,
                       "The last step of each rank side by side: peak, op time, how long it waits "
                       "for others, and which rank decides");

@@ -23,6 +23,7 @@ OriginKey keyOf(const std::string& by) {
 
 struct Found {
     std::optional<std::int64_t> step;  // none: a trace without one
+    std::string device;                // of such a trace
     std::vector<OriginGroup> groups;
 };
 
@@ -72,6 +73,7 @@ int tell(const std::string& by, const Found& found, bool withStacks, const Commo
     for (const OriginGroup& group : found.groups) groups.push_back(groupJson(group));
     answerWith({{"by", by},
                 {"step", found.step ? Json(*found.step) : Json(nullptr)},
+                {"device", found.device.empty() ? Json(nullptr) : Json(found.device)},
                 {"stacks", withStacks},
                 {"peak_bytes", sum(found.groups, &OriginGroup::peak).count()},
                 {"saved_bytes", sum(found.groups, &OriginGroup::saved).count()},
@@ -82,17 +84,21 @@ int tell(const std::string& by, const Found& found, bool withStacks, const Commo
 }  // namespace
 
 int printOrigins(const std::string& file, const std::string& by, std::optional<std::int64_t> step,
-                 std::optional<CostSet> costs, const Common& common) {
+                 std::optional<CostSet> costs, const std::string& device, const Common& common) {
     auto session = openAny(file);
     if (!session) return fail(session.error());
     const auto stacks = CallStacks::load(*session);
     if (!stacks) return fail(stacks.error());
     const OriginKey key = keyOf(by);
     if (!session->lastStep()) {
-        const auto recorded = loadRecordedMemory(*session);
+        const auto recorded = loadRecordedMemory(*session, RecordedDetail::Everything, device);
         if (!recorded) return fail(recorded.error());
+        if (recorded->moments.empty())
+            return fail(badInput("'" + file + "' holds no memory",
+                                 "'highwater info' tells what it holds, and why there is none"));
         const auto atPeak = originsAtPeak(*recorded, *stacks);
-        return tell(by, {{}, originsBy(key, recorded->graph, *stacks, atPeak, {})},
+        return tell(by,
+                    {{}, recorded->device, originsBy(key, recorded->graph, *stacks, atPeak, {})},
                     !stacks->empty(), common);
     }
     const auto loaded = graphOfStep(*session, file, step, costs);
@@ -100,6 +106,7 @@ int printOrigins(const std::string& file, const std::string& by, std::optional<s
     const TrainingGraph& graph = loaded->graph;
     return tell(by,
                 {graph.sessionStep,
+                 {},
                  originsBy(key, graph, *stacks, originsAtPeak(graph, loaded->baseline, *stacks),
                            originsSaved(graph, *stacks))},
                 !stacks->empty(), common);

@@ -15,6 +15,7 @@ extern const std::vector<std::string> kOriginKeys;
 
 /// The exit code. `step`: of a session with steps; none: the last complete one.
 int printOrigins(const std::string& file, const std::string& by, std::optional<std::int64_t> step,
-                 std::optional<core::CostSet> costs, const Common& common);
+                 std::optional<core::CostSet> costs, const std::string& device,
+                 const Common& common);
 
 }  // namespace hw::app
