@@ -2,6 +2,7 @@
 #include "core/import/kineto.h"
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <string_view>
 #include <unordered_map>
@@ -125,7 +126,14 @@ private:
         ++staged_;
     }
     static std::string deviceKind(std::int64_t type) {
-        return type == 0 ? "cpu" : type == 1 ? "cuda" : "device type " + std::to_string(type);
+        // As torch numbers kinds of devices (c10::DeviceType).
+        constexpr std::array<const char*, 21> kKindNames{
+            "cpu",  "cuda", "mkldnn", "opengl", "opencl", "ideep", "hip",
+            "fpga", "maia", "xla",    "vulkan", "metal",  "xpu",   "mps",
+            "meta", "hpu",  "ve",     "lazy",   "ipu",    "mtia",  "privateuseone"};
+        if (type >= 0 && type < static_cast<std::int64_t>(kKindNames.size()))
+            return kKindNames[static_cast<std::size_t>(type)];
+        return "device type " + std::to_string(type);
     }
 
     // Texts repeat with every step: each is taken apart once, as long as they are not too many.
