@@ -6,6 +6,7 @@
 #include "core/import/allocation_csv.h"
 #include "core/import/execution_trace.h"
 #include "core/import/kineto.h"
+#include "core/import/memory_timeline.h"
 #include "core/import/nsight.h"
 #include "core/import/simrd.h"
 #include "core/import/text_source.h"
@@ -22,6 +23,7 @@ const std::vector<const ImportFormat*>& formats() {
         &simrdFormat(),           // by the first line
         &executionTraceFormat(),  // by its keys, without those of the next one
         &kinetoFormat(),          // by its keys
+        &memoryTimelineFormat(),  // by how it begins: lists of numbers
         &allocationCsvFormat(),   // by its columns
     };
     return all;
@@ -30,8 +32,12 @@ const std::vector<const ImportFormat*>& formats() {
 Result<const ImportFormat*> detectFormat(const std::string& path) {
     auto source = TextSource::open(path);
     if (!source) return source.error();
-    FileStart file{path, std::string(1 << 16, '\0')};
+    // A table in an archive cannot be opened where it lies.
+    const bool inside = source->name() != path;
+    FileStart file{source->name(), std::string(1 << 16, '\0')};
     file.head.resize(source->read(file.head.data(), file.head.size()));
+    if (file.head.starts_with("SQLite format 3") && (inside || !isDatabaseFile(path)))
+        return badInput("'" + path + "' holds a packed SQLite file", "unpack it first");
     for (const ImportFormat* format : formats())
         if (format->recognizes(file)) return format;
     return badInput("'" + path + "' is no session and of no known format",

@@ -54,6 +54,8 @@ std::vector<Damaged> damagedFiles() {
              {"execution-trace/benchmark_simple_add_et.json.gz", 50},
              {"execution-trace/benchmark_simple_add_trace.json.gz", 50},
              {"nsight/memory.sqlite", 20},
+             {"nsight/kernels-and-copies.sqlite", 20},
+             {"torch-snapshot/memory_timeline.raw.gz", 10},
              {"simrd/unet.log.gz", 8},
              {"simrd/resnet32.log.gz", 8},
              {"simrd/transformer.log.gz", 4},
