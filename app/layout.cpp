@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <numeric>
 
 #include "app/cli.h"
 #include "core/import/allocation_csv.h"
@@ -20,6 +21,8 @@ using namespace hw::core;
 constexpr std::int64_t kWork = 2 * PackOptions::kDefaultWork;
 constexpr std::int64_t kWorkForCapacity = 8 * PackOptions::kDefaultWork;
 
+constexpr Bytes kLargestAlignment{std::int64_t{1} << 30};
+
 struct LayoutArguments {
     std::string file, plan, capacity, output;
     std::optional<std::int64_t> step, workLimit, alignment;
@@ -35,7 +38,7 @@ struct Packed {
 Result<PackOptions> packOptions(const LayoutArguments& arguments, std::int64_t defaultAlignment) {
     PackOptions options;
     options.alignment = Bytes(arguments.alignment.value_or(defaultAlignment));
-    if (options.alignment < Bytes(1) || options.alignment > Bytes(std::int64_t{1} << 30))
+    if (options.alignment < Bytes(1) || options.alignment > kLargestAlignment)
         return Error{ErrorCode::Usage, "the alignment must lie between 1 and 1 GiB",
                      "64 is the executor's on a CPU, 512 on CUDA"};
     if (!arguments.capacity.empty()) {
@@ -118,11 +121,23 @@ int runProblem(const LayoutArguments& arguments, const Common& common) {
     if (isDatabaseFile(arguments.file))
         return fail({ErrorCode::Usage, "a session needs a plan to lay out",
                      "highwater layout SESSION PLAN; 'plan --planner none' makes the baseline's"});
-    const auto options = packOptions(arguments, 1);
+    auto options = packOptions(arguments, 1);
     if (!options) return fail(options.error());
     const auto problem = readAllocationCsv(arguments.file);
     if (!problem) return fail(problem.error());
-    const Packed packed = pack(problem->blocks, *options);
+    const std::int64_t shared = std::lcm(options->alignment.count(), problem->alignment.count());
+    if (Bytes(shared) > kLargestAlignment)
+        return fail(
+            badInput("--alignment and the file's alignments have no common multiple of up "
+                     "to 1 GiB",
+                     "leave --alignment out"));
+    options->alignment = Bytes(shared);
+    Packed packed = pack(problem->blocks, *options);
+    if (problem->mixedAlignment) {
+        // Every block got the largest alignment: the search's bound is not one of the problem.
+        packed.packing.lowerBound = highestLoad(problem->blocks);
+        packed.packing.optimal = packed.packing.arena == packed.packing.lowerBound;
+    }
     if (!arguments.output.empty() && fits(packed.packing, *options))
         if (const Status written =
                 writeOffsetCsv(arguments.output, problem->ids, packed.packing.offsets);
@@ -178,8 +193,10 @@ void addLayout(CLI::App& app, Common& common) {
                                "Give every allocation of a plan, or of a table, its address");
     auto arguments = std::make_shared<LayoutArguments>();
     command
-        ->add_option("FILE", arguments->file,
-                     "The session of a plan, or a table id,lower,upper,size (CSV)")
+        ->add_option(
+            "FILE", arguments->file,
+            "The session of a plan, or a table id,lower,upper,size (CSV), with a column alignment "
+            "where it has one")
         ->required();
     command->add_option("PLAN", arguments->plan, "The plan file");
     command->add_option("--capacity", arguments->capacity,

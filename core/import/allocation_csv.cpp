@@ -5,7 +5,8 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <fstream>
+#include <numeric>
+#include <optional>
 #include <string_view>
 #include <unordered_set>
 
@@ -19,12 +20,38 @@ namespace hw::core {
 namespace {
 
 constexpr const char* kForm =
-    "the first line names the columns id,lower,upper,size; times and "
-    "sizes are whole numbers, lower below upper";
+    "the first line names the columns id,lower,upper,size (or buffer,start,end,size, with the end "
+    "itself still alive); times and sizes are whole numbers, lower below upper";
 constexpr std::int64_t kLargest = std::int64_t{1} << 62;
 
-enum Column : std::uint8_t { Id, Lower, Upper, Size, ColumnCount };
-constexpr std::array<std::string_view, ColumnCount> kColumns{"id", "lower", "upper", "size"};
+constexpr std::int64_t kLargestAlignment = std::int64_t{1} << 30;
+
+enum Column : std::uint8_t {
+    Id,
+    Lower,
+    Upper,
+    Size,
+    Needed,
+    AlignColumn = Needed,
+    GapColumn,
+    ColumnCount
+};
+struct ColumnName {
+    std::string_view name;
+    Column column;
+    bool last = false;  // the last moment of a life, not the one after it
+};
+constexpr std::array<ColumnName, 11> kNames{{{"id", Id},
+                                             {"buffer", Id},
+                                             {"buffer_id", Id},
+                                             {"lower", Lower},
+                                             {"start", Lower},
+                                             {"begin", Lower},
+                                             {"upper", Upper},
+                                             {"end", Upper, true},
+                                             {"size", Size},
+                                             {"alignment", AlignColumn},
+                                             {"gaps", GapColumn}}};
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlank = " \t\r";
@@ -46,42 +73,85 @@ Result<std::int64_t> parseCount(std::string_view text, std::string_view column) 
     return value;
 }
 
+/// Which columns a table has, by its first line.
+struct Columns {
+    std::size_t width = 0;
+    std::array<std::optional<std::size_t>, ColumnCount> at{};
+    std::array<std::string, ColumnCount> names{};
+    bool lastMoment = false;
+
+    static Result<Columns> of(const std::string& line) {
+        std::string_view text = line;
+        if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
+        const auto fields = splitCsvLine(std::string(text));
+        if (!fields) return fields.error();
+        Columns columns;
+        columns.width = fields->size();
+        for (std::size_t i = 0; i < fields->size(); ++i)
+            if (const Status added = columns.add(std::string(trimmed((*fields)[i])), i); !added)
+                return added.error();
+        for (const ColumnName& each : kNames)  // the first name of a column is today's
+            if (each.column < Needed && !columns.at[each.column])
+                return badInput("there is no column '" + std::string(each.name) + "'");
+        return columns;
+    }
+
+    /// Whether a first line names all that is needed.
+    static bool recognized(const std::string& line) {
+        const auto fields = splitCsvLine(line);
+        std::array<bool, ColumnCount> there{};
+        if (fields)
+            for (const std::string& field : *fields)
+                for (const ColumnName& each : kNames)
+                    if (trimmed(field) == each.name) there[each.column] = true;
+        return std::all_of(there.begin(), there.begin() + Needed, [](bool is) { return is; });
+    }
+
+private:
+    Status add(const std::string& name, std::size_t place) {
+        const auto known = std::find_if(kNames.begin(), kNames.end(),
+                                        [&](const ColumnName& each) { return each.name == name; });
+        if (known == kNames.end()) return {};
+        if (at[known->column])
+            return badInput("the columns '" + names[known->column] + "' and '" + name +
+                            "' say the same");
+        at[known->column] = place;
+        names[known->column] = name;
+        lastMoment = lastMoment || known->last;
+        return {};
+    }
+};
+
 class Reader {
 public:
     Status readHeader(const std::string& line) {
-        std::string_view text = line;
-        if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // byte order mark
-        const auto names = splitCsvLine(std::string(text));
-        if (!names) return names.error();
-        width_ = names->size();
-        for (std::size_t c = 0; c < ColumnCount; ++c) {
-            const auto at = std::find_if(names->begin(), names->end(), [&](const auto& name) {
-                return trimmed(name) == kColumns[c];
-            });
-            if (at == names->end())
-                return badInput("there is no column '" + std::string(kColumns[c]) + "'");
-            column_[c] = static_cast<std::size_t>(at - names->begin());
-        }
+        auto columns = Columns::of(line);
+        if (!columns) return columns.error();
+        columns_ = std::move(*columns);
         return {};
     }
 
     Status readRow(const std::string& line) {
         const auto fields = splitCsvLine(line);
         if (!fields) return fields.error();
-        if (fields->size() != width_)
+        if (fields->size() != columns_.width)
             return badInput("there are " + std::to_string(fields->size()) + " fields for " +
-                            std::to_string(width_) + " columns");
-        std::array<std::int64_t, ColumnCount> values{};
-        for (std::size_t c = Lower; c < ColumnCount; ++c) {
-            const auto value = parseCount((*fields)[column_[c]], kColumns[c]);
+                            std::to_string(columns_.width) + " columns");
+        std::array<std::int64_t, Needed> values{};
+        for (std::size_t c = Lower; c < Needed; ++c) {
+            const auto value = parseCount((*fields)[*columns_.at[c]], columns_.names[c]);
             if (!value) return value.error();
             values[c] = *value;
         }
-        const std::string& id = (*fields)[column_[Id]];
+        if (columns_.lastMoment) ++values[Upper];
+        const std::string& id = (*fields)[*columns_.at[Id]];
         if (id.empty()) return badInput("the id is empty");
-        if (values[Lower] >= values[Upper]) return badInput("lower is not below upper");
+        if (values[Lower] >= values[Upper])
+            return badInput(columns_.names[Lower] + " is not below " + columns_.names[Upper]);
         if (!known_.insert(id).second) return badInput("there is a second block '" + id + "'");
         if (values[Size] > kLargest - total_) return badInput("the sizes add up to too much");
+        HW_TRY(readGaps(*fields, id));
+        HW_TRY(readAlignment(*fields));
         total_ += values[Size];
         problem.ids.push_back(id);
         problem.blocks.push_back({values[Lower], values[Upper], Bytes(values[Size])});
@@ -91,8 +161,31 @@ public:
     AllocationProblem problem;
 
 private:
-    std::size_t width_ = 0;
-    std::array<std::size_t, ColumnCount> column_{};
+    Status readGaps(const std::vector<std::string>& fields, const std::string& id) const {
+        if (!columns_.at[GapColumn]) return {};
+        const std::string_view gaps = trimmed(fields[*columns_.at[GapColumn]]);
+        if (gaps.empty()) return {};
+        return badInput("block '" + id + "' has gaps in its life ('" + std::string(gaps) +
+                        "'), which are not laid out; leave the column out to lay it out as if it "
+                        "lived throughout");
+    }
+    Status readAlignment(const std::vector<std::string>& fields) {
+        if (!columns_.at[AlignColumn]) return {};
+        const auto value =
+            parseCount(fields[*columns_.at[AlignColumn]], columns_.names[AlignColumn]);
+        if (!value) return value.error();
+        if (*value < 1) return badInput("the alignment is 0");
+        const std::int64_t sofar = problem.alignment.count();
+        if (*value > kLargestAlignment ||
+            sofar / std::gcd(sofar, *value) > kLargestAlignment / *value)
+            return badInput("the alignments have no common multiple of up to 1 GiB");
+        problem.mixedAlignment =
+            problem.mixedAlignment || (!problem.blocks.empty() && *value != sofar);
+        problem.alignment = Bytes(std::lcm(sofar, *value));
+        return {};
+    }
+
+    Columns columns_;
     std::unordered_set<std::string> known_;
     std::int64_t total_ = 0;
 };
@@ -222,13 +315,7 @@ const ImportFormat& allocationCsvFormat() {
     static const ImportFormat format{
         .name = "allocation-csv",
         .patterns = {"*.csv", "*.csv.gz"},
-        .recognizes =
-            [](const FileStart& file) {
-                const std::string line = file.firstLine();
-                return std::all_of(kColumns.begin(), kColumns.end(), [&](std::string_view column) {
-                    return line.find(column) != std::string::npos;
-                });
-            },
+        .recognizes = [](const FileStart& file) { return Columns::recognized(file.firstLine()); },
         .read = [](const std::string& path, const std::string&,
                    SessionWriter& session) -> Result<Joined> {
             if (const Status done = importAllocationCsv(path, session); !done) return done.error();

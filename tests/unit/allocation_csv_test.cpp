@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/import/import.h"
 #include "tests/unit/test_data.h"
 
 namespace hw::core {
@@ -35,6 +36,47 @@ TEST_F(AllocationCsv, ColumnsComeInAnyOrderWithOthersBetween) {
     EXPECT_EQ(problem->blocks[0].begin, 0);
     EXPECT_EQ(problem->blocks[0].end, 5);
     EXPECT_EQ(problem->blocks[1].size, Bytes(32));
+}
+
+TEST_F(AllocationCsv, OlderNamesEndWithTheLastMomentOfALife) {
+    for (const char* header :
+         {"buffer,start,end,size", "buffer_id,begin,end,size", "id,begin,end,size"}) {
+        const auto problem = read(std::string(header) + "\nb1,0,2,4\nb2,3,8,4\nb3,5,5,1\n");
+        ASSERT_TRUE(problem) << problem.error().what;
+        EXPECT_EQ(problem->ids, (std::vector<std::string>{"b1", "b2", "b3"}));
+        EXPECT_EQ(problem->blocks[0].end, 3) << header;
+        EXPECT_EQ(problem->blocks[1].begin, 3);
+        EXPECT_FALSE(problem->blocks[0].livesWith(problem->blocks[1]));
+        EXPECT_TRUE(problem->blocks[1].livesWith(problem->blocks[2])) << "one moment long";
+        EXPECT_TRUE(openAny(folder_ / "p.csv")) << "it is imported, too";
+    }
+    const auto today = read("id,start,upper,size\nb1,0,2,4\n");
+    ASSERT_TRUE(today) << today.error().what;
+    EXPECT_EQ(today->blocks[0].end, 2) << "upper is the first moment after it";
+    refused("id,buffer,lower,upper,size\n", "'id' and 'buffer' say the same");
+    refused("id,lower,start,upper,size\n", "say the same");
+    refused("id,begin,end,size\na,3,2,5\n", "begin is not below end");
+}
+
+TEST_F(AllocationCsv, AlignmentsAreKept) {
+    auto problem = read("id,lower,upper,size,alignment\na,0,1,5,4\nb,0,1,5,4\n");
+    ASSERT_TRUE(problem) << problem.error().what;
+    EXPECT_EQ(problem->alignment, Bytes(4));
+    EXPECT_FALSE(problem->mixedAlignment);
+    problem = read("id,lower,upper,size,alignment\na,0,1,5,4\nb,0,1,5,6\nc,0,1,5,1\n");
+    ASSERT_TRUE(problem) << problem.error().what;
+    EXPECT_EQ(problem->alignment, Bytes(12));
+    EXPECT_TRUE(problem->mixedAlignment);
+    refused("id,lower,upper,size,alignment\na,0,1,5,0\n", "line 2: the alignment is 0");
+    refused("id,lower,upper,size,alignment\na,0,1,5,\n", "no whole number");
+    refused("id,lower,upper,size,alignment\na,0,1,5,2147483648\n", "common multiple");
+    refused("id,lower,upper,size,alignment\na,0,1,5,1073741824\nb,0,1,5,3\n", "line 3");
+}
+
+TEST_F(AllocationCsv, GapsAreRefusedWhereThereAreAny) {
+    refused("id,lower,upper,size,gaps\na,0,10,4,3-7\n", "line 2: block 'a' has gaps");
+    refused("id,lower,upper,size,gaps\na,0,10,4,\nb,0,10,4,1-2 3-4@1:2\n", "line 3");
+    EXPECT_TRUE(read("id,lower,upper,size,gaps\na,0,10,4,\nb,3,7,4,\n")) << "none has one";
 }
 
 TEST_F(AllocationCsv, WrongTablesNameTheirLine) {
