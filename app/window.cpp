@@ -102,6 +102,9 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--height", options->height, "Pixels");
     command->add_option("--scale", options->scale, "Device pixels per pixel");
     command->add_option("--step", options->step, "The step (default: the last complete one)");
+    command->add_option("--device", options->device,
+                        "Of a trace without a step: whose memory, as info names it (default: the "
+                        "device with the highest peak)");
     command->add_option("--select", options->select,
                         "Words: the op, tensor, layer or source line that they find first is "
                         "selected (\"#12\": an op)");

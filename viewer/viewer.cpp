@@ -109,8 +109,8 @@ core::Result<QSize> drawPanel(const PanelKind& kind, const ShotOptions& options,
     Workspace workspace;
     selectPlanners(workspace, options.planners, kind.everyPlanner);
     workspace.loader().setRecords(filesOf(options.with));
-    if (core::Status opened =
-            workspace.loader().openNow(options.session, options.plans, options.step);
+    if (core::Status opened = workspace.loader().openNow(options.session, options.plans,
+                                                         options.step, options.device);
         !opened)
         return opened.error();
     if (core::Status loaded = workspace.loader().loadOtherNow(); !loaded) return loaded.error();
@@ -125,7 +125,8 @@ core::Result<QSize> drawWindow(const ShotOptions& options, const PicturePreset& 
     const QSize wanted(size.width, size.height != 0 ? size.height : kWindowHeight);
     window.resize(wanted);
     selectPlanners(window.workspace(), options.planners, false);
-    if (core::Status ready = window.prepareShot(options.session, options.plans, options.step);
+    if (core::Status ready =
+            window.prepareShot(options.session, options.plans, options.step, options.device);
         !ready)
         return ready.error();
     window.workspace().loader().setRecords(filesOf(options.with));

@@ -22,6 +22,7 @@ struct ShotOptions {
     std::optional<double> scale;     // pixels of a PNG per unit of width and height
     bool light = false;
     std::optional<std::int64_t> step;       // the last complete one otherwise
+    std::string device;                     // of a trace without a step: whose memory
     std::vector<std::string> planners;      // that views show; the usual ones otherwise
     bool bySteps = false, byBytes = false;  // the axes of trace
     std::string select;                     // words: the first that they find is selected

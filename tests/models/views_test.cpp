@@ -9,9 +9,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/import/import.h"
 #include "core/session/access.h"
+#include "core/session/annotations.h"
+#include "core/session/origins.h"
 #include "core/session/recorded_memory.h"
 #include "core/session/session_writer.h"
+#include "core/session/shortages.h"
 #include "tests/models/small_document.h"
 #include "tests/models/strict.h"
 #include "viewer/models/address_map.h"
@@ -337,6 +341,110 @@ TEST_P(AddressMapOfSnapshots, RecordedEventsBecomeBlocksWithoutTheUnusedAddresse
     const AddressMap none = recordedMap(**loadDocument(logPath("unet")));
     EXPECT_TRUE(none.blocks.empty());
     EXPECT_FALSE(none.why.isEmpty());
+}
+
+// What `info --by` adds up is what the Peak view and the flame graph show.
+TEST_P(AddressMapOfSnapshots, EveryByteOfThePeakIsNamed) {
+    for (const char* name : {"before-history", "no-free-requested", "empty-cache", "expandable"}) {
+        const std::string path = GetParam() + "/torch-snapshot/" + name + ".pickle.gz";
+        const auto loaded = loadDocument(path);
+        ASSERT_TRUE(loaded) << loaded.error().what;
+        const Document& document = **loaded;
+        const auto session = core::openAny(path);
+        ASSERT_TRUE(session) << session.error().what;
+        const auto devices = core::recordedDevices(*session);
+        ASSERT_TRUE(devices);
+        ASSERT_EQ(devices->size(), 1U);
+        EXPECT_EQ(document.peak(), devices->front().peak) << name;
+        const LiveSet set = liveAt(document.graph, document.curve, document.curve.peakMoment);
+        EXPECT_EQ(set.total, document.peak()) << name;
+        EXPECT_EQ(sum(set.items), document.peak()) << name;
+        EXPECT_EQ(liveTree(document.graph, set).bytes, document.peak()) << name;
+        for (const LiveItem& item : set.items) EXPECT_NE(item.storage, core::kNone) << name;
+        std::vector<core::Origin> origins;
+        for (const LiveItem& item : set.items)
+            origins.push_back(
+                {item.bytes, item.storage, item.op, item.layer, document.stackOf(item.storage)});
+        for (const auto tree : {core::OriginTree::Program, core::OriginTree::Layer})
+            EXPECT_EQ(core::originTree(tree, document.graph, document.stacks, origins).bytes,
+                      document.peak())
+                << name;
+    }
+}
+
+TEST(RecordedDevices, AreShownOneAtATime) {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("two.hws")).toStdString();
+    {
+        auto session = core::SessionWriter::create(path);
+        ASSERT_TRUE(session) << session.error().what;
+        std::int64_t seq = 0;
+        for (const std::int64_t device : {0, 1}) {
+            ASSERT_TRUE(session->device("cuda", device));
+            core::StorageRow storage;
+            storage.id = device, storage.bytes = Bytes(100 + device);
+            storage.device = "cuda:" + std::to_string(device), storage.allocSeq = seq;
+            ASSERT_TRUE(session->insert(storage));
+            for (const std::int64_t level : {100 + device, std::int64_t{0}}) {
+                core::MemoryEventRow row;
+                row.seq = seq++, row.timeNs = 1000 * seq, row.device = device;
+                row.kind = level > 0 ? "alloc" : "free", row.allocated = level;
+                ASSERT_TRUE(session->insert(row));
+            }
+        }
+        core::Shortage shortage;
+        shortage.ordinal = 0, shortage.seq = 1, shortage.timeNs = 2000;
+        shortage.asked = Bytes(5000), shortage.free = Bytes(7);
+        ASSERT_TRUE(session->setMeta(core::kShortagesKey, core::shortagesText({shortage})));
+        for (const auto& [begin, end] : {std::pair(1000, 2000), std::pair(1500, 1800)})
+            ASSERT_TRUE(
+                session->insert(core::RangeRow{core::kAnnotationKind, "a stretch", 0, begin, end}));
+    }
+    const auto highest = loadDocument(path);
+    ASSERT_TRUE(highest) << highest.error().what;
+    EXPECT_EQ((*highest)->device, QStringLiteral("cuda:1"));
+    EXPECT_EQ((*highest)->devices.size(), 2U);
+    EXPECT_EQ((*highest)->peak(), Bytes(101));
+    EXPECT_TRUE((*highest)->marks.empty()) << "they are of the other one";
+    EXPECT_TRUE((*highest)->lanes.annotations.spans.empty());
+    const auto other = loadDocument(path, std::nullopt, "cuda:0");
+    ASSERT_TRUE(other) << other.error().what;
+    EXPECT_EQ((*other)->peak(), Bytes(100));
+    ASSERT_EQ((*other)->marks.size(), 1U);
+    EXPECT_EQ((*other)->marks[0].at, core::Nanoseconds(1000));
+    EXPECT_TRUE((*other)->marks[0].text.contains(QStringLiteral("5.00 kB")))
+        << (*other)->marks[0].text.toStdString();
+    ASSERT_EQ((*other)->lanes.annotations.spans.size(), 1U) << "the outermost";
+    EXPECT_EQ((*other)->lanes.annotations.names[0], "a stretch");
+    const auto none = loadDocument(path, std::nullopt, "cuda:2");
+    ASSERT_FALSE(none);
+    EXPECT_EQ(none.error().code, core::ErrorCode::Usage);
+}
+
+TEST(RecordedDevices, ATraceWithoutMemorySaysSo) {
+    QTemporaryDir folder;
+    const std::string path = folder.filePath(QStringLiteral("work.hws")).toStdString();
+    {
+        auto session = core::SessionWriter::create(path);
+        ASSERT_TRUE(session) << session.error().what;
+        const auto device = session->device("cuda", 0);
+        ASSERT_TRUE(device);
+        ASSERT_TRUE(session->describeDevice(*device, "Some GPU", 8'000'000'000));
+        core::DeviceWorkRow kernel;
+        kernel.device = *device, kernel.stream = 7, kernel.name = "add";
+        kernel.beginNs = 500, kernel.endNs = 1500;
+        ASSERT_TRUE(session->insertKernel(kernel));
+        ASSERT_TRUE(session->insert(core::GapRow{{}, {}, {}, "memory", "it was not asked for"}));
+    }
+    const auto document = loadDocument(path);
+    ASSERT_TRUE(document) << document.error().what;
+    EXPECT_FALSE((*document)->hasMemory());
+    EXPECT_EQ((*document)->whyNoMemory(),
+              QStringLiteral("no memory was recorded: it was not asked for"));
+    EXPECT_EQ((*document)->device, QStringLiteral("cuda:0 (Some GPU)"));
+    EXPECT_EQ((*document)->curve.time, core::Nanoseconds(1000));
+    ASSERT_EQ((*document)->lanes.streams.size(), 1U);
+    EXPECT_EQ((*document)->lanes.streams[0].spans.size(), 1U);
 }
 
 TEST(Gaps, StandWhereTheStepWasInterrupted) {

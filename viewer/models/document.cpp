@@ -12,8 +12,10 @@
 #include <utility>
 
 #include "core/import/import.h"
+#include "core/session/annotations.h"
 #include "core/session/load_menu.h"
 #include "core/session/session.h"
+#include "core/session/shortages.h"
 #include "viewer/models/recorded_curve.h"
 
 namespace hw::viewer {
@@ -217,12 +219,52 @@ core::Status replay(Document& document, core::TrainingGraph graph) {
     return {};
 }
 
-// A trace without a step: its own curve, nothing to plan. False: there is nothing to show either.
-bool loadRecorded(const core::Session& session, Document& document) {
-    const std::shared_ptr<RecordedSeries> series = RecordedSeries::find(session);
+// Allocations that failed, where the events have times or an order that the curve keeps.
+void placeMarks(const core::Session& session, const core::RecordedMemory& memory,
+                Document& document) {
+    for (const core::Shortage& shortage : core::loadShortages(session)) {
+        if (shortage.ordinal != memory.ordinal) continue;
+        core::Nanoseconds at = memory.since(shortage.timeNs);
+        if (!memory.timed) {
+            const auto from =
+                std::lower_bound(memory.seqs.begin(), memory.seqs.end(), shortage.seq);
+            if (from == memory.seqs.end()) continue;  // not loaded: only the curve is
+            at = memory.moments[static_cast<std::size_t>(from - memory.seqs.begin())].begin;
+        }
+        document.marks.push_back({std::clamp(at, core::Nanoseconds(0), document.curve.time),
+                                  toQString(core::describeShortage(shortage))});
+    }
+}
+
+// What of the trace's own is drawn once its memory is loaded.
+void surroundRecorded(const core::Session& session, const core::RecordedMemory& memory,
+                      Document& document) {
+    document.storages = memory.storages;
+    document.lanes = recordedLanes(memory, document.curve);
+    if (core::Result<core::DeviceWork> work =
+            core::loadDeviceWork(session, memory.ordinal, memory.originNs))
+        addStreams(document.lanes, std::move(*work), document.curve);
+    if (const auto annotations = core::loadAnnotations(session))
+        addAnnotations(document.lanes, *annotations, memory, document.curve);
+    placeMarks(session, memory, document);
+    document.device = toQString(
+        memory.deviceName.empty() ? memory.device : memory.device + " (" + memory.deviceName + ")");
+    for (const core::RecordedDevice& device : memory.devices)
+        if (device.events > 0) document.devices.push_back(device);
+}
+
+// A trace without a step: its own curve, nothing to plan. Internal: there is nothing to show.
+core::Status loadRecorded(const core::Session& session, const std::string& device,
+                          Document& document) {
+    const auto devices = core::recordedDevices(session);
+    if (!devices) return devices.error();
+    const auto chosen = core::chosenDevice(*devices, device);
+    if (!chosen) return chosen.error();
+    const std::shared_ptr<RecordedSeries> series =
+        *chosen ? RecordedSeries::find(session, (*chosen)->ordinal) : nullptr;
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
-        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything);
-    if (!memory) return false;
+        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything, device);
+    if (!memory) return memory.error();
     loadSurroundings(session, document);
     document.plannable = false;
     document.ordinal = memory->ordinal;
@@ -235,11 +277,7 @@ bool loadRecorded(const core::Session& session, Document& document) {
             document.curve.lifetimes.push_back(
                 {at.storage, static_cast<std::int32_t>(document.curve.peakMoment),
                  static_cast<std::int32_t>(document.curve.peakMoment)});
-    document.storages = memory->storages;
-    document.lanes = recordedLanes(*memory, document.curve);
-    if (core::Result<core::DeviceWork> work =
-            core::loadDeviceWork(session, memory->ordinal, memory->originNs))
-        addStreams(document.lanes, std::move(*work), document.curve);
+    surroundRecorded(session, *memory, document);
     document.graph = std::move(memory->graph);
     document.judged.peak = document.floor = document.curve.peak;
     document.judged.time = document.curve.time;
@@ -247,7 +285,7 @@ bool loadRecorded(const core::Session& session, Document& document) {
     document.time = TimeFormat::fitting(document.curve.time);
     const bool timed = series ? series->timed() : memory->timed;
     if (!timed) document.time = {0, QStringLiteral("events")};
-    return true;
+    return {};
 }
 
 }  // namespace
@@ -311,12 +349,20 @@ QString Document::stackText(core::StorageIndex storage) const {
     return lines.join(QLatin1Char('\n'));
 }
 
+QString Document::whyNoMemory() const {
+    const auto said = std::find_if(gapRows.begin(), gapRows.end(),
+                                   [](const core::GapRow& gap) { return gap.what == "memory"; });
+    const QString none = QObject::tr("no memory was recorded");
+    return said == gapRows.end() ? none : QStringLiteral("%1: %2").arg(none, toQString(said->why));
+}
+
 QString Document::peakPlace() const {
     return curve.moments.empty() ? QString() : placeOf(graph, curve.moments[curve.peakMoment].op);
 }
 
 core::Result<DocumentPointer> loadDocument(const std::string& path,
-                                           std::optional<std::int64_t> step) {
+                                           std::optional<std::int64_t> step,
+                                           const std::string& device) {
     core::Result<core::Session> session = core::openAny(path);
     if (!session) return session.error();
     auto document = std::make_shared<Document>();
@@ -325,11 +371,15 @@ core::Result<DocumentPointer> loadDocument(const std::string& path,
     if (!step) {
         core::Result<std::int64_t> last = session->lastStep();
         if (!last) {
-            if (!loadRecorded(*session, *document)) return last.error();
-            return DocumentPointer(std::move(document));
+            const core::Status loaded = loadRecorded(*session, device, *document);
+            if (loaded) return DocumentPointer(std::move(document));
+            return loaded.error().code == core::ErrorCode::Usage ? loaded.error() : last.error();
         }
         step = *last;
     }
+    if (!device.empty())
+        return core::Error{core::ErrorCode::Usage, "a device is chosen in traces without a step",
+                           "leave --device out: a recorded step has one curve"};
     document->step = *step;
     if (core::Result<core::SessionCounts> counts = session->counts())
         document->steps = counts->steps;

@@ -14,6 +14,7 @@
 #include "core/plan/implementations.h"
 #include "core/plan/plan.h"
 #include "core/session/call_stacks.h"
+#include "core/session/recorded_memory.h"
 #include "core/session/session.h"
 #include "planners/planner.h"
 #include "viewer/models/format.h"
@@ -78,6 +79,12 @@ struct GapSpan {
     QString text;                  // what, and why
 };
 
+/// A moment that the trace itself marks: an allocation that failed.
+struct DocumentMark {
+    core::Nanoseconds at;  // on the curve's axis
+    QString text;
+};
+
 struct Document {
     std::string path;
     QString name;     // of the file
@@ -89,6 +96,9 @@ struct Document {
     qsizetype gaps = 0;
     std::int64_t storages = 0;  // recorded; the graph of a series has those of its peak alone
     std::int64_t ordinal = -1;  // of the device whose events an imported trace shows
+    QString device;             // it, by its label and name: "cuda:0 (Tesla V100-SXM2-16GB)"
+    std::vector<core::RecordedDevice> devices;  // with memory, of such a trace
+    std::vector<DocumentMark> marks;            // of such a trace, by time
     bool plannable = true;  // false: an imported trace that holds no step, only what it recorded
     core::TrainingGraph graph;
     core::Menu menu;  // implementations of its ops that were measured
@@ -108,6 +118,10 @@ struct Document {
     TimeFormat time;
 
     core::Bytes peak() const { return judged.peak; }
+    /// False: an imported trace that tells kernels or ops alone.
+    bool hasMemory() const { return plannable || judged.peak > core::Bytes(0); }
+    /// Why there is none, in words: what the trace says of it, or that it has none.
+    QString whyNoMemory() const;
     /// Of so many events only the highest moment's storages are known.
     bool knowsPeakOnly() const { return series != nullptr; }
     /// The graph that the plan's schedule is one of.
@@ -131,8 +145,11 @@ struct Document {
 using DocumentPointer = std::shared_ptr<const Document>;
 
 /// Opens a session or an importable file and loads one step (the last complete one unless given).
+/// `device`: of a trace without a step, whose memory, by its label; empty: that with the highest
+/// peak. Usage: there is no memory of such a device.
 core::Result<DocumentPointer> loadDocument(const std::string& path,
-                                           std::optional<std::int64_t> step = std::nullopt);
+                                           std::optional<std::int64_t> step = std::nullopt,
+                                           const std::string& device = {});
 
 /// A graph that is in no file. Errors: BadInput when it contradicts itself.
 core::Result<DocumentPointer> documentOf(core::TrainingGraph graph, const QString& name);

@@ -10,8 +10,8 @@ namespace {
 
 core::Result<LoadedDocument> load(const std::string& path,
                                   const std::vector<std::string>& planFiles,
-                                  std::optional<std::int64_t> step) {
-    core::Result<DocumentPointer> document = loadDocument(path, step);
+                                  std::optional<std::int64_t> step, const std::string& device) {
+    core::Result<DocumentPointer> document = loadDocument(path, step, device);
     if (!document) return document.error();
     LoadedDocument loaded{*document, {}};
     for (const std::string& file : planFiles) {
@@ -38,15 +38,15 @@ void DocumentLoader::fail(const core::Error& error) {
 }
 
 void DocumentLoader::open(const QString& path, const QStringList& planFiles,
-                          std::optional<std::int64_t> step) {
+                          std::optional<std::int64_t> step, const std::string& device) {
     documents_.cancelAll();
     emit started(tr("opening %1").arg(path));
     following_ = followLoading_ = false;
     std::vector<std::string> files;
     for (const QString& file : planFiles) files.push_back(file.toStdString());
     documents_.submit(
-        [this, path, files, step](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
-            core::Result<LoadedDocument> opened = load(path.toStdString(), files, step);
+        [this, path, files, step, device](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
+            core::Result<LoadedDocument> opened = load(path.toStdString(), files, step, device);
             return [this, opened] {
                 if (!opened) return fail(opened.error());
                 emit loaded(*opened);
@@ -56,11 +56,11 @@ void DocumentLoader::open(const QString& path, const QStringList& planFiles,
 
 core::Status DocumentLoader::openNow(const std::string& path,
                                      const std::vector<std::string>& planFiles,
-                                     std::optional<std::int64_t> step) {
+                                     std::optional<std::int64_t> step, const std::string& device) {
     documents_.cancelAll();
     emit started(tr("opening %1").arg(toQString(path)));
     following_ = followLoading_ = false;
-    core::Result<LoadedDocument> opened = load(path, planFiles, step);
+    core::Result<LoadedDocument> opened = load(path, planFiles, step, device);
     if (!opened) return opened.error();
     emit loaded(*opened);
     return {};
@@ -80,7 +80,7 @@ void DocumentLoader::submitFollow(const QString& path) {
     followLoading_ = true;
     emit started(tr("reading the last step"));
     documents_.submit([this, path](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
-        core::Result<LoadedDocument> step = load(path.toStdString(), {}, std::nullopt);
+        core::Result<LoadedDocument> step = load(path.toStdString(), {}, std::nullopt, {});
         return [this, path, step] {
             followLoading_ = false;
             if (!following_) return;

@@ -28,9 +28,9 @@ public:
     explicit DocumentLoader(QObject* parent = nullptr);
 
     void open(const QString& path, const QStringList& planFiles = {},
-              std::optional<std::int64_t> step = std::nullopt);
+              std::optional<std::int64_t> step = std::nullopt, const std::string& device = {});
     core::Status openNow(const std::string& path, const std::vector<std::string>& planFiles,
-                         std::optional<std::int64_t> step);
+                         std::optional<std::int64_t> step, const std::string& device = {});
 
     /// Loads the last complete step of a session that is being recorded; called again after every
     /// step, until open().

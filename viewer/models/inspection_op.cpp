@@ -177,7 +177,9 @@ void tellStep(FactWriter& facts) {
     if (document.plannable)
         facts.add(QObject::tr("number"),
                   QObject::tr("%1 (%2 recorded)").arg(document.step).arg(document.steps));
-    facts.add(QObject::tr("peak"), facts.bytes(document.peak()));
+    facts.add(QObject::tr("device"), document.device);
+    facts.add(QObject::tr("peak"), document.hasMemory() ? facts.bytes(document.peak())
+                                                        : QObject::tr("no memory was recorded"));
     if (!document.curve.moments.empty())
         facts.op(QObject::tr("peak at"), document.curve.moments[document.curve.peakMoment].op);
     facts.add(QObject::tr("time"), document.time.text(document.curve.time));

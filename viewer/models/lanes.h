@@ -23,8 +23,15 @@ struct StreamLane {
     std::vector<LaneSpan> spans;  // their id: index into Lanes::work
 };
 
+/// Stretches that the program named.
+struct NamedLane {
+    std::vector<LaneSpan> spans;  // their id: index into names; by begin, none over another
+    std::vector<std::string> names;
+};
+
 struct Lanes {
     std::vector<LaneSpan> phases, layers, ops;
+    NamedLane annotations;            // empty where the trace has none
     std::vector<StreamLane> streams;  // the busiest first; empty where no device was recorded
     std::vector<std::string> work;    // names of kernels and copies
 };

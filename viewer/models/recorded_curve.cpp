@@ -2,6 +2,7 @@
 #include "viewer/models/recorded_curve.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace hw::viewer {
 namespace {
@@ -63,8 +64,7 @@ StepCurve recordedCurve(const core::RecordedMemory& memory) {
     if (!moments.empty()) {
         curve.time = moments.back().begin;
     } else {
-        for (const core::RecordedMemory::OpSpan& span : memory.spans)
-            curve.time = std::max(curve.time, span.end);
+        curve.time = memory.end;
         push(core::Nanoseconds(0), curve.time, core::Bytes(0), core::kNone);
     }
     return curve;
@@ -86,6 +86,24 @@ Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve) 
         lanes.ops.push_back({begin, end, span.op, op.phase});
     }
     return lanes;
+}
+
+void addAnnotations(Lanes& lanes, const std::vector<core::Annotation>& annotations,
+                    const core::RecordedMemory& memory, const StepCurve& curve) {
+    if (!memory.timed) return;
+    core::Nanoseconds until;
+    std::unordered_map<std::string, std::int32_t> known;
+    for (const core::Annotation& each : annotations) {
+        const core::Nanoseconds from = std::max(memory.since(each.beginNs), core::Nanoseconds(0));
+        const core::Nanoseconds end = std::min(memory.since(each.endNs), curve.time);
+        if (each.ordinal != memory.ordinal || from < until || end <= from) continue;
+        until = end;
+        std::vector<std::string>& names = lanes.annotations.names;
+        const auto [id, isNew] =
+            known.try_emplace(each.name, static_cast<std::int32_t>(names.size()));
+        if (isNew) names.push_back(each.name);
+        lanes.annotations.spans.push_back({from, end, id->second, core::Phase::Unknown});
+    }
 }
 
 void addStreams(Lanes& lanes, core::DeviceWork work, const StepCurve& curve) {

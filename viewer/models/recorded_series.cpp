@@ -20,18 +20,16 @@ void push(StepCurve& curve, core::Nanoseconds begin, core::Nanoseconds end, std:
 
 }  // namespace
 
-std::shared_ptr<RecordedSeries> RecordedSeries::find(const core::Session& session) {
+std::shared_ptr<RecordedSeries> RecordedSeries::find(const core::Session& session,
+                                                     std::int64_t ordinal) {
     const auto all = session.series();
     if (!all) return nullptr;
     const core::SeriesRow* best = nullptr;
     for (const core::SeriesRow& row : *all) {
         if (row.samples < kManyEvents || row.key.step || row.key.axis == core::SeriesAxis::Seq ||
-            !row.key.name.ends_with(" allocated"))
+            !row.key.name.ends_with(" allocated") || row.key.device.value_or(-1) != ordinal)
             continue;
-        const auto rank = [](const core::SeriesRow& of) {
-            return std::pair(of.key.device.value_or(-1) >= 0, of.maximum);
-        };
-        if (!best || rank(row) > rank(*best)) best = &row;
+        if (!best || row.maximum > best->maximum) best = &row;
     }
     if (!best) return nullptr;
     auto own = core::Session::open(session.path());

@@ -16,9 +16,9 @@ public:
     /// Sessions with fewer events are loaded whole.
     static constexpr std::int64_t kManyEvents = 200'000;
 
-    /// The allocator's curve of the device with the highest level, the host only where there is no
-    /// other. Null where the session has none with many events.
-    static std::shared_ptr<RecordedSeries> find(const core::Session& session);
+    /// The allocator's curve of the device with this ordinal (-1: the host). Null where the session
+    /// has none with many events.
+    static std::shared_ptr<RecordedSeries> find(const core::Session& session, std::int64_t ordinal);
 
     /// Moments that cover [from, to] for a view so many columns wide, every peak among them; costs
     /// the same however much is recorded. Times since the start. Any thread.

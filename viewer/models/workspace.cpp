@@ -68,6 +68,11 @@ void Workspace::openStep(std::int64_t step) {
     if (document_ && !loader_.following() && step != document_->step) reopen(step, {});
 }
 
+void Workspace::openDevice(const std::string& device) {
+    if (document_ && !document_->plannable && !loader_.following())
+        loader_.open(QString::fromStdString(document_->path), {}, std::nullopt, device);
+}
+
 void Workspace::reload() {
     if (document_ && !loader_.following())
         reopen(document_->step, active_.plan() ? active_.plan()->planner : QString());

@@ -47,6 +47,8 @@ public:
     void show(DocumentPointer document) { adopt({std::move(document), {}}); }
     /// Another step of the open session, with a frontier where there was one.
     void openStep(std::int64_t step);
+    /// The memory of another device of the open trace, by its label.
+    void openDevice(const std::string& device);
     /// Loads the open session again, because a run of the active plan was added to it.
     void reload();
 

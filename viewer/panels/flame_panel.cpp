@@ -144,6 +144,7 @@ void FlamePanel::reload() {
     stale_ = false;
     const Request wanted = request();
     if (!wanted.document) return view_->clear();
+    if (!wanted.document->hasMemory()) return view_->clear(wanted.document->whyNoMemory());
     queue_.submit([this, wanted](const TaskQueue::Cancelled&) -> TaskQueue::Delivery {
         auto made = std::make_shared<Made>(make(wanted));
         return [this, wanted, made] { take(wanted, std::move(*made)); };
@@ -186,7 +187,10 @@ core::Status FlamePanel::prepareShot(const std::vector<std::string>&) {
     stale_ = false;
     queue_.cancelAll();
     const Request wanted = request();
-    if (wanted.document) take(wanted, make(wanted));
+    if (wanted.document && wanted.document->hasMemory())
+        take(wanted, make(wanted));
+    else if (wanted.document)
+        view_->clear(wanted.document->whyNoMemory());
     return {};
 }
 

@@ -181,6 +181,7 @@ void MainWindow::documentArrived() {
               : document->steps > 1
                   ? tr("step %1 (%2 recorded)").arg(document->step).arg(document->steps)
                   : tr("step %1").arg(document->step));
+    if (!document->device.isEmpty()) parts << document->device;
     title_->setText(parts.join(QStringLiteral("    ")));
     setWindowTitle(document->name + QStringLiteral(" – Highwater"));
     const QString storages = document->knowsPeakOnly()
@@ -268,8 +269,9 @@ void MainWindow::open(const QString& path, const QStringList& plans) {
 
 core::Status MainWindow::prepareShot(const std::string& session,
                                      const std::vector<std::string>& plans,
-                                     std::optional<std::int64_t> step) {
-    if (core::Status done = workspace_.loader().openNow(session, plans, step); !done) return done;
+                                     std::optional<std::int64_t> step, const std::string& device) {
+    if (core::Status done = workspace_.loader().openNow(session, plans, step, device); !done)
+        return done;
     return panel<WhatIfPanel>().compute();
 }
 

@@ -48,7 +48,7 @@ public:
     void open(const QString& path, const QStringList& plans = {});
     /// Loads and computes all that the window shows before it returns; for pictures.
     core::Status prepareShot(const std::string& session, const std::vector<std::string>& plans,
-                             std::optional<std::int64_t> step);
+                             std::optional<std::int64_t> step, const std::string& device = {});
     void setLight(bool light);
     /// Text of all views, over its usual size.
     void setTextScale(double scale);

@@ -130,8 +130,9 @@ void PeakPanel::showEvent(QShowEvent* event) {
 void PeakPanel::showSets() {
     stale_ = false;
     const DocumentPointer& document = workspace().document();
-    if (!document || document->curve.moments.empty()) {
-        recorded_->clear();
+    if (!document || document->curve.moments.empty() || !document->hasMemory()) {
+        recorded_->clear(document ? document->whyNoMemory() : QString());
+        model_->setSets(document, {}, nullptr);
         planned_->clear();
         other_->clear();
         return;

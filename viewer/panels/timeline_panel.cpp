@@ -28,6 +28,10 @@ const PanelKind TimelinePanel::kKind{
 TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
     plot_ = new TimelinePlot;
     legend_ = new Legend;
+    devices_ = new QComboBox;
+    devices_->setAccessibleName(tr("whose memory"));
+    devices_->hide();
+    addToHeader(devices_);
     addToHeader(legend_);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(0, 0, 0, 0);
@@ -45,13 +49,32 @@ TimelinePanel::TimelinePanel(Workspace& workspace) : Panel(workspace, kKind) {
             [this] { plot_->setSelection(this->workspace().selection().current()); });
     connect(&workspace.selection(), &SelectionModel::rangeChanged, this,
             [this] { plot_->setRange(this->workspace().selection().range()); });
+    connect(devices_, &QComboBox::activated, this, [this] {
+        this->workspace().openDevice(devices_->currentData().toString().toStdString());
+    });
     connect(plot_, &TimelinePlot::rangePicked, &workspace.selection(),
             &SelectionModel::selectRange);
     connect(plot_, &TimelinePlot::opClicked, &workspace.selection(), &SelectionModel::selectOp);
     reload();
 }
 
+// A trace of several devices shows one at a time.
+void TimelinePanel::listDevices() {
+    const DocumentPointer& document = workspace().document();
+    devices_->clear();
+    devices_->setVisible(document && document->devices.size() > 1);
+    if (!document) return;
+    for (const core::RecordedDevice& device : document->devices) {
+        const core::Bytes peak = device.peak;
+        devices_->addItem(
+            tr("%1: peak %2").arg(toQString(titleOf(device)), SizeUnit::fitting(peak).text(peak)),
+            toQString(device.label));
+        if (device.ordinal == document->ordinal) devices_->setCurrentIndex(devices_->count() - 1);
+    }
+}
+
 void TimelinePanel::reload() {
+    listDevices();
     plot_->setDocument(workspace().document());
     plot_->setLive(workspace().live());
     plot_->setOther(workspace().loader().other());

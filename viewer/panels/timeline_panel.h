@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <QComboBox>
+
 #include "viewer/panels/panel.h"
 #include "viewer/plots/legend.h"
 #include "viewer/plots/timeline_plot.h"
@@ -15,6 +17,8 @@ public:
 
     TimelinePlot& plot() const { return *plot_; }
     const Legend& legend() const { return *legend_; }
+    /// Of a trace of several devices: whose memory is shown. Hidden where there is one.
+    QComboBox& devices() const { return *devices_; }
     void applyTheme() override;
     core::Status prepareShot(const std::vector<std::string>& planFiles) override;
 
@@ -23,12 +27,14 @@ protected:
 
 private:
     void reload();
+    void listDevices();
     void updatePlan();
     void updateLive();
     void updateLegend();
 
     TimelinePlot* plot_;
     Legend* legend_;
+    QComboBox* devices_;
     bool budgetShown_ = true;  // a picture without a plan shows what was recorded, nothing else
 };
 

@@ -41,7 +41,8 @@ void FlameView::show(const DocumentPointer& document, core::OriginNode root, con
     update();
 }
 
-void FlameView::clear() {
+void FlameView::clear(const QString& why) {
+    why_ = why;
     show(nullptr, {}, {});
 }
 

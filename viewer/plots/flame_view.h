@@ -28,7 +28,8 @@ public:
     /// tree (core::besideOther); null: none.
     void show(const DocumentPointer& document, core::OriginNode root, const QString& name,
               const DocumentPointer& other = nullptr);
-    void clear();
+    /// `why`: what is shown instead, in words.
+    void clear(const QString& why = {});
     /// Parts whose name contains the text keep their colour, whatever its case; none: all do.
     void setSearch(const QString& text);
 
@@ -84,7 +85,7 @@ private:
     DocumentPointer document_, other_;
     core::OriginNode root_;
     std::vector<const core::OriginNode*> way_;  // from the root to what is zoomed to
-    QString name_, search_;
+    QString name_, search_, why_;
     std::vector<Cell> cells_;
     int current_ = -1;
     bool stale_ = true;

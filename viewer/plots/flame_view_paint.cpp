@@ -126,7 +126,13 @@ void FlameView::drawCaption(QPainter& painter) const {
 void FlameView::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.setRenderHint(QPainter::TextAntialiasing);
-    if (!document_) return;
+    if (!document_) {
+        painter.setFont(uiFont(kBasePixels));
+        painter.setPen(theme().muted);
+        painter.drawText(QRectF(rect()).adjusted(20, 0, -20, 0), Qt::AlignCenter | Qt::TextWordWrap,
+                         why_);
+        return;
+    }
     cells();
     drawCaption(painter);
     painter.setFont(uiFont(kAxisPixels));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "viewer/plots/colours.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -25,6 +26,7 @@ void LaneStrip::setDocument(DocumentPointer document) {
 
 QStringList LaneStrip::lanesOf(const Document* document) {
     QStringList names{tr("phase"), tr("layer"), tr("op")};
+    if (document && !document->lanes.annotations.spans.empty()) names << tr("annotation");
     if (document)
         for (const StreamLane& lane : document->lanes.streams)
             names << tr("stream %1").arg(lane.stream);
@@ -156,9 +158,17 @@ void LaneStrip::draw(QCPPainter* painter) {
             painter, 2, lanes.ops,
             [&](const LaneSpan& span) { return theme().family(opFamily(graph.ops[span.id].name)); },
             [&](const LaneSpan& span) { return shortOpName(graph.ops[span.id].name); });
+    int lane = 3;
+    if (!lanes.annotations.spans.empty())
+        drawLane(
+            painter, lane++, lanes.annotations.spans,
+            [](const LaneSpan& span) {
+                return span.id % 2 ? theme().grid : blend(theme().grid, theme().accent, 0.25);
+            },
+            [&](const LaneSpan& span) { return toQString(lanes.annotations.names[span.id]); });
     for (std::size_t i = 0; i < lanes.streams.size(); ++i)
         drawLane(
-            painter, 3 + static_cast<int>(i), lanes.streams[i].spans,
+            painter, lane + static_cast<int>(i), lanes.streams[i].spans,
             [&](const LaneSpan& span) { return theme().family(opFamily(lanes.work[span.id])); },
             [&](const LaneSpan& span) { return shortKernelName(lanes.work[span.id]); });
     drawSelection(painter);

@@ -89,6 +89,35 @@ void TimelineMarks::drawGaps(QCPPainter* painter) {
     }
 }
 
+// In words, over the room of the curve that there is not.
+void TimelineMarks::drawNothing(QCPPainter* painter, const QString& why) {
+    painter->setFont(uiFont(kAxisPixels));
+    painter->setPen(theme().muted);
+    painter->drawText(QRectF(timeline_.area_->rect()).adjusted(20, 0, -20, 0),
+                      Qt::AlignCenter | Qt::TextWordWrap, why);
+}
+
+// Allocations that failed; their words stand low, away from the peak's.
+void TimelineMarks::drawMarks(QCPPainter* painter) {
+    const QRectF area = timeline_.area_->rect();
+    const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
+    const QFontMetricsF metrics(uiFont(kAxisPixels, true));
+    double taken = area.left();
+    for (const DocumentMark& mark : timeline_.document_->marks) {
+        const double x = time->coordToPixel(milliseconds(mark.at));
+        if (x < area.left() || x > area.right()) continue;
+        painter->setPen(QPen(theme().alert, 1.2, Qt::DashLine));
+        painter->drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
+        const QString text = metrics.elidedText(mark.text, Qt::ElideRight, area.width() - 16);
+        const double width = metrics.horizontalAdvance(text) + 16, height = metrics.height() + 7;
+        const double left =
+            x + 8 + width <= area.right() ? x + 8 : std::max(area.left(), x - 8 - width);
+        if (left < taken) continue;
+        taken = left + width;
+        drawBadge(painter, {left, area.bottom() - height - 6}, text, theme().alert, theme().panel);
+    }
+}
+
 void TimelineMarks::drawRange(QCPPainter* painter) {
     const QRectF area = timeline_.area_->rect();
     const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
@@ -207,7 +236,9 @@ QRectF TimelineMarks::drawPeak(QCPPainter* painter, const StepCurve& curve, cons
 void TimelineMarks::draw(QCPPainter* painter) {
     if (!timeline_.document_) return;
     const Document& document = *timeline_.document_;
+    if (!document.hasMemory()) return drawNothing(painter, document.whyNoMemory());
     drawGaps(painter);
+    drawMarks(painter);
     drawLife(painter);
     if (timeline_.range_) drawRange(painter);
     if (document.capacity) drawCapacity(painter);

@@ -172,6 +172,13 @@ void TimelinePlot::buildGraphs() {
     if (document_)
         time->setTicker(QSharedPointer<UnitTicker>::create(document_->time.axisUnit(), ticks));
     setFittingLabel(time, {document_ && !document_->plannable ? tr("time") : tr("step time")});
+    const bool memory = !document_ || document_->hasMemory();
+    const QStringList labels{tr("live memory"), tr("memory")};
+    setFittingLabel(size, document_ && memory && !document_->device.isEmpty()
+                              ? QStringList(tr("live memory of %1").arg(document_->device)) + labels
+                              : labels);
+    size->setTickLabels(memory);
+    size->setTicks(memory);
     if (document_) size->setTicker(QSharedPointer<UnitTicker>::create(document_->size.name, 6));
     applyTheme();
 }
@@ -212,6 +219,7 @@ QCPRange TimelinePlot::visibleTime() const {
 
 void TimelinePlot::rescale() {
     if (!document_) return;
+    if (!document_->hasMemory()) return area_->axis(QCPAxis::atLeft)->setRange(0, 1);
     core::Bytes highest = document_->peak();
     if (plan_) highest = std::max(highest, plan_->peak);
     if (live_) highest = std::max(highest, live_->peak);

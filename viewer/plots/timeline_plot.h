@@ -33,6 +33,8 @@ private:
                    const QColor& ink);
     void drawCapacity(QCPPainter* painter);
     void drawGaps(QCPPainter* painter);
+    void drawMarks(QCPPainter* painter);
+    void drawNothing(QCPPainter* painter, const QString& why);
     void drawLife(QCPPainter* painter);
     void drawRange(QCPPainter* painter);
     TimelinePlot& timeline_;

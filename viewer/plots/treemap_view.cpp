@@ -39,7 +39,8 @@ void TreemapView::show(const DocumentPointer& document, LiveSet set, const QStri
     update();
 }
 
-void TreemapView::clear() {
+void TreemapView::clear(const QString& why) {
+    why_ = why;
     document_ = nullptr;
     set_ = {};
     root_ = {};
@@ -184,7 +185,13 @@ void TreemapView::drawCaption(QPainter& painter) const {
 void TreemapView::paintEvent(QPaintEvent*) {
     QPainter painter(this);
     painter.setRenderHint(QPainter::TextAntialiasing);
-    if (!document_) return;
+    if (!document_) {
+        painter.setFont(uiFont(kBasePixels));
+        painter.setPen(theme().muted);
+        painter.drawText(QRectF(rect()).adjusted(kTreemapMargin, 0, -kTreemapMargin, 0),
+                         Qt::AlignCenter | Qt::TextWordWrap, why_);
+        return;
+    }
     cells();
     drawCaption(painter);
     for (const TreemapCell& cell : cells_) drawCell(painter, cell);

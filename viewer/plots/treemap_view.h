@@ -19,7 +19,8 @@ public:
 
     /// `name`: whose peak it is ("recorded", "plan: highwater at 50 %").
     void show(const DocumentPointer& document, LiveSet set, const QString& name);
-    void clear();
+    /// `why`: what is shown instead, in words.
+    void clear(const QString& why = {});
     void setSelection(const Selection& selection);
 
     const LiveSet& set() const { return set_; }
@@ -54,7 +55,7 @@ private:
     DocumentPointer document_;
     LiveSet set_;
     LiveNode root_;
-    QString name_;
+    QString name_, why_;
     Selection selection_;
     std::vector<TreemapCell> cells_;
     int current_ = -1;  // cell that the keys are at
