@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import pathlib
+import pickle
 import sqlite3
 import subprocess
 import sys
@@ -285,6 +286,78 @@ class CommandLine(unittest.TestCase):
         plan = self.run_command("plan", session, "--ratio", "0.5", "-o", self.path / "p.plan")
         self.assertEqual(plan.returncode, 4)
         self.assertIn("not the ops", plan.stderr + plan.stdout)
+
+    def snapshot(self, **more):
+        """A snapshot of two devices and host memory: what is freed first was there before, and an allocation fails."""
+        def event(action, address, size, time):
+            frames = [{"filename": "/x/train.py", "line": 10, "name": "forward"}]
+            return {"action": action, "addr": address, "size": size, "stream": 0, "time_us": time, "frames": frames}
+
+        failed = {**event("oom", 0, 5_000_000_000, 4), "device_free": 7_000_000}
+        traces = [[event("alloc", 50, 20_000_000, 1), event("free_completed", 1, 40_000_000, 3), failed],
+                  [event("alloc", 1, 3_000_000, 2)]]
+        path = self.path / "s.pickle"
+        path.write_bytes(pickle.dumps({"segments": [], "device_traces": traces,
+                                       "host_traces": [event("alloc", 9, 1000, 1)],
+                                       "external_annotations": [{"stage": stage, "name": "step", "device": 0, "time_us": time}
+                                                                for stage, time in (("START", 1), ("END", 2))], **more}))
+        return path
+
+    def test_a_snapshots_bytes_agree_wherever_they_are_told(self):
+        path = self.snapshot()
+        info = self.json_of("info", path)
+        self.assertEqual((info["recorded"]["device"], info["recorded"]["peak_bytes"]), ("cuda:0", 60_000_000))
+        for key in ("line", "file", "function", "layer"):
+            told = self.json_of("info", path, "--by", key)
+            self.assertEqual(told["peak_bytes"], 60_000_000, key)
+            self.assertEqual(sum(group["peak_bytes"] for group in told["groups"]), 60_000_000, key)
+        self.assertEqual({group["name"]: group["peak_bytes"] for group in self.json_of("info", path, "--by", "line")["groups"]},
+                         {"(before the history)": 40_000_000, "train.py:10 forward": 20_000_000})
+        self.assertEqual({each["device"]: each["peak_bytes"] for each in info["devices"]},
+                         {"host": 1000, "cuda:0": 60_000_000, "cuda:1": 3_000_000})
+        failed, = info["out_of_memory"]
+        self.assertEqual((failed["asked_bytes"], failed["free_bytes"], failed["allocated_bytes"], failed["place"]),
+                         (5_000_000_000, 7_000_000, 20_000_000, "train.py:10 forward"))
+        self.assertEqual(info["annotations"], [{"name": "step", "times": 1, "time_ns": 1000, "peak_bytes": 60_000_000}])
+        text = self.run_command("info", path).stdout
+        for words in ("cuda:1: 2 memory events, peak 3.00 MB", "host: ", "asked for 5.00 GB, 7.00 MB free", "annotation step"):
+            self.assertIn(words, text)
+
+    def test_a_device_of_a_snapshot_is_chosen_by_its_name(self):
+        path = self.snapshot()
+        self.assertEqual(self.json_of("info", path, "--device", "cuda:1")["recorded"]["peak_bytes"], 3_000_000)
+        self.assertEqual(self.json_of("info", path, "--device", "host", "--by", "line")["peak_bytes"], 1000)
+        self.refused(2, "cuda:7", "info", path, "--device", "cuda:7")
+        self.refused(2, "--device", "info", self.log, "--device", "cuda:0")
+
+    def test_a_trace_without_memory_says_so(self):
+        path = self.path / "n.sqlite"
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.executescript("CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT);"
+                                   "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, end INTEGER, deviceId INTEGER,"
+                                   " streamId INTEGER);"
+                                   "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(100, 200, 0, 7);")
+        info = self.json_of("info", path)
+        self.assertIsNone(info["recorded"])
+        self.assertEqual(info["gpu"]["kernels"], 1)
+        self.assertIn("no memory was recorded", self.run_command("info", path).stdout)
+        self.refused(4, "no memory", "info", path, "--by", "line")
+
+    def test_a_tables_alignment_is_kept_and_its_gaps_are_not(self):
+        table, offsets = self.path / "t.csv", self.path / "o.csv"
+        table.write_text("buffer,start,end,size,alignment\na,0,9,3,1\nb,0,9,4,4\nc,2,7,5,4\n")
+        answer = self.json_of("layout", table, "-o", offsets)
+        self.assertEqual(answer["lower_bound_bytes"], 12)
+        self.assertFalse(answer["optimal"] and answer["arena_bytes"] > 12)
+        with open(offsets, newline="") as file:
+            place = {row["id"]: int(row["offset"]) for row in csv.DictReader(file)}
+        self.assertEqual([place[name] % 4 for name in ("b", "c")], [0, 0])
+        sizes = {"a": 3, "b": 4, "c": 5}
+        spans = sorted((place[name], place[name] + size) for name, size in sizes.items())
+        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])), spans)
+        table.write_text("id,lower,upper,size,gaps\na,0,10,4,3-7\nb,3,7,4,\n")
+        self.refused(4, "line 2: block 'a' has gaps", "layout", table)
+        self.refused(4, "line 2: block 'a' has gaps", "import", table, "-o", self.path / "t.hws")
 
     def test_a_trace_tells_how_busy_its_device_was(self):
         events = [{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 0, "dur": 20,
