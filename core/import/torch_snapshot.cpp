@@ -99,6 +99,7 @@ private:
         rounding_ = checkedAdd(rounding_, made.lifetimes.rounding);
         unseen_ += made.lifetimes.unseen;
         unaccounted_ += made.lifetimes.unaccounted;
+        before_ = before_ || made.allocated > 0;
         made.initialSeq = event(made, "initial", 0, made.allocated, {});
     }
 
@@ -298,7 +299,7 @@ private:
                                                          "the order between devices is "
                                                          "unknown"
                                                        : ""));
-        if (histories_ > 0)
+        if (before_)
             writer_.gap("start",
                         "what was allocated before the history began is known by its free or by "
                         "the snapshot alone, as event 'initial': it has no call stack");
@@ -334,7 +335,7 @@ private:
     std::map<PickleRef, std::optional<std::int64_t>> layers_, stacks_;
     std::int64_t seq_ = 0, rounding_ = 0, beginNs_ = 0, unseen_ = 0, unaccounted_ = 0;
     int histories_ = 0;
-    bool timed_ = true, stateOnly_ = false, contradicts_ = false;
+    bool timed_ = true, before_ = false, stateOnly_ = false, contradicts_ = false;
 };
 
 // By the first bytes; pickles of the first protocols have no mark, so those by their name.
