@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "executor/replay/allowed_ops.h"
+
 namespace hw::executor {
 namespace {
 
@@ -241,6 +243,19 @@ bool adoptsStorage(const Step& step, core::OpIndex index) {
                         [](const core::OpOutput& output) { return output.makesStorage; });
 }
 
+std::vector<std::string> namesOfArguments(const core::Result<c10::OperatorHandle>& op) {
+    std::vector<std::string> names;
+    if (!op) return names;
+    for (const c10::Argument& argument : op->schema().arguments()) names.push_back(argument.name());
+    return names;
+}
+
+/// Of meta tensors a recording knows nothing, and they have no bytes.
+bool touchesNothing(const Step& step, core::OpIndex index) {
+    const core::Op& op = step.graph.ops[index];
+    return !op.random && op.inputs.empty() && op.outputs.empty() && op.writes.empty();
+}
+
 }  // namespace
 
 core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
@@ -251,8 +266,12 @@ core::Result<CallableOp> makeCallable(const Step& step, core::OpIndex index,
     if (!json.is_object() || !json.contains("a") || !json["a"].is_array())
         return core::badInput(label + " has no arguments to replay", "record the session again");
     auto handle = torch::findOp(row.name, row.overload);
+    if (const core::Status allowed = requireAllowed(row.name, namesOfArguments(handle)); !allowed)
+        return core::badInput("op " + std::to_string(index) + ": " + allowed.error().what,
+                              allowed.error().hint);
     if (!handle) return handle.error();
     CallableOp op{*handle, {}, {}, {}, row.name.rfind("profiler::", 0) == 0, false, {}};
+    op.skipped = op.skipped || touchesNothing(step, index);
     op.fromRecord = adoptsStorage(step, index);
     if (op.skipped || op.fromRecord) return op;
     const Json keywords = json.value("k", Json::object());

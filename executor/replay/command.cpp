@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <iostream>
 #include <optional>
 
 #include "core/base/error_json.h"
-#include "executor/replay/pipeline.h"
+#include "core/base/printable.h"
+#include "executor/replay/run_apart.h"
+#include "executor/replay/run_store.h"
 
 namespace {
 
@@ -27,20 +30,6 @@ int usage(const std::string& what, bool json) {
     return fail({hw::core::ErrorCode::Usage, what, "see 'highwater-exec --help'"}, json);
 }
 
-/// What is wrong with the results, if something is.
-std::optional<hw::core::Error> difference(const hw::executor::Report& report) {
-    if (report.same()) return std::nullopt;
-    if (report.figures.different == 0)
-        return hw::core::Error{hw::core::ErrorCode::Verification,
-                               "the steps in a row differ from the unplanned ones",
-                               "the losses and final states that differ are counted in the output"};
-    return hw::core::Error{hw::core::ErrorCode::Verification,
-                           std::to_string(report.figures.different) + " of " +
-                               std::to_string(report.figures.compared) +
-                               " results differ from the unplanned run",
-                           "the first difference is named in the output"};
-}
-
 }  // namespace
 
 namespace hw::executor {
@@ -49,6 +38,7 @@ int runCommand(int argc, char** argv) {
     CLI::App app(
         "Runs a recorded training step with real kernels, under a plan, and compares every result. "
         "The session keeps what was measured, and the plan.");
+    const core::PrintableOnly errors(std::cerr);
     RunRequest request;
     std::string device = "cpu";
     bool json = false;
@@ -82,16 +72,23 @@ int runCommand(int argc, char** argv) {
         request.implementations = implementations == "all" ? Offered::All : Offered::Exact;
     }
     if (device == "cuda") request.device = Device::Cuda;
+    std::optional<core::PrintableOnly> output;
+    if (!json) output.emplace(std::cout);
 
     const bool terminal = isatty(STDERR_FILENO) != 0;
-    const auto report = runStep(request, [&](const std::string& stage) {
-        if (terminal) std::cerr << "\r\x1b[K" << stage << " …" << std::flush;
+    auto outcome = runApart(request, [&](const std::string& stage) {
+        if (terminal) std::fprintf(stderr, "\r\x1b[K%s …", stage.c_str());
     });
-    if (terminal) std::cerr << "\r\x1b[K";
-    if (!report) return fail(report.error(), json);
-    const auto wrong = difference(*report);
-    if (wrong && json) return fail(*wrong, json, Json::parse(toJson(*report)));
-    std::cout << (json ? toJson(*report) + "\n" : toText(*report)) << std::flush;
+    if (terminal) std::fputs("\r\x1b[K", stderr);
+    if (!outcome) return fail(outcome.error(), json);
+    keepOutcome(request, *outcome);
+    const auto& wrong = outcome->difference;
+    if (wrong && json) return fail(*wrong, json, Json::parse(outcome->json, nullptr, false));
+    std::cout << (json ? outcome->json + "\n" : outcome->text);
+    if (!std::cout.flush())
+        return fail({hw::core::ErrorCode::Internal, "standard output could not be written",
+                     "check that there is room where it goes"},
+                    false);
     return wrong ? fail(*wrong, json) : 0;
 }
 

@@ -87,6 +87,21 @@ Status Interpreter::State::checkSizes(OpIndex index) const {
     return {};
 }
 
+// Some views look at nothing but what they are told: what lies beyond its storage is not ours.
+Status Interpreter::State::checkPlaces(OpIndex index) const {
+    for (const at::Tensor& tensor : outputs) {
+        TensorShape shape;
+        shape.sizes = tensor.sizes().vec();
+        shape.strides = tensor.strides().vec();
+        shape.offset = tensor.storage_offset();
+        if (!fits(shape, tensor.itemsize(), tensor.storage().nbytes()))
+            return core::badInput(
+                labels[index] + " returned a tensor that is larger than its storage",
+                "record the session again");
+    }
+    return {};
+}
+
 // Gives the results their places by the accounting rules: a first computation keeps all, a
 // recomputation the wanted ones that are not there already.
 Status Interpreter::State::adopt(OpIndex index, const Action& action) {
@@ -195,6 +210,7 @@ Status Interpreter::State::runOp(std::size_t at, const Action& action) {
     for (const at::Tensor& tensor : outputs)
         if (!tensor.has_storage())
             return disagreement(index, "returned a tensor without a storage");
+    if (ok = checkPlaces(index); !ok) return ok;
     if (options.profile) profile(index, signature, highest - live);
     if (options.observer) observe(at, index, !again);
     if (index == options.watched && !again && !outputs.empty()) {

@@ -41,6 +41,9 @@ struct EncodedForm {
     std::string codec;
 };
 
+/// Whether every element of a tensor lies in a storage of `bytes` bytes.
+bool fits(const TensorShape& shape, std::size_t elementBytes, std::size_t bytes);
+
 struct Interpreter::State {
     State(const Step& s, MemoryTracker& t) : step(s), graph(s.graph), tracker(t) {}
 
@@ -55,6 +58,7 @@ struct Interpreter::State {
     Status runOp(std::size_t at, const Action& action);
     Status callKernel(OpIndex index, bool again);
     Status checkSizes(OpIndex index) const;
+    Status checkPlaces(OpIndex index) const;
     Status adopt(OpIndex index, const Action& action);
     void observe(std::size_t at, OpIndex index, bool first);
     void profile(OpIndex index, const OpSignature& signature, Bytes risen);

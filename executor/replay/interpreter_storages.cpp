@@ -5,9 +5,7 @@
 #include "executor/replay/interpreter_state.h"
 
 namespace hw::executor {
-namespace {
 
-// Whether every element of a tensor lies in a storage of `bytes` bytes.
 bool fits(const TensorShape& shape, std::size_t elementBytes, std::size_t bytes) {
     const auto room = static_cast<std::int64_t>(bytes / elementBytes);
     std::int64_t last = shape.offset;  // element
@@ -22,8 +20,6 @@ bool fits(const TensorShape& shape, std::size_t elementBytes, std::size_t bytes)
     }
     return empty || inside;
 }
-
-}  // namespace
 
 // A tensor as it was recorded, on its resident storage.
 Status Interpreter::State::defineFromRecord(TensorIndex t) {

@@ -9,12 +9,11 @@
 
 #include "core/session/load_menu.h"
 #include "executor/replay/interpreter.h"
-#include "executor/replay/run_store.h"
+#include "executor/replay/outcome.h"
+#include "executor/replay/pipeline.h"
 #include "executor/replay/verification.h"
 
 namespace hw::executor {
-
-enum class Offered { Exact, All };  // those that keep every bit, or all
 
 struct MeasuredMenu {
     core::Menu menu;

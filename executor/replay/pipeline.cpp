@@ -6,13 +6,15 @@
 #include "core/memory/evaluate.h"
 #include "core/plan/plan.h"
 #include "core/session/load_menu.h"
-#include "core/session/session_writer.h"
+#include "core/session/session.h"
 #include "core/session/signatures.h"
 #include "executor/replay/implementations.h"
 #include "executor/replay/interpreter.h"
+#include "executor/replay/measure.h"
 #include "executor/replay/plan_arena.h"
 #include "executor/replay/profile_run.h"
-#include "executor/replay/run_store.h"
+#include "executor/replay/report.h"
+#include "executor/replay/sandbox.h"
 #include "executor/replay/timing.h"
 #include "executor/replay/training.h"
 
@@ -25,16 +27,31 @@ using core::ErrorCode;
 using core::OpIndex;
 using core::Status;
 
+/// What is wrong with the results, if something is.
+std::optional<Error> difference(const Report& report) {
+    if (report.same()) return std::nullopt;
+    if (report.figures.different == 0)
+        return Error{ErrorCode::Verification, "the steps in a row differ from the unplanned ones",
+                     "the losses and final states that differ are counted in the output"};
+    return Error{ErrorCode::Verification,
+                 std::to_string(report.figures.different) + " of " +
+                     std::to_string(report.figures.compared) +
+                     " results differ from the unplanned run",
+                 "the first difference is named in the output"};
+}
+
 class Pipeline {
 public:
     Pipeline(const RunRequest& request, MemorySource& memory,
              const std::function<void(const std::string&)>& progress)
         : request_(request), progress_(progress), tracker_(*new MemoryTracker(memory)) {}
 
-    core::Result<Report> run() {
+    core::Result<Outcome> run() {
         HW_TRY(open());
         report_.device = request_.device == Device::Cuda ? "cuda" : "cpu";
         HW_TRY(judge());
+        if (const std::string why = enterSandbox(request_.device); !why.empty())
+            report_.notes.push_back("the ops run with all of your rights: " + why);
         progress_("preparing " + std::to_string(step_->graph.ops.size()) + " ops");
         auto interpreter = Interpreter::create(*step_, tracker_);
         if (!interpreter) return interpreter.error();
@@ -49,8 +66,7 @@ public:
         if (request_.implementations) HW_TRY(measure());
         report_.residentSetPeak = residentSetPeak();
         report_.threads = step_->environment.threads;
-        store();
-        return report_;
+        return outcome();
     }
 
 private:
@@ -240,31 +256,32 @@ private:
         return {};
     }
 
-    // A run that cannot be stored is still a run: what went wrong becomes a note.
-    void store() {
-        session_.reset();  // a reader would hold back a WAL
-        auto writer = core::SessionWriter::open(request_.session);
-        if (!writer) {
-            report_.notes.emplace_back(
-                "the session cannot be written: nothing of this run is kept in it");
-            return;
-        }
-        if (const Status kept = keep(*writer); !kept)
-            report_.notes.push_back("nothing of this run is kept in the session: " +
-                                    kept.error().what);
-    }
-
-    Status keep(core::SessionWriter& session) {
-        HW_TRY(session.begin());
+    Outcome outcome() {
+        Outcome outcome;
+        outcome.json = toJson(report_);
+        outcome.text = toText(report_);
+        outcome.difference = difference(report_);
+        core::RunRow& run = outcome.run;
+        run.step = stepId_;
+        run.device = report_.device;
+        run.predictedPeak = report_.predictedPeak;
+        run.measuredPeak = report_.measuredPeak;
+        run.arenaBytes = report_.arena.count();
+        run.time = report_.time;
+        run.baselineTime = report_.baselineTime;
+        run.compared = report_.figures.compared;
+        run.different = report_.figures.different;
+        run.nonfinite = report_.figures.nonfinite;
+        outcome.recomputedOps = recomputed_;
         // Costs of a GPU are no costs of a step that was recorded on the CPU.
-        const bool recordedHere =
+        outcome.recordedHere =
             (request_.device == Device::Cuda) == step_->recordedOn.starts_with("cuda");
-        const bool replace = request_.remeasure || menu_;
-        if (replace || (recordedHere && !session.hasMeasuredCosts(stepId_)))
-            HW_TRY(storeProfile(session, step_->graph, captured_.profile));
-        if (menu_) HW_TRY(core::storeMenu(session, step_->graph, menu_->menu, menu_->signatures));
-        HW_TRY(storeRun(session, stepId_, plan_ ? &*plan_ : nullptr, recomputed_, report_));
-        return session.commit();
+        outcome.profile = std::move(captured_.profile);
+        if (menu_) {
+            outcome.menu = core::writeMenu(menu_->menu);
+            outcome.signatures = std::move(menu_->signatures);
+        }
+        return outcome;
     }
 
     const RunRequest& request_;
@@ -293,8 +310,8 @@ private:
 
 }  // namespace
 
-core::Result<Report> runStep(const RunRequest& request,
-                             const std::function<void(const std::string&)>& progress) {
+core::Result<Outcome> runStep(const RunRequest& request,
+                              const std::function<void(const std::string&)>& progress) {
     const auto memory = openDevice(request.device);
     if (!memory) return memory.error();
     return Pipeline(request, **memory, progress).run();

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "executor/replay/measure.h"
-#include "executor/replay/report.h"
+#include "executor/replay/outcome.h"
 #include "executor/replay/step.h"
 
 namespace hw::executor {
+
+enum class Offered { Exact, All };  // implementations that keep every bit, or all
 
 struct RunRequest {
     std::string session;
@@ -24,12 +25,12 @@ struct RunRequest {
     bool remeasure = false;  // replace measured times and workspaces that are there already
 };
 
-/// Runs the request and writes what it measured, the plan and the run into the session where the
-/// file can be written. `progress` gets a line a stage.
+/// Runs the request. From the first op on, the process has no rights but to compute (sandbox.h).
+/// `progress` gets a line a stage.
 /// Errors: Usage where there is no such device, BadInput for sessions that cannot be replayed and
 /// plans for another graph, Verification when the judge refuses the plan, Internal when a kernel
 /// fails. Different outputs are no error here: they are in the report.
-core::Result<Report> runStep(const RunRequest& request,
-                             const std::function<void(const std::string&)>& progress);
+core::Result<Outcome> runStep(const RunRequest& request,
+                              const std::function<void(const std::string&)>& progress);
 
 }  // namespace hw::executor

@@ -26,6 +26,12 @@ std::string describe(const Difference& difference) {
     return text;
 }
 
+std::string line(const char* label, const std::string& value) {
+    char padded[32];
+    std::snprintf(padded, sizeof padded, "%-18s", label);
+    return padded + value + '\n';
+}
+
 nlohmann::ordered_json trainingJson(const Training& training) {
     nlohmann::ordered_json json;
     json["steps"] = training.steps;
@@ -149,9 +155,7 @@ std::string toJson(const Report& report) {
 std::string toText(const Report& report) {
     std::ostringstream text;
     const auto row = [&](const char* label, const std::string& value) {
-        char padded[32];
-        std::snprintf(padded, sizeof padded, "%-18s", label);
-        text << padded << value << '\n';
+        text << line(label, value);
     };
     row("planner", report.planner);
     row("predicted peak", core::humanBytes(report.predictedPeak));
@@ -190,9 +194,13 @@ std::string toText(const Report& report) {
                                      report.fallbacks[i].why);
     if (report.fallbacks.size() > kShown)
         row("outside the arena", std::to_string(report.fallbacks.size() - kShown) + " more");
-    for (const std::string& note : report.notes) row("note", note);
+    for (const std::string& note : report.notes) text << noteLine(note);
     if (report.training) text << trainingText(*report.training);
     return text.str();
+}
+
+std::string noteLine(const std::string& note) {
+    return line("note", note);
 }
 
 core::Bytes residentSetPeak() {

@@ -74,6 +74,8 @@ struct Report {
 std::string toJson(const Report& report);
 /// The same for people.
 std::string toText(const Report& report);
+/// A note as a line of that text.
+std::string noteLine(const std::string& note);
 /// Peak of the resident set of this process; 0 where the system does not say.
 core::Bytes residentSetPeak();
 
