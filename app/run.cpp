@@ -62,11 +62,12 @@ int run(const RunArguments& arguments, const Common& common) {
     if (!session) return fail(session.error());
     if (arguments.check) {
         const auto who = executor::whoRuns(*session);
-        if (!who) return fail(who.error());
+        const std::string named = executor::pythonNamedBy(*session);
         if (common.json)
-            answerWith({{"runs_with", *who}});
-        else
-            std::cout << "runs with " << *who << '\n';
+            answerWith(who ? Json{{"runs_with", *who}, {"session_names", named}}
+                           : Json{{"session_names", named}});
+        if (!who) return fail(who.error());
+        if (!common.json) std::cout << "runs with " << *who << '\n';
         return 0;
     }
     const auto predicted = predictedSize(*session);
@@ -122,7 +123,7 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("--device", arguments->device, "cpu or cuda");
     command->add_option("--python", arguments->python,
                         "An interpreter: run with its torch (default: the one that the session was "
-                        "recorded with)");
+                        "recorded with, where you have trained with it before; else python3)");
     command->add_option("--implementations", arguments->implementations,
                         "Measure other implementations of ops, as a menu for the planner " +
                             planners::plannersWith(&planners::PlannerInfo::takesMenu) +
@@ -133,8 +134,10 @@ void addRun(CLI::App& app, Common& common) {
         sizePlanners() + ": one step of each recorded input size, each under its own plan");
     command->add_option("--budget", arguments->sizes.budget,
                         "Of --planner: highest peak, as 4GiB, 500MB or bytes");
-    command->add_option("--ratio", arguments->sizes.ratio,
-                        "Of --planner: highest peak as a share of the highest recorded one");
+    command
+        ->add_option("--ratio", arguments->sizes.ratio,
+                     "Of --planner: highest peak as a share of the highest recorded one")
+        ->check(positive(kMostRatio));
     command->add_flag("--check", arguments->check,
                       "Run nothing: say with which torch it would run, or what is missing");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });

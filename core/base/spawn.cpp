@@ -40,6 +40,7 @@ void restoreSignals() {
     const int streams[] = {program.input, program.output, program.errors};
     for (int stream = 0; stream < 3; ++stream)
         if (streams[stream] >= 0) dup2(streams[stream], stream);
+    if (!program.folder.empty() && chdir(program.folder.c_str()) != 0) _exit(127);
     if (program.keepsSignals && gStarted.known) restoreSignals();
     execvpe(arguments[0], arguments, variables);
     const int error = errno;

@@ -16,6 +16,7 @@ struct Spawn {
     int input = -1, output = -1, errors = -1;
     /// The user's own: it gets the signals as rememberSignals() has seen them.
     bool keepsSignals = false;
+    std::string folder = {};  // in which it runs; empty: ours
 };
 
 /// Notes which signals this program was started with as ignored or blocked, and waits for children

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/find_executor.h"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +8,7 @@
 #include <optional>
 
 #include "core/base/file.h"
+#include "profiler/framework/used_torches.h"
 
 namespace hw::executor {
 namespace {
@@ -23,14 +21,6 @@ using core::ErrorCode;
 bool isThere(const fs::path& path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
-}
-
-/// A session may come from anybody: what it names is used only where nobody else can have put it
-/// there.
-bool trusted(const std::string& path) {
-    struct stat status {};
-    return stat(path.c_str(), &status) == 0 && (status.st_uid == geteuid() || status.st_uid == 0) &&
-           (status.st_mode & S_IWOTH) == 0;
 }
 
 Error missing(const fs::path& what) {
@@ -105,7 +95,8 @@ core::Status addCuda(profiler::Unit& unit, const profiler::FrameworkFiles& torch
 
 /// What a session says of the torch that it was recorded with.
 struct Recorded {
-    std::string version, package, command;
+    std::string version, package;
+    std::string python;  // the interpreter that it names, if there is one; never started unasked
 };
 
 Recorded recordedWith(const core::Session& session) {
@@ -113,7 +104,8 @@ Recorded recordedWith(const core::Session& session) {
     if (const auto processes = session.processes(); processes && !processes->empty()) {
         const core::ProcessRow& first = processes->front();
         if (first.framework == "pytorch") recorded.version = first.frameworkVersion;
-        recorded.command = first.command;
+        std::string python = first.command.substr(0, first.command.find(' '));
+        if (python.starts_with('/') && isThere(python)) recorded.python = std::move(python);
     }
     if (const auto steps = session.steps(); steps && !steps->empty()) {
         const auto json = nlohmann::json::parse(steps->back().environment, nullptr, false);
@@ -123,17 +115,16 @@ Recorded recordedWith(const core::Session& session) {
     return recorded;
 }
 
-/// Packages of torch on this machine, the session's own first.
+/// Packages of torch on this machine, the session's own first. A session may come from anybody: no
+/// interpreter that it names is started, and a package only taken where this user has trained with
+/// it before.
 std::vector<Torch> torchesAtHand(const Recorded& recorded) {
     std::vector<Torch> found;
     const auto add = [&](const std::string& package) {
         std::string version = profiler::versionOfPackage(package);
         if (!version.empty()) found.push_back({package, std::move(version)});
     };
-    if (trusted(recorded.package)) add(recorded.package);
-    const std::string interpreter = recorded.command.substr(0, recorded.command.find(' '));
-    if (trusted(interpreter))
-        if (const auto package = profiler::packageOfPython(interpreter)) add(*package);
+    if (profiler::isUsedTorch(recorded.package)) add(recorded.package);
     if (const auto package = profiler::packageOfPython("python3")) add(*package);
     return found;
 }
@@ -150,6 +141,13 @@ core::Result<std::string> executorOf(const Torch& torch, bool cuda, const Tell& 
                  "`highwater doctor` says what is missing"};
 }
 
+/// How to run with the interpreter that the session names.
+std::string byItsOwn(const Recorded& recorded) {
+    if (recorded.python.empty()) return "";
+    return "; it names " + recorded.python + ", which is started only if you say so: --python " +
+           recorded.python;
+}
+
 Error noTorch(const Recorded& recorded) {
     const std::string& own = recorded.version;  // as 2.8.0+cu128, or a distribution's 1.13.0a0
     const std::string plain = own.substr(0, own.find('+'));
@@ -158,7 +156,7 @@ Error noTorch(const Recorded& recorded) {
             "there is no torch here to run this session with" +
                 (plain.empty() ? "" : ": it was recorded with torch " + plain),
             "install it (pip install torch" + (release.empty() ? "" : "==" + release) +
-                "), or name an interpreter that has it: --python"};
+                "), or name an interpreter that has it: --python" + byItsOwn(recorded)};
 }
 
 /// What runs a session.
@@ -250,7 +248,7 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
     if (!chosen) return chosen.error();
     if (chosen->another && !recorded.version.empty())
         tell((chosen->why ? chosen->why->what : "torch " + recorded.version + " is not here") +
-             "; running with torch " + chosen->torch);
+             "; running with torch " + chosen->torch + byItsOwn(recorded));
     return chosen->made;
 }
 
@@ -271,6 +269,11 @@ core::Result<std::string> whoRuns(const core::Session& session) {
     if (chosen->another && !recorded.version.empty())
         who += " instead of " + recorded.version + ", which is not here";
     return who;
+}
+
+std::string pythonNamedBy(const core::Session& session) {
+    const Recorded recorded = recordedWith(session);
+    return profiler::isUsedTorch(recorded.package) ? "" : recorded.python;
 }
 
 }  // namespace hw::executor

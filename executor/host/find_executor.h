@@ -36,7 +36,8 @@ struct ExecutorChoice {
     bool cuda = false;
 };
 
-/// An executor for the torch of `session`, compiled on the first call, which `tell` hears of; where
+/// An executor for the torch of `session`, if this user has trained with it, or it is that of the
+/// `python3` in PATH; compiled on the first call, which `tell` hears of; where
 /// that torch is not there, for another one, which it hears, too. Errors: Target, with what to
 /// install, where there is none at all.
 core::Result<std::string> executorFor(const core::Session& session, const ExecutorChoice& choice,
@@ -45,5 +46,8 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
 /// Whose ops executorFor() would run, without making anything: "torch 2.11.0, compiled for it first
 /// (once, about a minute)". Errors: as there.
 core::Result<std::string> whoRuns(const core::Session& session);
+/// The interpreter that the session says it was recorded with, where there is such a file and its
+/// torch is none that executorFor() takes unasked; else empty.
+std::string pythonNamedBy(const core::Session& session);
 
 }  // namespace hw::executor

@@ -3,6 +3,7 @@
 
 #include "profiler/agent/embedded.h"
 #include "profiler/attach/process.h"
+#include "profiler/framework/used_torches.h"
 
 namespace hw::profiler {
 
@@ -11,7 +12,9 @@ core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
     if (!mapped) return mapped.error();
     std::vector<std::string> paths;
     for (const MappedFile& file : *mapped) paths.push_back(file.path);
-    return frameworkOf(paths);
+    auto files = frameworkOf(paths);
+    if (files) rememberTorch(files->libtorch);
+    return files;
 }
 
 Unit captureUnit(const FrameworkFiles& files) {

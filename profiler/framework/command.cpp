@@ -11,10 +11,13 @@
 
 namespace hw::profiler {
 
-Ran runInto(const std::vector<std::string>& command, const std::filesystem::path& output) {
+Ran runInto(const std::vector<std::string>& command, const std::filesystem::path& output,
+            const std::string& folder) {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    const core::Spawned program = core::spawn({command, {}, nothing, file, file});
+    core::Spawn asked{command, {}, nothing, file, file};
+    asked.folder = folder;
+    const core::Spawned program = core::spawn(asked);
     close(nothing);
     close(file);
     if (program.error != 0) return Ran::Never;

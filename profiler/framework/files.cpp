@@ -23,6 +23,11 @@ core::Error noFramework(const std::string& why) {
     return {core::ErrorCode::Target, why, ""};
 }
 
+/// Of a program that is named by a path; others are looked for in PATH.
+std::string absolute(const std::string& program) {
+    return fs::path(program).has_parent_path() ? fs::absolute(program).string() : program;
+}
+
 std::string resolved(const fs::path& path) {
     std::error_code error;
     const fs::path real = fs::canonical(path, error);
@@ -120,7 +125,7 @@ core::Result<std::string> packageOfPython(const std::string& python) {
         return noFramework("'" + python + "' is not a Python interpreter");
     const core::ScratchFolder scratch;
     const fs::path output = scratch.path() / "output";
-    if (runInto({python, "-c", kProbe}, output) != Ran::Well)
+    if (runInto({absolute(python), "-c", kProbe}, output, "/") != Ran::Well)
         return noFramework("'" + python + "' could not be asked");
     std::istringstream lines(contentsOf(output));
     std::string package;

@@ -3,6 +3,8 @@
 
 #include <QFileInfo>
 #include <QJsonDocument>
+#include <QMessageBox>
+#include <QPushButton>
 #include <QWidget>
 
 #include "viewer/models/tool.h"
@@ -68,6 +70,30 @@ void PlanActions::exportPlan() {
 
 void PlanActions::runPlan() {
     if (running() || !needsPlan()) return;
+    if (named_.isEmpty() || named_ == python_) return start();
+    askForPython();
+}
+
+// A session may come from anybody, and name any program.
+void PlanActions::askForPython() {
+    auto* box = new QMessageBox(QMessageBox::Question, QStringLiteral("Highwater"),
+                                tr("Start %1?").arg(named_), QMessageBox::Cancel, window_);
+    box->setInformativeText(
+        tr("The session names this Python interpreter, and nothing else here runs its steps. Start "
+           "it only if you know where it comes from."));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* const allow = box->addButton(tr("Start it"), QMessageBox::AcceptRole);
+    connect(allow, &QPushButton::clicked, this, [this, named = named_] {
+        if (named != named_) return;  // another session is shown by now
+        python_ = named;
+        start();
+    });
+    box->setDefaultButton(QMessageBox::Cancel);
+    box->open();
+}
+
+void PlanActions::start() {
+    if (running() || !needsPlan()) return;
     folder_ = std::make_unique<QTemporaryDir>();
     const QString file = folder_->filePath(QStringLiteral("run.plan.json"));
     if (core::Status saved = savePlan(*workspace_.active().plan(), file.toStdString()); !saved)
@@ -76,10 +102,14 @@ void PlanActions::runPlan() {
     session_ = QString::fromStdString(document.path);
     said_.clear();
     emit told(tr("running the plan of %1…").arg(workspace_.active().plan()->planner));
-    executor_.start(toolProgram(),
-                    {QStringLiteral("run"), session_, file, QStringLiteral("--step"),
-                     QString::number(document.step), QStringLiteral("--json")},
-                    QIODevice::ReadOnly);
+    QStringList arguments{QStringLiteral("run"),
+                          session_,
+                          file,
+                          QStringLiteral("--step"),
+                          QString::number(document.step),
+                          QStringLiteral("--json")};
+    if (!named_.isEmpty()) arguments << QStringLiteral("--python") << python_;
+    executor_.start(toolProgram(), arguments, QIODevice::ReadOnly);
 }
 
 // Once a session: another step of it runs with the same.
@@ -98,7 +128,10 @@ void PlanActions::checked(int exitCode) {
     const QString said = QString::fromUtf8(check_.readAllStandardError());
     const QJsonDocument answer = QJsonDocument::fromJson(check_.readAllStandardOutput());
     const ToolError error = toolError(said);
-    if (exitCode == 0)
+    named_ = exitCode == 0 ? QString() : answer[QStringLiteral("session_names")].toString();
+    if (!named_.isEmpty())
+        emit runnerKnown(tr("%1, once you allow it").arg(named_), true);
+    else if (exitCode == 0)
         emit runnerKnown(answer[QStringLiteral("runs_with")].toString(), true);
     else if (!error.what.isEmpty())
         emit runnerKnown(

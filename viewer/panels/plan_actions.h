@@ -37,6 +37,8 @@ signals:
     void runnerKnown(const QString& text, bool runs);
 
 private:
+    void start();
+    void askForPython();
     void listen();
     void checked(int exitCode);
     void ended(int exitCode, QProcess::ExitStatus how);
@@ -47,6 +49,8 @@ private:
     QProcess executor_, check_;
     std::unique_ptr<QTemporaryDir> folder_;  // of the plan that runs
     QString session_, checked_;
+    QString named_;    // by the session: an interpreter, without which nothing here runs its steps
+    QString python_;   // that the user has allowed
     QByteArray said_;  // on stderr
 };
 
