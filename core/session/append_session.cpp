@@ -8,6 +8,7 @@
 #include "core/session/access.h"
 #include "core/session/arguments.h"
 #include "core/session/guarded.h"
+#include "core/session/session_error.h"
 #include "core/session/step_rows.h"
 
 namespace hw::core {
@@ -273,8 +274,7 @@ Status appendSession(const Session& from, const Placement& placement, CommonRows
         return badInput("'" + from.path() + "' refers to a layer, stack or step that it lacks",
                         "the file may be damaged; copy it again from where it was recorded");
     } catch (const DatabaseError& error) {
-        return badInput("session '" + to.path() + "': joining failed: " + error.message,
-                        "the file may be damaged, locked, read-only, or the disk full");
+        return sessionError(to.path(), "joining", error);
     }
 }
 

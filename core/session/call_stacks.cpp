@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/session/access.h"
+#include "core/session/circles.h"
 #include "core/session/guarded.h"
 #include "core/session/step_rows.h"
 
@@ -20,6 +21,11 @@ Result<CallStacks> CallStacks::load(const Session& session) {
                                                  frames.integer(3), frames.integer(4) != 0};
         Statement nodes(database, "SELECT id, coalesce(parent, -1), frame FROM stacks");
         while (nodes.step()) stacks.nodes_[nodes.integer(0)] = {nodes.integer(1), nodes.integer(2)};
+        const std::vector<std::pair<std::int64_t, Node>> known(stacks.nodes_.begin(),
+                                                               stacks.nodes_.end());
+        requireNoCircle(
+            known, "its call stacks", [](const auto& node) { return node.first; },
+            [](const auto& node) { return std::optional(node.second.parent); });
         Statement ops(database, "SELECT op, stack FROM op_stacks");
         while (ops.step()) stacks.ops_[ops.integer(0)] = ops.integer(1);
         Statement own(database, "SELECT storage, stack FROM storage_stacks");
@@ -49,9 +55,7 @@ const CallStacks::Node* CallStacks::node(std::int64_t stack) const {
 
 std::vector<const SourceFrameRow*> CallStacks::frames(std::int64_t stack) const {
     std::vector<const SourceFrameRow*> all;
-    // A damaged file may lead in circles.
-    for (const Node* at = node(stack); at != nullptr && all.size() <= nodes_.size();
-         at = node(at->parent))
+    for (const Node* at = node(stack); at != nullptr; at = node(at->parent))
         all.push_back(&frames_.at(at->frame));
     std::reverse(all.begin(), all.end());
     return all;

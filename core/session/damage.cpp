@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/session/session_error.h"
+
 namespace hw::core {
 namespace {
 
@@ -35,8 +37,8 @@ Scan scan(Database& database, const char* sql) {
         Statement from(database, sql);
         while (from.step()) result.firsts.push_back(from.integer(0));
         result.whole = true;
-    } catch (const DatabaseError&) {
-        // result.whole stays false
+    } catch (const DatabaseError& error) {
+        if (isLocked(error)) throw;  // else result.whole stays false
     }
     return result;
 }
@@ -116,7 +118,8 @@ Damage findDamage(Database& database) {
             if (message == "ok") return damage;
             (aboutIndex(message) ? damage.inIndexes : damage.inTables) = true;
         }
-    } catch (const DatabaseError&) {
+    } catch (const DatabaseError& error) {
+        if (isLocked(error)) throw;
         damage.inTables = true;
     }
     if (damage.inTables) damage.lost = nameLost(database);

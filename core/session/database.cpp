@@ -3,6 +3,7 @@
 
 #include <sqlite3.h>
 
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -39,6 +40,50 @@ Database::Database(const std::string& path, int openFlags) {
         throw error;
     }
     sqlite3_busy_timeout(handle_, kBusyMilliseconds);
+    // A file may come from anybody: none of its views and triggers runs, and nothing of its schema
+    // calls functions with side effects.
+    for (const int off : {SQLITE_DBCONFIG_TRUSTED_SCHEMA, SQLITE_DBCONFIG_ENABLE_VIEW,
+                          SQLITE_DBCONFIG_ENABLE_TRIGGER})
+        sqlite3_db_config(handle_, off, 0, nullptr);
+    sqlite3_db_config(handle_, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    execute("PRAGMA ignore_check_constraints = ON");
+}
+
+void Database::limitWork(const std::string& path) {
+    limited_ = path;
+    sqlite3_progress_handler(
+        handle_, kStepsBetweenLooks,
+        [](void* database) {
+            auto* const self = static_cast<Database*>(database);
+            self->steps_ += kStepsBetweenLooks;
+            return self->isTooMuch(self->steps_) ? 1 : 0;
+        },
+        this);
+}
+
+/// The file may have grown since the last look.
+bool Database::isTooMuch(std::int64_t steps) {
+    if (steps <= mostSteps_) return false;
+    std::int64_t bytes = 0;
+    for (const char* suffix : {"", "-wal"}) {
+        std::error_code error;
+        const auto size = std::filesystem::file_size(limited_ + suffix, error);
+        if (!error) bytes += static_cast<std::int64_t>(size);
+    }
+    mostSteps_ = kStepsOfAnyFile + kStepsPerByte * bytes;
+    return steps > mostSteps_;
+}
+
+void Database::beginStep(sqlite3_stmt* statement) {
+    if (limited_.empty()) return;
+    steps_ = 0;
+    if (isTooMuch(sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0)))
+        throw DatabaseError{SQLITE_INTERRUPT, "interrupted"};
+}
+
+/// What the statement does next counts from the beginning.
+void Database::endSteps(sqlite3_stmt* statement) const {
+    if (!limited_.empty()) sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
 Database::~Database() {
@@ -139,9 +184,13 @@ Statement& Statement::bindFrom(int at, const Statement& row, int column) {
 }
 
 bool Statement::step() {
+    database_->beginStep(statement_);
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_ROW) return true;
-    if (code == SQLITE_DONE) return false;
+    if (code == SQLITE_DONE) {
+        database_->endSteps(statement_);
+        return false;
+    }
     DatabaseError error{code, messageOf(database_->handle())};
     sqlite3_reset(statement_);
     throw error;
@@ -155,6 +204,7 @@ void Statement::execute() {
 
 void Statement::reset() {
     sqlite3_reset(statement_);
+    database_->endSteps(statement_);
 }
 
 bool Statement::isNull(int column) const {

@@ -79,9 +79,24 @@ public:
     /// uses it binds all of it, and comes to its end or resets it. `sql` must stay, as literals do.
     Statement& kept(std::string_view sql);
     sqlite3* handle() const { return handle_; }
+    /// From now on a statement that works longer than a file of that size can ask for fails with
+    /// SQLITE_INTERRUPT: pages of a damaged file may lead to each other without end.
+    void limitWork(const std::string& path);
 
 private:
+    friend class Statement;
+    static constexpr std::int64_t kStepsOfAnyFile = 200'000'000;  // of SQLite's virtual machine
+    static constexpr std::int64_t kStepsPerByte = 20;
+    static constexpr int kStepsBetweenLooks = 1'000'000;
+
+    void beginStep(sqlite3_stmt* statement);
+    void endSteps(sqlite3_stmt* statement) const;
+    bool isTooMuch(std::int64_t steps);
+
     sqlite3* handle_ = nullptr;
+    std::string limited_;                       // the file, where work is limited
+    std::int64_t mostSteps_ = kStepsOfAnyFile;  // of one statement
+    std::int64_t steps_ = 0;                    // of the step of a statement that goes on
     std::map<std::string_view, Statement> kept_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "core/base/result.h"
 #include "core/session/database.h"
+#include "core/session/session_error.h"
 
 namespace hw::core {
 
@@ -28,10 +29,8 @@ auto guarded(Work work, Tell tell) -> Result<decltype(work())> {
 
 template <class Work>
 auto guarded(const std::string& path, const char* doing, Work work) {
-    return guarded(work, [&](const DatabaseError& error) {
-        return badInput("session '" + path + "': " + doing + " failed: " + error.message,
-                        "the file may be damaged, locked, read-only, or the disk full");
-    });
+    return guarded(work,
+                   [&](const DatabaseError& error) { return sessionError(path, doing, error); });
 }
 
 }  // namespace hw::core

@@ -8,6 +8,8 @@
 
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
+#include "core/session/circles.h"
+#include "core/session/session_error.h"
 #include "core/session/step_environment.h"
 #include "core/session/step_rows.h"
 
@@ -50,14 +52,17 @@ private:
         Statement process(database_, "SELECT framework FROM processes ORDER BY id");
         if (process.step()) graph_.framework = process.text(0);
         Statement from(database_, "SELECT id, path, type, parent FROM layers ORDER BY id");
-        std::vector<std::optional<std::int64_t>> parents;
+        std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>> rows;  // id, parent
         while (from.step()) {
             layerOf_[from.integer(0)] = static_cast<LayerIndex>(graph_.layers.size());
             graph_.layers.push_back({from.text(1), from.text(2), kNone});
-            parents.push_back(from.optionalInteger(3));
+            rows.emplace_back(from.integer(0), from.optionalInteger(3));
         }
-        for (std::size_t i = 0; i < parents.size(); ++i)
-            graph_.layers[i].parent = layer(parents[i]);
+        requireNoCircle(
+            rows, "its layers", [](const auto& row) { return row.first; },
+            [](const auto& row) { return row.second; });
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            graph_.layers[i].parent = layer(rows[i].second);
     }
 
     // Everything alive in the step: what was there before it is a constant of the step, whoever
@@ -286,9 +291,7 @@ Result<TrainingGraph> loadGraph(const Session& session, std::int64_t step,
                 "planners need the ops of a step: record one with 'highwater record'");
         return graph;
     } catch (const DatabaseError& error) {
-        return badInput(
-            "session '" + session.path() + "', step " + std::to_string(step) + ": " + error.message,
-            "the file may be damaged; record or import it again");
+        return sessionError(session.path(), "reading step " + std::to_string(step), error);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/session/access.h"
+#include "core/session/session_error.h"
 #include "core/session/signatures.h"
 
 namespace hw::core {
@@ -21,7 +22,7 @@ CREATE TABLE IF NOT EXISTS implementation_signatures (
 )";
 
 Error unreadable(const Session& session, const DatabaseError& error) {
-    return badInput("session '" + session.path() + "': " + error.message, kRepeatHint);
+    return sessionError(session.path(), "reading implementations", error);
 }
 
 Status loadAlgorithms(const Session& session, const TrainingGraph& graph, Menu& menu) {

@@ -9,6 +9,8 @@
 #include "core/session/database.h"
 #include "core/session/memory_events.h"
 #include "core/session/migrate.h"
+#include "core/session/schema_check.h"
+#include "core/session/session_error.h"
 #include "core/session/session_writer.h"
 #include "core/session/statements.h"
 
@@ -39,6 +41,9 @@ Status checkIsSession(Database& database, const std::string& path) {
     if (version < 1)
         return badInput("'" + path + "' has no session schema version",
                         "record or import it again");
+    if (const std::string foreign = foreignParts(database); !foreign.empty())
+        return badInput("'" + path + "' holds " + foreign + ", which no session has",
+                        "it was changed after it was recorded; ask for the original");
     return {};
 }
 
@@ -100,7 +105,8 @@ std::unique_ptr<Database> openForReading(const std::string& path) {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
         database->pragma("application_id");  // reads the file: a locked-away WAL shows here
         return database;
-    } catch (const DatabaseError&) {
+    } catch (const DatabaseError& error) {
+        if (isLocked(error)) throw;
         // A read-only folder cannot hold the shared memory of a WAL: read the file as it is.
         return openImmutable(path);
     }
@@ -116,12 +122,12 @@ Result<std::unique_ptr<Database>> openReady(const std::string& path, bool writin
     try {
         auto database = writing ? std::make_unique<Database>(path, SQLITE_OPEN_READWRITE | kAlone)
                                 : openForReading(path);
+        if (!writing) database->limitWork(path);
         HW_TRY(checkIsSession(*database, path));
         HW_TRY(makeReady(database, path, writing));
         return database;
     } catch (const DatabaseError& error) {
-        return badInput("'" + path + "' cannot be read: " + error.message,
-                        "it may be damaged or cut short; copy it again from where it was recorded");
+        return sessionError(path, "opening", error);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/session/access.h"
 #include "core/session/memory_events.h"
+#include "core/session/session_error.h"
 #include "core/session/step_rows.h"
 
 namespace hw::core {
@@ -210,8 +211,7 @@ Result<std::optional<Bytes>> deviceCapacity(const Session& session) {
             capacity = Bytes(from.integer(0));
         return capacity;
     } catch (const DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message,
-                        "the file may be damaged; record or import it again");
+        return sessionError(session.path(), "reading", error);
     }
 }
 
@@ -232,8 +232,7 @@ Result<std::vector<std::int64_t>> opBegins(const Session& session, const Trainin
                 take(row);
         return begins;
     } catch (const DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message,
-                        "the file may be damaged; record or import it again");
+        return sessionError(session.path(), "reading", error);
     }
 }
 
@@ -288,8 +287,7 @@ Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail
                             "record or import one that does");
         return found;
     } catch (const DatabaseError& error) {
-        return badInput("session '" + session.path() + "': " + error.message,
-                        "the file may be damaged; record or import it again");
+        return sessionError(session.path(), "reading", error);
     }
 }
 

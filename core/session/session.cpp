@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/session/circles.h"
 #include "core/session/database.h"
 #include "core/session/guarded.h"
 #include "core/session/memory_events.h"
@@ -94,6 +95,9 @@ Result<std::vector<LayerRow>> Session::layers() const {
         std::vector<LayerRow> rows;
         while (from.step())
             rows.push_back({from.integer(0), from.optionalInteger(1), from.text(2), from.text(3)});
+        requireNoCircle(
+            rows, "its layers", [](const LayerRow& row) { return row.id; },
+            [](const LayerRow& row) { return row.parent; });
         return rows;
     });
 }

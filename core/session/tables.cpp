@@ -81,6 +81,7 @@ Result<TableFile> TableFile::open(const std::string& path) {
         auto database = std::make_unique<Database>(path, SQLITE_OPEN_READONLY);
         if (!isComplete(*database, path))
             throw DatabaseError{SQLITE_CORRUPT, "the file was cut short"};
+        database->limitWork(path);
         return TableFile(std::move(database));
     });
 }
