@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/live_table.h"
 
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 
 #include "app/recording.h"
+#include "core/base/file.h"
 #include "live/host/report.h"
 
 namespace hw::app {
@@ -106,9 +106,8 @@ void tellReport(const live::LiveSummary& summary, const Json& report, const std:
                 const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
     if (!file.empty()) {
-        std::ofstream out(file);
-        out << report.dump(2) << '\n';
-        if (!out.flush()) std::cerr << "note: the report could not be written to " << file << '\n';
+        const Status written = writeFileAtomically(file, report.dump(2) + '\n');
+        if (!written) std::cerr << "note: no report: " << written.error().what << '\n';
     }
     if (common.json) return answerWith(report);
     if (!report.contains("ranks")) return tell(report, "");

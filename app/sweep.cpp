@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cstdio>
-#include <fstream>
+#include <sstream>
 
 #include "app/cli.h"
 #include "app/menu.h"
 #include "app/plan_ranks.h"
+#include "core/base/file.h"
 #include "core/base/freed_memory.h"
 #include "planners/registry.h"
 #include "planners/sweep.h"
@@ -63,7 +64,7 @@ Result<std::vector<SweepRow>> sweep(const SweepArguments& arguments, LoadedStep&
 }
 
 Status writeCsv(const std::string& path, const std::vector<SweepRow>& rows) {
-    std::ofstream file(path, std::ios::trunc);
+    std::ostringstream file;
     const bool ranks = !rows.empty() && rows.front().rank;
     file << (ranks ? "rank," : "")
          << "planner,ratio,status,budget_bytes,peak_bytes,time_ns,overhead,recomputed_ops,"
@@ -76,10 +77,7 @@ Status writeCsv(const std::string& path, const std::vector<SweepRow>& rows) {
              << (row.lowerBound ? std::to_string(row.lowerBound->count()) : "") << ','
              << (row.gap ? std::to_string(*row.gap) : "") << ',' << row.solveSeconds << '\n';
     }
-    file.flush();
-    if (!file)
-        return badInput("cannot write '" + path + "'", "check that the folder exists and has room");
-    return {};
+    return writeFileAtomically(path, file.str());
 }
 
 /// One planner at one budget, over all ranks.
@@ -235,13 +233,17 @@ void addSweep(CLI::App& app, Common& common) {
     command->add_option("--planners", arguments->planners, "Planners, separated by commas")
         ->delimiter(',');
     command->add_option("--ratios", arguments->ratios, "Budgets as shares of the baseline's peak")
-        ->delimiter(',');
-    command->add_option("--thrash-limit", arguments->thrashLimit,
-                        "DTR stops above baseline time times this");
+        ->delimiter(',')
+        ->check(positive(kMostRatio));
+    command
+        ->add_option("--thrash-limit", arguments->thrashLimit,
+                     "DTR stops above baseline time times this")
+        ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);
-    command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take");
+    command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take")
+        ->check(positive(kMostSeconds));
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");

@@ -2,11 +2,14 @@
 // A file that is written piece by piece beside its place and takes it when it is whole.
 #pragma once
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "core/base/file.h"
 #include "core/base/result.h"
 
 namespace hw::core {
@@ -18,7 +21,7 @@ public:
           // What is no plain file, such as /dev/stdout, is written to as it is.
           temporary_(isSpecial(path_) ? path_ : path_ + ".partial"),
           file_(std::fopen(temporary_.c_str(), "wb")) {
-        good_ = file_ != nullptr;
+        if (file_ == nullptr) error_ = errno;
     }
     ~OutputFile() {
         if (file_ == nullptr) return;
@@ -30,23 +33,21 @@ public:
     OutputFile& operator=(const OutputFile&) = delete;
 
     void write(std::string_view text) {
-        good_ = good_ && std::fwrite(text.data(), 1, text.size(), file_) == text.size();
+        if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size())
+            error_ = errno;
     }
-    /// Errors: BadInput when anything could not be written; nothing is left behind then.
+    /// Errors: cannotWrite() where anything could not be written; nothing is left behind then.
     Status finish() {
-        std::error_code error;
-        if (good_) {
-            good_ = std::fclose(file_) == 0;
-            file_ = nullptr;
-            if (good_ && temporary_ != path_) {
+        if (error_ == 0) {
+            if (std::fclose(std::exchange(file_, nullptr)) != 0) error_ = errno;
+            std::error_code error;
+            if (error_ == 0 && temporary_ != path_) {
                 std::filesystem::rename(temporary_, path_, error);
-                good_ = !error;
+                error_ = error.value();
             }
-            if (!good_ && temporary_ != path_) std::filesystem::remove(temporary_, error);
+            if (error_ != 0 && temporary_ != path_) std::filesystem::remove(temporary_, error);
         }
-        if (good_) return {};
-        return badInput("cannot write '" + path_ + "'",
-                        "check that the folder exists, is writable and has room");
+        return error_ == 0 ? Status() : Status(cannotWrite(path_, error_));
     }
 
 private:
@@ -58,7 +59,7 @@ private:
 
     std::string path_, temporary_;
     std::FILE* file_;
-    bool good_ = false;
+    int error_ = 0;  // of the system; 0: all is well
 };
 
 }  // namespace hw::core

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/session_writer.h"
 
+#include <sqlite3.h>
+
 #include <filesystem>
 #include <utility>
 
@@ -13,13 +15,24 @@
 namespace hw::core {
 
 Status SessionWriter::begin() {
-    return guarded(path_, "writing", [&] { database_->execute("BEGIN"); });
+    return guarded(path_, "writing", [&] { database_->execute("BEGIN IMMEDIATE"); });
 }
 Status SessionWriter::commit() {
-    return guarded(path_, "writing", [&] {
+    HW_TRY(guarded(path_, "writing", [&] {
         writeGathered();
         database_->execute("COMMIT");
-    });
+    }));
+    return requireThere();
+}
+
+Status SessionWriter::requireThere() const {
+    int moved = 0;
+    sqlite3_file_control(database_->handle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+    if (moved == 0) return {};
+    return Error{ErrorCode::Internal,
+                 "session '" + path_ +
+                     "' was removed or replaced while it was written: nothing of it is saved",
+                 "leave the file where it is until the command has ended"};
 }
 
 Status SessionWriter::insert(const ProcessRow& row) {

@@ -35,7 +35,11 @@ public:
 
     /// Group rows with begin() and commit(); a step becomes visible with insert(StepRow).
     Status begin();
+    /// Errors: also Internal where the file is not at its path any more (requireThere()).
     Status commit();
+    /// Errors: Internal where the file was removed, or another one took its place, while it was
+    /// open: what is written goes nowhere.
+    Status requireThere() const;
 
     Status insert(const ProcessRow& row);
     /// How the process ended, as a shell says it: 128 + the signal where one killed it. Nothing

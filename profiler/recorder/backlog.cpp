@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/base/file.h"
+
 namespace hw::profiler {
 namespace {
 
@@ -70,7 +72,7 @@ bool Backlog::add(std::span<const std::byte> bytes) {
 bool Backlog::openFile() {
     if (file_ >= 0 || noFile_) return file_ >= 0;
     std::error_code ignored;
-    const std::string other = std::filesystem::temp_directory_path(ignored).string();
+    const std::string other = core::temporaryFolder().string();
     for (const std::string& folder : {folder_, other})  // not all have files without a name
         if (file_ < 0) file_ = open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     noFile_ = file_ < 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/recorder/server.h"
+#include "core/base/file.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -59,7 +60,7 @@ void sendNative(int socket, const std::string& library) {
 /// Where there is no session, that of temporary files.
 std::string folderOf(const std::string& session) {
     std::error_code ignored;
-    return (session.empty() ? std::filesystem::temp_directory_path(ignored)
+    return (session.empty() ? core::temporaryFolder()
                             : std::filesystem::absolute(session, ignored).parent_path())
         .string();
 }
@@ -75,10 +76,14 @@ std::optional<ucred> peerOf(int socket) {
 
 core::Result<std::unique_ptr<Server>> Server::open(std::string sessionPath,
                                                    wire::ConfigRecord config,
-                                                   std::optional<uid_t> user) {
+                                                   std::optional<uid_t> user,
+                                                   const std::string& folder) {
     std::unique_ptr<Server> server(
         new Server(std::move(sessionPath), config, user.value_or(geteuid())));
-    if (core::Status status = server->listen(); !status) return status.error();
+    if (core::Status status =
+            server->listen(folder.empty() ? core::temporaryFolder().string() : folder);
+        !status)
+        return status.error();
     return server;
 }
 
@@ -88,15 +93,13 @@ Server::Server(std::string sessionPath, wire::ConfigRecord config, uid_t user)
       sessionFolder_(folderOf(sessionPath)),
       session_(std::make_shared<SharedSession>(std::move(sessionPath))) {}
 
-core::Status Server::listen() {
-    std::error_code error;
-    std::string folder = std::filesystem::temp_directory_path(error).string();
+core::Status Server::listen(std::string folder) {
     sockaddr_un address{};
     // A socket's path is at most 107 bytes long.
-    if (error || folder.size() > 70) folder = "/tmp";
-    folder += "/highwater-XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) return cannotListen(std::strerror(errno));
-    folder_ = folder;
+    if (folder.size() > 70) folder = "/tmp";
+    scratch_.emplace(folder);
+    folder_ = scratch_->path().string();
+    if (folder_.empty()) return cannotListen(std::strerror(errno));
     socketPath_ = folder_ + "/socket";
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, socketPath_.c_str(), sizeof(address.sun_path) - 1);
@@ -115,10 +118,6 @@ Server::~Server() {
     for (auto& connection : connections_)
         if (connection->socket >= 0) ::close(connection->socket);
     if (listener_ >= 0) ::close(listener_);
-    std::error_code ignored;
-    if (!socketPath_.empty()) std::filesystem::remove(socketPath_, ignored);
-    if (!folder_.empty()) std::filesystem::remove(errorPath(), ignored);
-    if (!folder_.empty()) std::filesystem::remove(folder_, ignored);
 }
 
 wire::ConfigRecord Server::configFor(pid_t pid) const {
@@ -292,6 +291,7 @@ core::Status Server::noteExit(pid_t pid, int status) {
 
 core::Status Server::finish() {
     for (auto& connection : connections_) close(*connection);
+    if (session_->isOpen() && written_) written_ = session_->session().requireThere();
     session_.reset();  // with it, the file is closed
     return written_;
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/file.h"
 #include "core/base/result.h"
 #include "profiler/recorder/assembler.h"
 #include "profiler/recorder/backlog.h"
@@ -30,10 +31,12 @@ public:
     using FindNative = std::function<std::string(pid_t)>;
 
     /// Errors: Internal when no socket can be made.
-    /// `user`: whose process is recorded, where that is not ours.
+    /// `user`: whose process is recorded, where that is not ours. `folder`: where the socket is
+    /// made; empty: where temporary files go.
     static core::Result<std::unique_ptr<Server>> open(std::string sessionPath,
                                                       wire::ConfigRecord config,
-                                                      std::optional<uid_t> user = {});
+                                                      std::optional<uid_t> user = {},
+                                                      const std::string& folder = {});
     ~Server();
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
@@ -88,7 +91,7 @@ private:
     };
 
     Server(std::string sessionPath, wire::ConfigRecord config, uid_t user);
-    core::Status listen();
+    core::Status listen(std::string folder);
     void accept();
     bool pollOnce(int milliseconds);
     bool receive(Connection& connection);
@@ -100,7 +103,8 @@ private:
     void answer();
 
     wire::ConfigRecord config_;
-    uid_t user_;  // besides ourselves
+    uid_t user_;                                  // besides ourselves
+    std::optional<core::ScratchFolder> scratch_;  // of the socket
     std::string folder_, socketPath_, sessionFolder_;
     int listener_ = -1;
     std::size_t admitted_ = 0, expected_ = 1;

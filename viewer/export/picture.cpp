@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/export/picture.h"
 
+#include <QBuffer>
 #include <QFileInfo>
 #include <QImage>
 #include <QPainter>
@@ -9,6 +10,7 @@
 #include <QWidget>
 #include <cmath>
 
+#include "core/base/file.h"
 #include "viewer/plots/plot.h"
 #include "viewer/plots/theme.h"
 
@@ -22,11 +24,13 @@ double paperWidth(const QWidget& widget, double millimetres) {
     return millimetres > 0 ? millimetres : widget.width() / kPixelsPerInch * kInch;
 }
 
-core::Error cannotWrite(const std::string& file) {
-    return core::badInput("cannot write " + file, "choose a folder that exists and can be written");
+using Picture = core::Result<QByteArray>;
+
+core::Error cannotDraw() {
+    return {core::ErrorCode::Internal, "the picture could not be drawn", "choose a smaller size"};
 }
 
-core::Status savePng(QWidget& widget, const std::string& file, double scale, double millimetres) {
+Picture png(QWidget& widget, double scale, double millimetres) {
     const QSize size(static_cast<int>(std::lround(widget.width() * scale)),
                      static_cast<int>(std::lround(widget.height() * scale)));
     QImage image(size, QImage::Format_ARGB32);
@@ -45,28 +49,36 @@ core::Status savePng(QWidget& widget, const std::string& file, double scale, dou
     const double metre = 1000 * size.width() / paperWidth(widget, millimetres);
     image.setDotsPerMeterX(static_cast<int>(std::lround(metre)));
     image.setDotsPerMeterY(static_cast<int>(std::lround(metre)));
-    if (!image.save(QString::fromStdString(file), "PNG")) return cannotWrite(file);
-    return {};
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    if (!image.save(&buffer, "PNG")) return cannotDraw();
+    return bytes;
 }
 
-core::Status saveSvg(QWidget& widget, const std::string& file, double millimetres) {
+Picture svg(QWidget& widget, double millimetres) {
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
     QSvgGenerator generator;
-    generator.setFileName(QString::fromStdString(file));
+    generator.setOutputDevice(&buffer);
     generator.setResolution(static_cast<int>(kPixelsPerInch));
     const double shrink = paperWidth(widget, millimetres) / kInch * kPixelsPerInch / widget.width();
     generator.setSize((QSizeF(widget.size()) * shrink).toSize());
     generator.setViewBox(QRect(QPoint(), widget.size()));
     generator.setTitle(QStringLiteral("Highwater"));
     QPainter painter;
-    if (!painter.begin(&generator)) return cannotWrite(file);
+    if (!painter.begin(&generator)) return cannotDraw();
     painter.fillRect(widget.rect(), theme().window);
     widget.render(&painter);
-    if (!painter.end()) return cannotWrite(file);
-    return {};
+    if (!painter.end()) return cannotDraw();
+    return bytes;
 }
 
-core::Status savePdf(QWidget& widget, const std::string& file, double millimetres) {
-    QPdfWriter writer(QString::fromStdString(file));
+Picture pdf(QWidget& widget, double millimetres) {
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QPdfWriter writer(&buffer);
     writer.setCreator(QStringLiteral("Highwater"));
     writer.setResolution(static_cast<int>(kPdfResolution));
     const double width = paperWidth(widget, millimetres);
@@ -74,13 +86,13 @@ core::Status savePdf(QWidget& widget, const std::string& file, double millimetre
                                  QPageSize::Millimeter, {}, QPageSize::ExactMatch));
     writer.setPageMargins(QMarginsF());
     QPainter painter;
-    if (!painter.begin(&writer)) return cannotWrite(file);
+    if (!painter.begin(&writer)) return cannotDraw();
     const double unit = width / kInch * kPdfResolution / widget.width();
     painter.scale(unit, unit);
     painter.fillRect(widget.rect(), theme().window);
     widget.render(&painter);
-    if (!painter.end()) return cannotWrite(file);
-    return {};
+    if (!painter.end()) return cannotDraw();
+    return bytes;
 }
 
 }  // namespace
@@ -104,11 +116,12 @@ core::Status savePictureOf(QWidget& widget, const std::string& file, double scal
     if (core::Status name = checkPictureName(file); !name) return name;
     const QString kind = ending(file);
     Plot::setVectorPainting(true);
-    core::Status saved = kind == QLatin1String("png")   ? savePng(widget, file, scale, millimetres)
-                         : kind == QLatin1String("svg") ? saveSvg(widget, file, millimetres)
-                                                        : savePdf(widget, file, millimetres);
+    const Picture picture = kind == QLatin1String("png")   ? png(widget, scale, millimetres)
+                            : kind == QLatin1String("svg") ? svg(widget, millimetres)
+                                                           : pdf(widget, millimetres);
     Plot::setVectorPainting(false);
-    return saved;
+    if (!picture) return picture.error();
+    return core::writeFileAtomically(file, picture->toStdString());
 }
 
 }  // namespace hw::viewer

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/export/report.h"
+#include "core/base/file.h"
 
 #include <QApplication>
-#include <QSaveFile>
 #include <QTemporaryDir>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -172,12 +172,7 @@ core::Status saveReport(Workspace& workspace, const std::string& file) {
     if (core::Status added = addBatch(workspace, report); !added) return added;
     if (core::Status added = addRanks(*document, report); !added) return added;
     if (ending(file) == QLatin1String("pdf")) return saveReportPdf(report, file);
-    QSaveFile out(QString::fromStdString(file));
-    const QByteArray html = reportHtml(report);
-    if (!out.open(QIODevice::WriteOnly) || out.write(html) != html.size() || !out.commit())
-        return core::badInput("cannot write " + file,
-                              "choose a folder that exists and can be written");
-    return {};
+    return core::writeFileAtomically(file, reportHtml(report).toStdString());
 }
 
 }  // namespace hw::viewer

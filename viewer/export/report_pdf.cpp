@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <QAbstractTextDocumentLayout>
+#include <QBuffer>
 #include <QPainter>
 #include <QPdfWriter>
 #include <QSvgRenderer>
 #include <QTextDocument>
 #include <QTextObjectInterface>
 
+#include "core/base/file.h"
 #include "viewer/export/report.h"
 
 namespace hw::viewer {
@@ -107,15 +109,18 @@ QString bodyOf(const Report& report) {
 }  // namespace
 
 core::Status saveReportPdf(const Report& report, const std::string& file) {
-    QPdfWriter writer(QString::fromStdString(file));
+    QByteArray bytes;
+    QBuffer buffer(&bytes);
+    buffer.open(QIODevice::WriteOnly);
+    QPdfWriter writer(&buffer);
     writer.setTitle(report.title);
     writer.setCreator(QStringLiteral("Highwater"));
     writer.setResolution(kResolution);
     writer.setPageSize(QPageSize(QPageSize::A4));
     writer.setPageMargins(QMarginsF(kMarginMm, kMarginMm, kMarginMm, kMarginMm),
                           QPageLayout::Millimeter);
-    const core::Error cannot =
-        core::badInput("cannot write " + file, "choose a folder that exists and can be written");
+    const core::Error cannot{core::ErrorCode::Internal, "the report could not be drawn",
+                             "write it as HTML"};
     QPainter painter;
     if (!painter.begin(&writer)) return cannot;
     const double scale = kResolution / kPdfPixels;
@@ -140,7 +145,7 @@ core::Status saveReportPdf(const Report& report, const std::string& file) {
         painter.restore();
     }
     if (!painter.end()) return cannot;
-    return {};
+    return core::writeFileAtomically(file, bytes.toStdString());
 }
 
 }  // namespace hw::viewer

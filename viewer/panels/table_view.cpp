@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "viewer/panels/table_view.h"
+#include "core/base/file.h"
 
 #include <QClipboard>
 #include <QContextMenuEvent>
@@ -8,7 +9,6 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QMessageBox>
-#include <QSaveFile>
 #include <QStyledItemDelegate>
 #include <algorithm>
 
@@ -229,12 +229,8 @@ QString TableView::copied() const {
 }
 
 core::Status TableView::exportCsv(const QString& file) const {
-    QSaveFile out(file);
-    const bool written = out.open(QIODevice::WriteOnly) &&
-                         out.write(tableAsCsv(*shown_).toUtf8()) >= 0 && out.commit();
-    if (written) return {};
-    return core::badInput("cannot write " + file.toStdString(),
-                          "choose a folder that exists and can be written");
+    return core::writeFileAtomically(file.toStdString(),
+                                     tableAsCsv(*shown_).toUtf8().toStdString());
 }
 
 void TableView::askAndExport() {
