@@ -7,6 +7,7 @@
 #include "profiler/attach/attach.h"
 #include "profiler/attach/enter.h"
 #include "profiler/attach/process.h"
+#include "profiler/attach/sight.h"
 
 namespace hw::live {
 
@@ -51,7 +52,9 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     const auto targets = claimAll(pids, *agent);
     if (!targets) return targets.error();
     if (core::Status own = requireOwn(options.pid); !own) return own.error();
-    const core::ScratchFolder scratch;
+    const auto folder = folderSeenBy(pids);
+    if (!folder) return folder.error();
+    const core::ScratchFolder scratch(*folder);
     const std::string programs = (scratch.path() / "program").string();
     if (core::Status done = writePrograms(options.programs, programs); !done) return done.error();
     const auto framework = frameworkOfProcess(options.pid);
@@ -59,7 +62,7 @@ core::Result<LiveSummary> apply(const ApplyOptions& options, const Progress& pro
     auto config = liveConfig(*framework, options.limits, programs, progress);
     if (!config) return config.error();
     config->flags |= wire::kConfigRunning | (options.curves ? wire::kConfigCurves : 0);
-    const auto server = Server::open("", *config);
+    const auto server = Server::open("", *config, {}, folder->string());
     if (!server) return server.error();
 
     const SignalFlag interrupt(SIGINT), terminate(SIGTERM), released(SIGUSR1);

@@ -9,6 +9,7 @@
 
 #include "profiler/attach/enter.h"
 #include "profiler/attach/process.h"
+#include "profiler/attach/sight.h"
 
 namespace hw::profiler {
 namespace {
@@ -81,6 +82,8 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     AttachSummary summary;
     const auto targets = claimAll(allOf(options), *agent);
     if (!targets) return targets.error();
+    const auto folder = folderSeenBy(allOf(options));
+    if (!folder) return folder.error();
     auto output = chooseOutput(options, wordsOf(options.pid), progress);
     if (!output) return output.error();
     summary.session = *output;
@@ -89,8 +92,8 @@ core::Result<AttachSummary> attach(const AttachOptions& options, const Progress&
     if (options.onOom) config.steps = 1;
     if (options.endless) config.steps = std::numeric_limits<std::int32_t>::max();
     const auto about = statusOf(options.pid);
-    auto server =
-        Server::open(summary.session, config, about ? std::optional(about->uid) : std::nullopt);
+    auto server = Server::open(summary.session, config,
+                               about ? std::optional(about->uid) : std::nullopt, folder->string());
     if (!server) return server.error();
 
     const SignalFlag interrupt(SIGINT), terminate(SIGTERM), detached(SIGUSR1);

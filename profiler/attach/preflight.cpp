@@ -2,7 +2,6 @@
 #include "profiler/attach/preflight.h"
 
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include "profiler/attach/claim.h"
 #include "profiler/attach/elf_symbols.h"
 #include "profiler/attach/process.h"
+#include "profiler/attach/sight.h"
 
 namespace hw::profiler {
 namespace {
@@ -136,12 +136,7 @@ core::Result<Entries> findEntries(pid_t pid, const std::vector<MappedFile>& file
 
 /// In a container the process may see other files, or none, under the same path.
 core::Status checkSight(pid_t pid, const std::string& agentPath) {
-    struct stat ours {
-    }, theirs{};
-    const std::string seen = procPath(pid, "root") + agentPath;
-    if (stat(agentPath.c_str(), &ours) == 0 && stat(seen.c_str(), &theirs) == 0 &&
-        ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino)
-        return {};
+    if (sees(pid, agentPath)) return {};
     return refuse(named(pid) + " does not see the file " + agentPath + ": it runs in a container",
                   "run Highwater inside of that container");
 }
