@@ -126,10 +126,25 @@ fs::path shipped(const Unit& unit, const FrameworkFiles& files) {
     return fs::exists(file, error) ? file : "";
 }
 
-bool ownedByUs(const fs::path& path) {
+/// What is loaded from there is what we, or root, have put there; in a folder that the user names,
+/// whoever carried it there.
+bool isTrustworthy(const fs::path& path, bool named) {
     struct stat status {};
-    return stat(path.c_str(), &status) == 0 && status.st_uid == geteuid() &&
-           (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    if (stat(path.c_str(), &status) != 0) return false;
+    const bool ours = status.st_uid == geteuid() || status.st_uid == 0;
+    const mode_t others = named ? S_IWOTH : S_IWGRP | S_IWOTH;
+    return (ours || named) && (status.st_mode & others) == 0;
+}
+
+/// Compilers read what headers name: as root, only root's.
+core::Status requireRootsOwn(const FrameworkFiles& files) {
+    if (geteuid() != 0) return {};
+    for (const std::string& path : {files.headers, files.libtorch}) {
+        struct stat status {};
+        if (stat(path.c_str(), &status) == 0 && status.st_uid != 0)
+            return none(path + " belongs to another user, and nothing is compiled with it as root");
+    }
+    return {};
 }
 
 /// Where what is built lies, or will; where the reason lies why `compiler` could not build it.
@@ -150,8 +165,11 @@ core::Result<Place> placeOf(const Unit& unit, const FrameworkFiles& framework,
 }
 
 core::Result<std::string> kept(const Place& place, const Unit& unit) {
-    if (ownedByUs(place.file) || !travellingFolder(unit).empty()) return place.file.string();
-    return none(place.file.string() + " belongs to somebody else");
+    const bool named = !travellingFolder(unit).empty();
+    for (const fs::path& path : {place.folder, place.file})
+        if (!isTrustworthy(path, named))
+            return none(path.string() + " belongs to somebody else, or others may write to it");
+    return place.file.string();
 }
 
 core::Status refusedBefore(const Place& place) {
@@ -255,6 +273,7 @@ core::Result<std::string> built(const Unit& unit, const FrameworkFiles& framewor
                                 const std::function<void(const std::string&)>& progress) {
     auto found = alreadyBuilt(unit, framework);
     if (!found || !found->empty()) return found;
+    if (const core::Status own = requireRootsOwn(framework); !own) return own.error();
     const std::string with = *compiler();
     const Place place = *placeOf(unit, framework, with);
     const FileLock lock(place.file.string() + ".lock");  // somebody else may be building it
