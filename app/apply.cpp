@@ -92,8 +92,10 @@ void addApply(CLI::App& app, Common& common) {
     addLimits(*command, arguments->limits);
     command->add_option("--step", arguments->from.step,
                         "The step that the plan is for (default: the last complete one)");
-    command->add_option("--patience", arguments->patience,
-                        "Seconds to wait for a safe point in the process (default: 60)");
+    command
+        ->add_option("--patience", arguments->patience,
+                     "Seconds to wait for a safe point in the process (default: 60)")
+        ->check(positive(kMostSeconds));
     command->add_option("--report", arguments->report, "Write what was measured to this JSON file");
     command->add_option("--progress", arguments->progress, kProgressHelp);
     command->callback([arguments, &common] { common.exitCode = runApply(*arguments, common); });

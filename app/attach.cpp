@@ -59,10 +59,14 @@ void addAttach(CLI::App& app, Common& common) {
                      "The process, or all ranks of a training into one session; see 'highwater ps'")
         ->required();
     auto* steps = addCaptureOptions(*command, *options);
-    auto* seconds = command->add_option("--duration", *duration,
-                                        "Seconds to record; without --steps, all steps in them");
-    command->add_option("--patience", *patience,
-                        "Seconds to wait for a safe point in the process (default: 60)");
+    auto* seconds = command
+                        ->add_option("--duration", *duration,
+                                     "Seconds to record; without --steps, all steps in them")
+                        ->check(positive(kMostSeconds));
+    command
+        ->add_option("--patience", *patience,
+                     "Seconds to wait for a safe point in the process (default: 60)")
+        ->check(positive(kMostSeconds));
     command->callback([=, &common] {
         options->pid = pids->front();
         options->others.assign(pids->begin() + 1, pids->end());

@@ -32,6 +32,16 @@ CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
     return command;
 }
 
+CLI::Validator positive(double most) {
+    return CLI::Validator(
+        [most](std::string& text) {
+            double value = 0;
+            const bool fits = CLI::detail::lexical_cast(text, value) && value > 0 && value <= most;
+            return fits ? std::string() : "'" + text + "' is not a number above 0";
+        },
+        "");
+}
+
 void addDealloc(CLI::App& command, std::string& value) {
     command
         .add_option("--dealloc", value,
@@ -121,6 +131,7 @@ Json baselineJson(const core::TrainingGraph& graph, const core::Evaluation& base
     return {{"peak_bytes", baseline.peak.count()},
             {"time_ns", graph.totalTime().count()},
             {"constant_bytes", graph.constantBytes().count()},
+            {"constant_peak_bytes", graph.constantPeak().count()},
             {"bottleneck_bytes", graph.bottleneckBytes().count()}};
 }
 

@@ -63,6 +63,11 @@ int openWindow();
 CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
                      const std::string& description);
 
+/// Checks a number: above 0 and at most `most`, so neither "nan" nor "inf".
+CLI::Validator positive(double most);
+/// Shares of a peak, seconds, device pixels per pixel: more than is ever meant.
+constexpr double kMostRatio = 1000, kMostSeconds = 1e9, kMostScale = 100;
+
 /// --dealloc, of the dtr planners.
 void addDealloc(CLI::App& command, std::string& value);
 

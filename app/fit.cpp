@@ -363,8 +363,10 @@ void addFit(CLI::App& app, Common& common) {
         ->delimiter(',');
     command->add_option("--vary", arguments->vary,
                         "The dimension of the batch that is the size, from 0, where several vary");
-    command->add_option("--time-limit", arguments->timeLimit,
-                        "Seconds that one planner may take for all sizes that it tries (10)");
+    command
+        ->add_option("--time-limit", arguments->timeLimit,
+                     "Seconds that one planner may take for all sizes that it tries (10)")
+        ->check(positive(kMostSeconds));
     command->add_option("-o,--output", arguments->output,
                         "Write the program at that size as a session, which is planned, looked at "
                         "and trained like a recorded one; with a budget, at the largest size");

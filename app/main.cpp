@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <cstdio>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "app/cli.h"
 #include "app/window_apart.h"
 #include "core/base/error_json.h"
+#include "core/base/printable.h"
 #include "core/base/spawn.h"
 
 namespace hw::app {
@@ -25,6 +28,11 @@ std::vector<std::string> takeProgram(int& argc, char** argv) {
     return {};
 }
 
+bool wantsJson(int argc, char** argv) {
+    char** const program = std::find(argv + 1, argv + argc, std::string_view("--"));
+    return std::find(argv + 1, program, std::string_view("--json")) != program;
+}
+
 int runCommandLine(int argc, char** argv) {
     CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
                  "highwater"};
@@ -33,7 +41,7 @@ int runCommandLine(int argc, char** argv) {
     Common common;
     common.program = takeProgram(argc, argv);
     // Known before the rest is parsed: a usage error is told as JSON, too.
-    if (std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc) answerInJson();
+    if (wantsJson(argc, argv)) answerInJson();
     addRecord(app, common);
     addAttach(app, common);
     addDetach(app, common);
@@ -88,9 +96,17 @@ int main(int argc, char** argv) {
     becomeWindow(argc, argv);
 #endif
     if (argc == 1) return openWindow();
+    const hw::core::PrintableOnly errors(std::cerr);
+    std::optional<hw::core::PrintableOnly> output;
+    std::optional<hw::core::PrintableStdout> file;
+    if (!wantsJson(argc, argv)) {  // JSON escapes them
+        output.emplace(std::cout);
+        file.emplace();
+    }
     const int code = runCommandLine(argc, argv);
     writeAnswer();
-    if (code == 0 && !std::cout.flush())
+    file.reset();
+    if (code == 0 && (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
         return hw::core::printError({hw::core::ErrorCode::Internal,
                                      "standard output could not be written",
                                      "check that there is room where it goes"});

@@ -251,13 +251,17 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command->add_option("--planner", arguments->planner, planners);
     command->add_option("--budget", arguments->budget, "Highest peak, as 4GiB, 500MB or bytes");
-    command->add_option("--ratio", arguments->ratio, "Highest peak as a share of the baseline's");
-    command->add_option("--time-limit", arguments->timeLimit, "Seconds that a search may take");
+    command->add_option("--ratio", arguments->ratio, "Highest peak as a share of the baseline's")
+        ->check(positive(kMostRatio));
+    command->add_option("--time-limit", arguments->timeLimit, "Seconds that a search may take")
+        ->check(positive(kMostSeconds));
     command->add_option("--work-limit", arguments->workLimit,
                         "Units of work that a search may take; repeatable");
     command->add_option("--seed", arguments->seed, "Seed of a randomised planner");
-    command->add_option("--thrash-limit", arguments->thrashLimit,
-                        "DTR stops above baseline time times this");
+    command
+        ->add_option("--thrash-limit", arguments->thrashLimit,
+                     "DTR stops above baseline time times this")
+        ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);

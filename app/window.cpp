@@ -100,7 +100,8 @@ void addShot(CLI::App& app, Common& common) {
                         "colours of a figure");
     command->add_option("--width", options->width, "Pixels");
     command->add_option("--height", options->height, "Pixels");
-    command->add_option("--scale", options->scale, "Device pixels per pixel");
+    command->add_option("--scale", options->scale, "Device pixels per pixel")
+        ->check(positive(kMostScale));
     command->add_option("--step", options->step, "The step (default: the last complete one)");
     command->add_option("--device", options->device,
                         "Of a trace without a step: whose memory, as info names it (default: the "
@@ -127,7 +128,8 @@ void addReport(CLI::App& app, Common& common) {
     command->add_option("-o,--output", options->output, "The report: .html or .pdf")->required();
     command->add_option("--plan", options->plans, "Plans to compare; the first one is the chosen");
     command->add_option("--with", options->with, kWithHelp);
-    command->add_option("--ratio", options->ratio, "The budget as a share of the recorded peak");
+    command->add_option("--ratio", options->ratio, "The budget as a share of the recorded peak")
+        ->check(positive(kMostRatio));
     command->add_option("--step", options->step, "The step (default: the last complete one)");
     command->add_option("--planners", options->planners, "Planners, separated by commas")
         ->delimiter(',');
