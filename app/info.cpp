@@ -101,8 +101,11 @@ int run(const InfoArguments& arguments, const Common& common) {
     std::printf("  baseline peak %s, op time %s (%s)\n", humanBytes(step->baseline.peak).c_str(),
                 humanTime(graph.totalTime()).c_str(),
                 std::string(costSetName(graph.costs)).c_str());
-    std::printf("  constants %s, largest op %s\n", humanBytes(graph.constantBytes()).c_str(),
-                humanBytes(graph.bottleneckBytes()).c_str());
+    const Bytes constants = graph.constantBytes(), atOnce = graph.constantPeak();
+    std::printf(
+        "  constants %s%s, largest op %s\n", humanBytes(constants).c_str(),
+        atOnce < constants ? (", at most " + humanBytes(atOnce) + " at a time").c_str() : "",
+        humanBytes(graph.bottleneckBytes()).c_str());
     std::printf("  at the peak:");
     for (const auto& [name, bytes] : categories)
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());

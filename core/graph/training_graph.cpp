@@ -273,6 +273,19 @@ Nanoseconds TrainingGraph::totalTime() const {
     return total;
 }
 
+Bytes TrainingGraph::constantPeak() const {
+    Bytes now, most;
+    for (const Event& event : events) {
+        if (event.kind == Event::Kind::Compute || !storages[event.index].isConstant()) continue;
+        if (event.kind == Event::Kind::Constant)
+            now += storages[event.index].bytes;
+        else
+            now -= storages[event.index].bytes;
+        most = std::max(most, now);
+    }
+    return most;
+}
+
 Bytes TrainingGraph::constantBytes() const {
     Bytes total;
     for (const Storage& storage : storages)

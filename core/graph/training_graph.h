@@ -145,6 +145,8 @@ public:
 
     Nanoseconds totalTime() const;  // the baseline's time
     Bytes constantBytes() const;
+    /// Of these, the most that are there at a time, as the program makes and lets go of them.
+    Bytes constantPeak() const;
     /// Largest inputs + outputs + workspace of one op, constants left out, each storage once.
     Bytes bottleneckBytes() const;
     /// A budget below this is impossible for any schedule: the maximum over the storage-making ops
