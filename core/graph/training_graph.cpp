@@ -147,11 +147,15 @@ bool Op::is(std::string_view op) const {
     return full.starts_with(op) && (full.size() == op.size() || full[op.size()] == '.');
 }
 
+/// Of one storage: sums of them stay far from the largest number.
+constexpr Bytes kMostBytes(std::int64_t{1} << 50);
+
 /// What finish() is about to find out.
 std::string TrainingGraph::clearFound() {
     const auto storageCount = static_cast<StorageIndex>(storages.size());
     for (Storage& storage : storages) {
         if (storage.bytes < Bytes(0)) return "a storage has a negative size";
+        if (storage.bytes > kMostBytes) return "a storage is larger than any memory";
         storage.creator = kNone;
         storage.tensors.clear();
         storage.writers.clear();

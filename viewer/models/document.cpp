@@ -154,25 +154,46 @@ void loadTensorInfo(const core::Session& session, Document& document) {
     }
 }
 
-// Ops stand side by side on the step's axis, so a gap lies between those around it.
+// When ops began, in time, and where their moments end on the step's axis.
+using OpEnds = std::vector<std::pair<std::int64_t, core::Nanoseconds>>;
+
+OpEnds opEnds(const std::vector<std::int64_t>& begins, const Document& document) {
+    OpEnds ends;
+    for (const Moment& moment : document.curve.moments)
+        if (moment.op != core::kNone)
+            if (const std::int64_t begin = begins[static_cast<std::size_t>(moment.op)]; begin != 0)
+                ends.emplace_back(begin, moment.end);
+    std::stable_sort(ends.begin(), ends.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    return ends;
+}
+
+// Ops stand side by side on the step's axis, so a gap lies between those around it; those of one
+// place are one.
 void placeGaps(const core::Session& session, Document& document) {
     const auto begins = core::opBegins(session, document.graph);
     if (!begins) return;
+    const OpEnds ends = opEnds(*begins, document);
+    if (ends.empty()) return;
+    const auto endBefore = [&](std::int64_t time) {  // of the last op that began before
+        const auto after = std::partition_point(ends.begin(), ends.end(),
+                                                [&](const auto& op) { return op.first < time; });
+        return after == ends.begin() ? core::Nanoseconds() : std::prev(after)->second;
+    };
+    std::map<std::pair<core::Nanoseconds, core::Nanoseconds>, std::pair<QString, int>> places;
     for (const core::GapRow& gap : document.gapRows) {
         if (!gap.beginNs || (gap.step && *gap.step != document.step)) continue;
-        GapSpan span{{}, {}, toQString(gap.what + ": " + gap.why)};
-        bool within = false;
-        for (const Moment& moment : document.curve.moments) {
-            const std::int64_t begin =
-                moment.op == core::kNone ? 0 : (*begins)[static_cast<std::size_t>(moment.op)];
-            if (begin == 0) continue;
-            if (begin < *gap.beginNs) span.begin = span.end = moment.end;
-            if (begin >= *gap.beginNs && begin < gap.endNs.value_or(*gap.beginNs))
-                span.end = moment.end;
-            within = true;
-        }
-        if (within) document.gapSpans.push_back(std::move(span));
+        const core::Nanoseconds begin = endBefore(*gap.beginNs);
+        const core::Nanoseconds end = endBefore(std::max(*gap.beginNs, gap.endNs.value_or(0)));
+        auto& [text, count] = places[{begin, std::max(begin, end)}];
+        if (count++ == 0) text = toQString(gap.what + ": " + gap.why);
     }
+    for (const auto& [place, said] : places)
+        document.gapSpans.push_back(
+            {place.first, place.second,
+             said.second == 1
+                 ? said.first
+                 : QObject::tr("%1, and %2 more").arg(said.first).arg(said.second - 1)});
 }
 
 void loadSurroundings(const core::Session& session, Document& document) {

@@ -223,10 +223,14 @@ QString MainWindow::gapsLink() const {
 }
 
 void MainWindow::showGaps() {
+    constexpr std::size_t kMost = 200;
     QStringList gaps;
-    for (const core::GapRow& gap : workspace_.document()->gapRows)
+    const std::vector<core::GapRow>& rows = workspace_.document()->gapRows;
+    for (std::size_t i = 0; i < std::min(kMost, rows.size()); ++i)
         gaps << QStringLiteral("<b>%1</b>: %2")
-                    .arg(toQString(gap.what).toHtmlEscaped(), toQString(gap.why).toHtmlEscaped());
+                    .arg(toQString(rows[i].what).toHtmlEscaped(),
+                         toQString(rows[i].why).toHtmlEscaped());
+    if (rows.size() > kMost) gaps << tr("and %1 more").arg(rows.size() - kMost);
     auto* box = new QMessageBox(this);
     box->setObjectName(QStringLiteral("gaps"));
     box->setWindowTitle(tr("What was not recorded"));
