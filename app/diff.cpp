@@ -145,6 +145,11 @@ Result<Json> diff(const DiffArguments& arguments) {
     return diffPlans(arguments, *a, *b);
 }
 
+/// Names of damaged files may be no UTF-8.
+std::string text(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 int run(const DiffArguments& arguments, const Common& common) {
     const auto found = diff(arguments);
     if (!found) return fail(found.error());
@@ -153,8 +158,8 @@ int run(const DiffArguments& arguments, const Common& common) {
         return 0;
     }
     for (const Json& item : *found)
-        std::cout << item["what"].get<std::string>() << ": " << item["a"].dump() << " | "
-                  << item["b"].dump() << '\n';
+        std::cout << item["what"].get<std::string>() << ": " << text(item["a"]) << " | "
+                  << text(item["b"]) << '\n';
     if (found->empty()) std::cout << "no differences\n";
     return 0;
 }

@@ -173,7 +173,7 @@ Status store(SessionWriter& to, const LivePlan& plan, const Json& report) {
     run.measuredPeak = Bytes(report["measured_peak_bytes"]);
     run.time = nanoseconds("planned_step_ns");
     run.baselineTime = nanoseconds("unplanned_step_ns");
-    run.details = Json{{"training", report}}.dump();
+    run.details = Json{{"training", report}}.dump(-1, ' ', false, Json::error_handler_t::replace);
     const auto row = to.insert(run);
     return row ? Status() : Status(row.error());
 }
