@@ -65,8 +65,9 @@ Error sessionError(const std::string& path, const std::string& doing, const Data
                                 " took more work than a file of its size can ask for",
                             "it was changed or damaged; copy it again from where it was recorded");
         default:
-            return badInput("session '" + path + "': " + doing + " failed: " + error.message,
-                            "the file may be damaged; copy it again from where it was recorded");
+            return badInput(
+                "session '" + path + "': " + doing + " failed: " + error.message,
+                "it may be damaged or cut short; copy it again from where it was recorded");
     }
 }
 

@@ -6,7 +6,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 import unittest
 
 from sessions import BIN, HIGHWATER, InFolder, run, skip
