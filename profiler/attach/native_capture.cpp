@@ -12,9 +12,7 @@ core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid) {
     if (!mapped) return mapped.error();
     std::vector<std::string> paths;
     for (const MappedFile& file : *mapped) paths.push_back(file.path);
-    auto files = frameworkOf(paths);
-    if (files) rememberTorch(files->libtorch);
-    return files;
+    return frameworkOf(paths);
 }
 
 Unit captureUnit(const FrameworkFiles& files) {
@@ -33,6 +31,7 @@ Unit captureUnit(const FrameworkFiles& files) {
 
 core::Result<std::string> nativeCapture(const FrameworkFiles& files,
                                         const std::function<void(const std::string&)>& progress) {
+    rememberTorch(files.libtorch);
     return built(captureUnit(files), files, progress);
 }
 

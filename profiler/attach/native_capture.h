@@ -19,8 +19,8 @@ core::Result<FrameworkFiles> frameworkOfProcess(pid_t pid);
 /// What the capture is compiled from and how.
 Unit captureUnit(const FrameworkFiles& files);
 
-/// The library for this build of the framework. Errors: those of built(); the capture through
-/// Python needs none.
+/// The library for this build of the framework, which the user trains with (used_torches.h).
+/// Errors: those of built(); the capture through Python needs none.
 core::Result<std::string> nativeCapture(const FrameworkFiles& files,
                                         const std::function<void(const std::string&)>& progress);
 
