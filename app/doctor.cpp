@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `doctor`: what of Highwater works on this machine, and what to do about the rest.
+#include <linux/seccomp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
@@ -145,6 +149,18 @@ Finding cupti(const std::string& python) {
             "install the CUDA toolkit's CUPTI, or name its libcupti.so in HIGHWATER_CUPTI"};
 }
 
+/// As in executor/replay/sandbox.h, which is part of another program.
+Finding sandbox() {
+    const std::uint32_t wanted = SECCOMP_RET_ERRNO;
+    if (syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &wanted) == 0)
+        return {"sandbox", Health::Good, "ops of sessions run without rights to write or connect",
+                ""};
+    return {
+        "sandbox", Health::Limited,
+        "this kernel, or container, has no seccomp: ops of sessions run with all of your rights",
+        "run sessions of people whom you trust only"};
+}
+
 Finding window() {
 #ifdef HIGHWATER_WITH_VIEWER
     return {"window", Health::Good, "built in", ""};
@@ -158,7 +174,7 @@ Finding window() {
 int run(const std::string& python, Build build, const Common& common) {
     std::vector<Finding> findings{agent(), compiler()};
     for (Finding& finding : ofTorch(python, build)) findings.push_back(std::move(finding));
-    findings.insert(findings.end(), {attach(), cupti(python), window()});
+    findings.insert(findings.end(), {attach(), sandbox(), cupti(python), window()});
     Json parts = Json::array();
     bool works = true;
     for (const Finding& finding : findings) {

@@ -83,7 +83,10 @@ class OpsOfASession(InFolder):
         shutil.copy(SAMPLE, self.session)
         code, out, errors = run("run", self.session, "--repeat", "1", "--json")
         self.assertEqual(code, 0, errors)
-        self.assertFalse([note for note in json.loads(out)["notes"] if "rights" in note])
+        code, found, errors = run("doctor", "--json")
+        sandbox = [part["state"] for part in json.loads(found)["parts"] if part["part"] == "sandbox"]
+        with_rights = [note for note in json.loads(out)["notes"] if "rights" in note]
+        self.assertEqual((sandbox, len(with_rights)), (["ok"], 0) if sandbox == ["ok"] else (["limited"], 1))
         with sqlite3.connect(self.session) as database:
             kept = database.execute("SELECT details FROM runs ORDER BY id").fetchall()
         self.assertEqual(json.loads(kept[-1][0]), json.loads(out))
