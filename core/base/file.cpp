@@ -16,9 +16,12 @@ namespace hw::core {
 
 namespace {
 
-/// All of it, down to the disk; 0, or the error of the system.
-int writeAll(const std::string& path, const std::string& text) {
-    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+/// All of it, down to the disk; 0, or the error of the system. `fresh`: into a file that is made
+/// for it, and not through a link that lies in its place.
+int writeAll(const std::string& path, const std::string& text, bool fresh) {
+    if (fresh) std::remove(path.c_str());
+    const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (fresh ? O_EXCL : O_TRUNC);
+    const int file = open(path.c_str(), how, 0666);
     if (file < 0) return errno;
     int error = 0;
     for (std::size_t done = 0; error == 0 && done < text.size();) {
@@ -56,7 +59,7 @@ Status writeFileAtomically(const std::string& path, const std::string& text) {
     const bool special =
         std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
     const std::string temporary = special ? path : path + ".partial";
-    int error = writeAll(temporary, text);
+    int error = writeAll(temporary, text, !special);
     if (error == 0 && !special && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
     if (error == 0) return {};
     if (!special) std::remove(temporary.c_str());

@@ -20,7 +20,7 @@ public:
         : path_(std::move(path)),
           // What is no plain file, such as /dev/stdout, is written to as it is.
           temporary_(isSpecial(path_) ? path_ : path_ + ".partial"),
-          file_(std::fopen(temporary_.c_str(), "wb")) {
+          file_(opened()) {
         if (file_ == nullptr) error_ = errno;
     }
     ~OutputFile() {
@@ -51,6 +51,12 @@ public:
     }
 
 private:
+    /// A file that is made for it, not through a link that lies in its place.
+    std::FILE* opened() const {
+        if (temporary_ == path_) return std::fopen(path_.c_str(), "wb");
+        std::remove(temporary_.c_str());
+        return std::fopen(temporary_.c_str(), "wbx");
+    }
     static bool isSpecial(const std::string& path) {
         std::error_code ignored;
         return std::filesystem::exists(path, ignored) &&

@@ -16,7 +16,7 @@ Error Interpreter::State::disagreement(OpIndex index, const std::string& what) c
         return core::badInput(labels[index] + " cannot be replayed: it " + what,
                               "the session lacks the values of some inputs, on which this may "
                               "depend: record it with --contents");
-    return {ErrorCode::Internal, labels[index] + " " + what,
+    return {ErrorCode::BadInput, labels[index] + " " + what,
             "the session was recorded with torch " + step.frameworkVersion +
                 ", this executor uses libtorch " + torch::libtorchVersion()};
 }

@@ -45,7 +45,7 @@ Error endedBy(int signal) {
         return {ErrorCode::Internal, "the run was killed, as the system does when memory runs out",
                 "close other programs, or run a smaller step"};
     return {
-        ErrorCode::Internal,
+        ErrorCode::BadInput,
         std::string("the run ended with ") + strsignal(signal) + " in an op of the session",
         "a session that was damaged or made by hand may name ops that cannot run: record it again"};
 }

@@ -6,6 +6,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,7 +27,17 @@ constexpr std::uint32_t kOtherAbi = 0x40000000;  // bit of the numbers of calls 
 
 // Calls that change files or folders, reach the network, start programs, or touch other processes
 // or the system. Newer than some kernels' headers: by number, the same on all architectures.
-constexpr int kForbidden[] = {SYS_creat,
+constexpr int kForbidden[] = {SYS_mq_open,
+                              SYS_mq_unlink,
+                              SYS_setpriority,
+                              SYS_sched_setparam,
+                              SYS_sched_setscheduler,
+                              SYS_sched_setattr,
+                              SYS_migrate_pages,
+                              SYS_move_pages,
+                              SYS_kcmp,
+                              SYS_rt_tgsigqueueinfo,
+                              SYS_creat,
                               SYS_truncate,
                               SYS_rename,
                               SYS_renameat,
@@ -102,10 +113,10 @@ constexpr int kForbidden[] = {SYS_creat,
                               SYS_quotactl,
                               SYS_acct,
                               SYS_syslog};
-constexpr int kOpenTree = 428, kMoveMount = 429, kFsopen = 430, kPidfdGetfd = 438, kFchmodat2 = 452,
-              kSetxattrat = 463, kRemovexattrat = 466;
-constexpr int kForbiddenNewer[] = {kOpenTree,  kMoveMount,  kFsopen,       kPidfdGetfd,
-                                   kFchmodat2, kSetxattrat, kRemovexattrat};
+constexpr int kProcessMadvise = 440, kOpenTree = 428, kMoveMount = 429, kFsopen = 430,
+              kPidfdGetfd = 438, kFchmodat2 = 452, kSetxattrat = 463, kRemovexattrat = 466;
+constexpr int kForbiddenNewer[] = {kProcessMadvise, kOpenTree,  kMoveMount,  kFsopen,
+                                   kPidfdGetfd,     kFchmodat2, kSetxattrat, kRemovexattrat};
 // Their flags lie in memory, where a filter cannot read them; libraries take the older calls
 // instead.
 constexpr int kOpenat2 = 437, kClone3 = 435;
@@ -137,6 +148,26 @@ void answerByFlags(Filter& filter, int number, std::size_t at, std::uint32_t bit
     answer(filter, unset);
 }
 
+/// For the call of that number: allowed where its first argument is this process or, if `zero`, 0.
+void onlyOnUs(Filter& filter, int number, bool zero) {
+    const auto us = static_cast<std::uint32_t>(getpid());
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(number), 0, 5));
+    load(filter, offsetof(seccomp_data, args));
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, us, 2, 0));
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, zero ? 0 : us, 1, 0));
+    answer(filter, kFail);
+    answer(filter, SECCOMP_RET_ALLOW);
+}
+
+/// Characters that are put into a terminal are read as if they had been typed.
+void noTyping(Filter& filter) {
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4));
+    load(filter, offsetof(seccomp_data, args) + 8);
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 0, 1));
+    answer(filter, kFail);
+    answer(filter, SECCOMP_RET_ALLOW);
+}
+
 Filter filterFor(Device device) {
     Filter filter;
 #ifdef __x86_64__
@@ -149,6 +180,9 @@ Filter filterFor(Device device) {
     for (const int call : kForbidden) answerCall(filter, call, kFail);
     for (const int call : kForbiddenNewer) answerCall(filter, call, kFail);
     for (const int call : {kOpenat2, kClone3}) answerCall(filter, call, kMissing);
+    onlyOnUs(filter, SYS_tgkill, false);
+    onlyOnUs(filter, SYS_prlimit64, true);
+    noTyping(filter);
     answerByFlags(filter, SYS_clone, 0, CLONE_THREAD, SECCOMP_RET_ALLOW, kFail);
     if (device == Device::Cpu) {
         answerByFlags(filter, SYS_open, 1, kWriting, kFail, SECCOMP_RET_ALLOW);

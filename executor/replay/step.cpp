@@ -16,6 +16,8 @@ using core::StorageIndex;
 using core::TensorIndex;
 using Json = nlohmann::json;
 
+constexpr std::int64_t kMostThreads = 1024;
+
 Environment parseEnvironment(const std::string& text) {
     Environment environment;
     const Json json = Json::parse(text, nullptr, false);
@@ -25,7 +27,8 @@ Environment parseEnvironment(const std::string& text) {
         return at != json.end() && at->is_boolean() ? std::optional(at->get<bool>()) : std::nullopt;
     };
     if (const auto at = json.find("num_threads"); at != json.end() && at->is_number_integer())
-        environment.threads = at->get<int>();
+        if (const auto threads = at->get<std::int64_t>(); threads > 0 && threads <= kMostThreads)
+            environment.threads = static_cast<int>(threads);
     if (const auto at = json.find("default_dtype"); at != json.end() && at->is_string())
         environment.defaultDtype = at->get<std::string>();
     environment.mkldnn = boolean("mkldnn");

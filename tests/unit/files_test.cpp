@@ -66,6 +66,16 @@ TEST(WritingFiles, WithoutRoomLeavesWhatWasThere) {
     EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
 }
 
+TEST(WritingFiles, DoesNotFollowALinkInItsWay) {
+    const test::TemporaryFolder folder;
+    const std::string path = folder / "f", precious = folder / "precious";
+    std::ofstream(precious) << "precious";
+    std::filesystem::create_symlink(precious, path + ".partial");
+    ASSERT_TRUE(core::writeFileAtomically(path, "text"));
+    EXPECT_EQ(contents(path), "text");
+    EXPECT_EQ(contents(precious), "precious");
+}
+
 TEST(WritingFiles, IntoAFolderThatIsNotThereIsBadInput) {
     const core::Status written = core::writeFileAtomically("/nowhere/f", "text");
     ASSERT_FALSE(written);

@@ -2,12 +2,16 @@
 // A session names the ops that are run, so they run without rights, and not all of them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
+#include <csignal>
+#include <cstdlib>
 #include <functional>
 #include <thread>
 
@@ -57,10 +61,22 @@ TEST(Sandbox, TakesTheRightsToDoHarm) {
         {"local", [&] { return opened(socket(AF_UNIX, SOCK_STREAM, 0)); }},
         {"process", [&] { return fork() >= 0; }},
         {"program", [&] { return execl("/bin/true", "true", nullptr) == 0 || errno != EPERM; }},
-        {"signal", [&] { return kill(getppid(), 0) == 0; }}};
+        {"signal", [&] { return kill(getppid(), 0) == 0; }},
+        {"thread", [&] { return syscall(SYS_tgkill, getppid(), getppid(), 0) == 0; }},
+        {"limit",
+         [&] {
+             const rlimit none{1, 1};
+             return prlimit(getppid(), RLIMIT_NOFILE, &none, nullptr) == 0;
+         }},
+        {"typing", [&] { return ioctl(STDIN_FILENO, TIOCSTI, "x") == 0 || errno != EPERM; }}};
     for (const auto& [name, attempt] : attempts)
         EXPECT_EQ(inSandbox(Device::Cpu, attempt), 0) << name;
     EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
+TEST(Sandbox, LetsAProcessEndItself) {
+    if (!sandboxAvailable()) GTEST_SKIP() << "this kernel has no seccomp";
+    EXPECT_EQ(inSandbox(Device::Cpu, []() -> bool { abort(); }), 100 + SIGABRT);
 }
 
 TEST(Sandbox, LeavesWhatComputingTakes) {
