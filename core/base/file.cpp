@@ -12,31 +12,9 @@
 #include <cstring>
 #include <ctime>
 
+#include "core/base/output_file.h"
+
 namespace hw::core {
-
-namespace {
-
-/// All of it, down to the disk; 0, or the error of the system. `fresh`: into a file that is made
-/// for it, and not through a link that lies in its place.
-int writeAll(const std::string& path, const std::string& text, bool fresh) {
-    if (fresh) std::remove(path.c_str());
-    const int how = O_WRONLY | O_CREAT | O_CLOEXEC | (fresh ? O_EXCL : O_TRUNC);
-    const int file = open(path.c_str(), how, 0666);
-    if (file < 0) return errno;
-    int error = 0;
-    for (std::size_t done = 0; error == 0 && done < text.size();) {
-        const ssize_t wrote = write(file, text.data() + done, text.size() - done);
-        if (wrote >= 0)
-            done += static_cast<std::size_t>(wrote);
-        else if (errno != EINTR)
-            error = errno;
-    }
-    if (error == 0 && fsync(file) != 0 && errno != EINVAL && errno != EROFS) error = errno;
-    if (close(file) != 0 && error == 0) error = errno;
-    return error;
-}
-
-}  // namespace
 
 Error cannotWrite(const std::string& path, int error) {
     const std::string what = "cannot write '" + path + "': " + std::strerror(error);
@@ -54,16 +32,9 @@ Error cannotWrite(const std::string& path, int error) {
 }
 
 Status writeFileAtomically(const std::string& path, const std::string& text) {
-    std::error_code ignored;
-    // What is no plain file, such as /dev/stdout, is written to as it is.
-    const bool special =
-        std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored);
-    const std::string temporary = special ? path : path + ".partial";
-    int error = writeAll(temporary, text, !special);
-    if (error == 0 && !special && std::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-    if (error == 0) return {};
-    if (!special) std::remove(temporary.c_str());
-    return cannotWrite(path, error);
+    OutputFile file(path);
+    file.write(text);
+    return file.finish();
 }
 
 std::filesystem::path programFolder() {

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "core/base/csv.h"
-#include "core/export/output_file.h"
+#include "core/base/output_file.h"
 #include "core/session/tables.h"
 
 namespace hw::core {

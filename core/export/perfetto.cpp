@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-#include "core/export/output_file.h"
+#include "core/base/output_file.h"
 #include "core/export/protobuf_writer.h"
 #include "core/session/call_stacks.h"
 

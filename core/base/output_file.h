@@ -2,6 +2,8 @@
 // A file that is written piece by piece beside its place and takes it when it is whole.
 #pragma once
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -39,7 +41,8 @@ public:
     /// Errors: cannotWrite() where anything could not be written; nothing is left behind then.
     Status finish() {
         if (error_ == 0) {
-            if (std::fclose(std::exchange(file_, nullptr)) != 0) error_ = errno;
+            if (!reachesDisk()) error_ = errno;
+            if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
             std::error_code error;
             if (error_ == 0 && temporary_ != path_) {
                 std::filesystem::rename(temporary_, path_, error);
@@ -51,6 +54,11 @@ public:
     }
 
 private:
+    /// What is no file on a disk, such as a pipe, has nothing to wait for.
+    bool reachesDisk() const {
+        return std::fflush(file_) == 0 &&
+               (fsync(fileno(file_)) == 0 || errno == EINVAL || errno == EROFS);
+    }
     /// A file that is made for it, not through a link that lies in its place.
     std::FILE* opened() const {
         if (temporary_ == path_) return std::fopen(path_.c_str(), "wb");
