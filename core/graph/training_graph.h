@@ -145,7 +145,7 @@ public:
 
     Nanoseconds totalTime() const;  // the baseline's time
     Bytes constantBytes() const;
-    /// Of these, the most that are there at a time, as the program makes and lets go of them.
+    /// The most bytes of constants that are alive at the same time in the recorded step.
     Bytes constantPeak() const;
     /// Largest inputs + outputs + workspace of one op, constants left out, each storage once.
     Bytes bottleneckBytes() const;

@@ -46,8 +46,8 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
 /// Whose ops executorFor() would run, without making anything: "torch 2.11.0, compiled for it first
 /// (once, about a minute)". Errors: as there.
 core::Result<std::string> whoRuns(const core::Session& session);
-/// The interpreter that the session says it was recorded with, where there is such a file and its
-/// torch is none that executorFor() takes unasked; else empty.
+/// The interpreter that the session says it was recorded with. Empty where there is no such file,
+/// and where executorFor() takes the session's torch without asking.
 std::string pythonNamedBy(const core::Session& session);
 
 }  // namespace hw::executor

@@ -35,7 +35,7 @@ struct Outcome {
 
 /// As one text, for a pipe.
 std::string writeOutcome(const core::Result<Outcome>& outcome);
-/// Errors: the one that was written; Internal where the text is none of writeOutcome().
+/// Errors: the error that was written; Internal where writeOutcome() cannot have written the text.
 core::Result<Outcome> readOutcome(const std::string& text);
 
 }  // namespace hw::executor

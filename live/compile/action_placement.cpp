@@ -237,7 +237,7 @@ private:
         life.resident = life.held = life.encoded = life.signs = false;
     }
 
-    /// The plan has kept the storage up to an op before which the program lets go of it.
+    /// The plan keeps the storage until op `until`; the program may have released it before.
     void hold(StorageIndex s, OpIndex until) {
         Life& life = life_[s];
         if (life.held || draft_.releasedAt[s] > until || draft_.releasedAt[s] <= life.since) return;
@@ -251,7 +251,7 @@ private:
         draft_.holds.push_back({last, s});
     }
 
-    /// The program has the storage back, or lets go of it: until here it had to be restorable.
+    /// The storage is back, or the program has released it: until op `at` it had to be restorable.
     void endDrop(StorageIndex s, OpIndex at) {
         Life& life = life_[s];
         if (!std::exchange(life.dropped, false)) return;

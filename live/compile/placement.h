@@ -37,7 +37,8 @@ struct Placement {
 
 constexpr core::OpIndex kStepEnd = std::numeric_limits<core::OpIndex>::max();
 
-/// All actions have a place; whether what they drop can be made again is still to be looked at.
+/// All actions have a place. Whether the storages that they drop can be recomputed is not decided
+/// yet.
 struct DraftPlacement {
     /// A drop, and the last op before which the program may ask for what it took.
     struct Drop {
@@ -48,7 +49,7 @@ struct DraftPlacement {
     };
 
     Placement placement;
-    std::vector<core::OpIndex> releasedAt;  // ops before the program lets go of it
+    std::vector<core::OpIndex> releasedAt;  // number of ops before the program releases it
     std::vector<core::OpIndex> expiry;      // last op before which it is there or can be made again
     std::vector<Drop> drops;
     std::vector<std::pair<core::OpIndex, core::StorageIndex>> holds;  // after which op, of what
