@@ -5,6 +5,7 @@ A storage is known by the address of its StorageImpl, which stays its own as lon
 reference. Nothing here holds a strong one: reference counts decide in autograd whether a gradient
 is cloned or stolen, so a held output would change the run that is being watched.
 """
+import _thread
 import ctypes
 import gc
 import struct
@@ -219,11 +220,13 @@ class Registry:
 
     def scan(self, passing, others):
         """Registers every tensor there is, for finals() too; the optimizers. `passing`: objects that are
-        only passing through; `others`: other threads train."""
+        only passing through; `others`: other threads train. Where there are other threads at all, one of their
+        tensors may go at any time, and goes wrong if Python still refers to it: only what is trained is registered."""
         self.alive = {}
         passing = set(map(id, passing))
-        tensors, optimizers = ([], []) if others else find_objects()
-        self.note_all(parameters_of(optimizers), gradients=True)
+        alone = not others and _thread._count() == 0
+        tensors, optimizers = find_objects() if alone else ([], find_optimizers())
+        self.note_all(parameters_of(optimizers), gradients=alone)
         self.note_all((tensor for tensor in tensors if id(tensor) not in passing), gradients=True)
         return optimizers
 
@@ -315,8 +318,7 @@ class Registry:
 
 
 def find_objects():
-    """Tensors and optimizers. Where other threads train, one of their tensors may go at any time, and goes wrong if
-    Python still refers to it."""
+    """Tensors and optimizers."""
     tensors, optimizers, kinds = [], [], {}
     base, optimizer_base = torch.Tensor, torch.optim.Optimizer
     for item in gc.get_objects():
@@ -331,6 +333,14 @@ def find_objects():
         elif wanted == 2:
             optimizers.append(item)
     return tensors, optimizers
+
+
+def find_optimizers():
+    """Without taking hold of anything else: objects refer to their class (since Python 3.9)."""
+    classes = [torch.optim.Optimizer]
+    for each in classes:
+        classes.extend(derived for derived in type.__subclasses__(each) if derived not in classes)
+    return [item for item in gc.get_referrers(*classes) if type(item) in classes]
 
 
 def parameters_of(optimizers):
