@@ -122,6 +122,11 @@ core::Status detach(pid_t pid) {
     if (!holder)
         return Error{ErrorCode::Target, named(pid) + " is not being recorded",
                      "list training processes with 'highwater ps'"};
+    if (*holder == 0)
+        return Error{ErrorCode::Target,
+                     named(pid) + " is recorded by a process that cannot be seen from here",
+                     "run 'highwater detach' where the recording was started: in another "
+                     "container, or on the machine itself"};
     if (kill(*holder, SIGUSR1) != 0)
         return Error{ErrorCode::Target, "cannot reach its recorder, " + named(*holder), ""};
     const auto deadline = Clock::now() + kDetachLimit;

@@ -6,8 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <utility>
+
+#include "profiler/attach/process.h"
 
 namespace hw::profiler {
 namespace {
@@ -18,15 +23,73 @@ std::string folder() {
     return "/tmp/highwater-" + std::to_string(geteuid());
 }
 
-std::string pathOf(pid_t pid) {
-    return folder() + "/" + std::to_string(pid);
+/// A process as its own PID namespace numbers it.
+struct InNamespace {
+    std::string space;  // what /proc calls the namespace; empty where we may not look
+    pid_t pid = 0;
+
+    bool operator==(const InNamespace&) const = default;
+    /// In a file's name, and in one.
+    std::string text() const {
+        std::string number = space;
+        std::erase_if(number, [](char c) { return c < '0' || c > '9'; });
+        return number + "-" + std::to_string(pid);
+    }
+};
+
+InNamespace inItsNamespace(pid_t pid) {
+    InNamespace found{{}, pid};
+    std::error_code error;
+    found.space = std::filesystem::read_symlink(procPath(pid, "ns/pid"), error).string();
+    std::ifstream status(procPath(pid, "status"));
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("NSpid:"))  // one a namespace, its own last
+            found.pid = static_cast<pid_t>(std::atoi(line.c_str() + line.find_last_of("\t ") + 1));
+    return found;
 }
 
-/// The folder is ours, and no other user may write there.
-bool isPrivate(const std::string& path) {
+/// Our number of the process with that text; 0 where we do not see it.
+pid_t pidOf(const std::string& text) {
+    if (text == inItsNamespace(getpid()).text()) return getpid();
+    for (const pid_t pid : processes())
+        if (inItsNamespace(pid).text() == text) return pid;
+    return 0;
+}
+
+std::string pathIn(const std::string& folder, pid_t pid) {
+    return folder + "/" + inItsNamespace(pid).text();
+}
+
+/// The folder is that user's, and no other one may write there.
+bool isPrivate(const std::string& path, uid_t user) {
     struct stat about {};
-    return lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
-           about.st_uid == geteuid() && (about.st_mode & 022) == 0;
+    return lstat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode) && about.st_uid == user &&
+           (about.st_mode & 022) == 0;
+}
+
+/// What is in a claim that somebody holds; nothing where nobody does.
+std::optional<std::string> heldBy(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (file < 0) return std::nullopt;
+    std::optional<std::string> text;
+    if (flock(file, LOCK_SH | LOCK_NB) != 0) {
+        char read[64] = {};
+        text = std::string(read, static_cast<std::size_t>(
+                                     std::max<ssize_t>(0, ::read(file, read, sizeof(read)))));
+    }
+    close(file);
+    return text;
+}
+
+/// Where recorders in the container of that process note it. Users may have other numbers there.
+std::vector<std::string> foldersInItsContainer(pid_t pid, uid_t user) {
+    const std::string root = procPath(pid, "root");
+    std::vector<std::string> folders;
+    for (const uid_t name : {user, uid_t(0)}) {
+        folders.push_back(root + "/run/user/" + std::to_string(name) + "/highwater");
+        folders.push_back(root + "/tmp/highwater-" + std::to_string(name));
+    }
+    return folders;
 }
 
 }  // namespace
@@ -34,9 +97,10 @@ bool isPrivate(const std::string& path) {
 core::Result<Claim> Claim::take(pid_t pid) {
     const std::string where = folder();
     mkdir(where.c_str(), 0700);
-    const int file = isPrivate(where) ? open(pathOf(pid).c_str(),
-                                             O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
-                                      : -1;
+    const std::string path = pathIn(where, pid);
+    const int file = isPrivate(where, geteuid())
+                         ? open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)
+                         : -1;
     if (file < 0)
         return core::Error{core::ErrorCode::Internal,
                            "cannot note in '" + where + "' which process is recorded",
@@ -48,24 +112,23 @@ core::Result<Claim> Claim::take(pid_t pid) {
             "process " + std::to_string(pid) + " is being recorded already",
             "end that recording with 'highwater detach " + std::to_string(pid) + "'"};
     }
-    const std::string text = std::to_string(getpid());
+    const std::string text = inItsNamespace(getpid()).text();
     // The lock is what counts; without the number detaching does not work.
     [[maybe_unused]] const bool told =
         ftruncate(file, 0) == 0 && write(file, text.data(), text.size()) > 0;
-    return Claim(pathOf(pid), file);
+    return Claim(path, file);
 }
 
 std::optional<pid_t> Claim::holder(pid_t pid) {
-    const int file = open(pathOf(pid).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (file < 0) return std::nullopt;
-    std::optional<pid_t> holder;
-    if (isPrivate(folder()) && flock(file, LOCK_SH | LOCK_NB) != 0) {
-        char text[32] = {};
-        if (read(file, text, sizeof(text) - 1) > 0)
-            holder = static_cast<pid_t>(std::strtol(text, nullptr, 10));
-    }
-    close(file);
-    return holder;
+    struct stat process {};
+    if (stat(procPath(pid, "status").c_str(), &process) != 0) return std::nullopt;
+    if (isPrivate(folder(), geteuid()))
+        if (const auto text = heldBy(pathIn(folder(), pid))) return pidOf(*text);
+    if (inItsNamespace(pid).space == inItsNamespace(getpid()).space) return std::nullopt;
+    for (const std::string& theirs : foldersInItsContainer(pid, process.st_uid))
+        if (isPrivate(theirs, process.st_uid))
+            if (const auto text = heldBy(pathIn(theirs, pid))) return pidOf(*text);
+    return std::nullopt;
 }
 
 Claim::Claim(Claim&& other) noexcept

@@ -14,12 +14,14 @@
 namespace hw::profiler {
 
 /// Held while a process is recorded; gone with its holder, however that ends. Files live in
-/// $XDG_RUNTIME_DIR/highwater, or /tmp/highwater-UID where that is not set.
+/// $XDG_RUNTIME_DIR/highwater, or /tmp/highwater-UID where that is not set, named by the process's
+/// number in its own PID namespace: whoever looks from another one finds the same file.
 class Claim {
 public:
     /// Errors: Target when somebody holds it, Internal when the file cannot be made.
     static core::Result<Claim> take(pid_t pid);
-    /// The recorder of a process, if it is recorded.
+    /// The recorder of a process, if it is recorded, here or in its container; 0: it runs where we
+    /// see no processes.
     static std::optional<pid_t> holder(pid_t pid);
 
     Claim(Claim&& other) noexcept;

@@ -235,6 +235,24 @@ class Records(Attaching):
         self.goes_on(process)
         self.assertEqual(self.attached(process.pid, "--steps", "1", name="again.hws")["steps"], 1)
 
+    def test_detach_from_outside_of_a_container(self):
+        container = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "--", "sh", "-c")
+        if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no container may be made here: unshare --pid")
+        here = f'"{HIGHWATER}" attach $! -o "{self.path()}" --duration 100'
+        inside = subprocess.Popen([*container, f'"{self.python}" "{self.mlp}" {MANY} main >/dev/null & sleep 5; {here}'],
+                                  stderr=subprocess.DEVNULL)
+        self.addCleanup(inside.wait)
+        self.addCleanup(inside.kill)
+        is_training = f"pgrep -f -n '^[^ ]+ {self.mlp} {MANY} main'"
+        deadline = time.monotonic() + 100
+        while not os.path.exists(self.path()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process = subprocess.check_output(is_training, shell=True, text=True).strip()
+        done = subprocess.run([HIGHWATER, "detach", process], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(inside.wait(30), 0)
+
     def test_the_step_that_runs_out_of_memory(self):
         script = os.path.join(self.folder, "grow.py")
         with open(script, "w") as file:
