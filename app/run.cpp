@@ -8,6 +8,7 @@
 #include "app/run_sizes.h"
 #include "core/family/predicted_session.h"
 #include "core/import/import.h"
+#include "executor/host/extension_libraries.h"
 #include "executor/host/find_executor.h"
 #include "planners/registry.h"
 
@@ -20,6 +21,7 @@ struct RunArguments {
     std::string file, plan, device = "cpu", implementations, python;
     std::optional<std::int64_t> step, steps, repeat;
     SizesArguments sizes;
+    std::vector<std::string> modules;
     bool check = false;
 };
 
@@ -79,25 +81,31 @@ int run(const RunArguments& arguments, const Common& common) {
                          "size " +
                          std::to_string(**predicted) + ", without values to run on",
                      "train the program itself: highwater train SESSION PLAN -- PROG"});
-    const auto executor =
-        executor::executorFor(*session, {arguments.python, arguments.device == "cuda"}, toTerminal);
+    // Extensions fit the torch that they were built for: that of the interpreter that imports them.
+    const std::string python =
+        arguments.python.empty() && !arguments.modules.empty() ? "python3" : arguments.python;
+    const auto executor = executor::executorFor(
+        *session, {python, arguments.device == "cuda", !arguments.modules.empty()}, toTerminal);
     if (!executor) return fail(executor.error());
-    if (!arguments.sizes.planner.empty()) {
-        std::vector<std::string> options{"--device", arguments.device};
-        if (arguments.repeat)
-            options.insert(options.end(), {"--repeat", std::to_string(*arguments.repeat)});
-        return runSizes(arguments.file, arguments.sizes, *executor, options, common);
+    std::vector<std::string> options{"--device", arguments.device};
+    if (arguments.repeat)
+        options.insert(options.end(), {"--repeat", std::to_string(*arguments.repeat)});
+    if (!arguments.modules.empty()) {
+        const auto libraries = executor::librariesOfModules(python, arguments.modules);
+        if (!libraries) return fail(libraries.error());
+        for (const std::string& library : *libraries)
+            options.insert(options.end(), {"--library", library});
     }
+    if (!arguments.sizes.planner.empty())
+        return runSizes(arguments.file, arguments.sizes, *executor, options, common);
     std::vector<std::string> command{*executor, arguments.file};
     if (!arguments.plan.empty()) command.push_back(arguments.plan);
     if (arguments.step) command.insert(command.end(), {"--step", std::to_string(*arguments.step)});
     if (arguments.steps)
         command.insert(command.end(), {"--steps", std::to_string(*arguments.steps)});
-    if (arguments.repeat)
-        command.insert(command.end(), {"--repeat", std::to_string(*arguments.repeat)});
     if (!arguments.implementations.empty())
         command.insert(command.end(), {"--implementations", arguments.implementations});
-    command.insert(command.end(), {"--device", arguments.device});
+    command.insert(command.end(), options.begin(), options.end());
     if (common.json) command.emplace_back("--json");
     std::vector<char*> argv;
     for (std::string& part : command) argv.push_back(part.data());
@@ -124,6 +132,11 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("--python", arguments->python,
                         "An interpreter: run with its torch (default: the one that the session was "
                         "recorded with, where you have trained with it before; else python3)");
+    command
+        ->add_option("--import", arguments->modules,
+                     "A Python module whose ops may run, too: it is imported with --python "
+                     "(default: python3), and its libraries are loaded")
+        ->allow_extra_args(false);
     command->add_option("--implementations", arguments->implementations,
                         "Measure other implementations of ops, as a menu for the planner " +
                             planners::plannersWith(&planners::PlannerInfo::takesMenu) +

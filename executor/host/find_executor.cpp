@@ -240,6 +240,9 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
         if (!torch)
             return Error{ErrorCode::Target, torch.error().what,
                          "name a Python interpreter that imports torch"};
+        if (choice.anyOfRelease && !choice.cuda)
+            if (std::string ready = readyExecutor(profiler::release(torch->version)); !ready.empty())
+                return ready;
         return executorOf(*torch, choice.cuda, tell);
     }
     const auto chosen = choose(recorded, choice.cuda, [&](const Torch& torch) {

@@ -34,6 +34,7 @@ struct ExecutorChoice {
     std::string
         python;  // run it with this interpreter's torch; empty: the one it was recorded with
     bool cuda = false;
+    bool anyOfRelease = false;  // of that interpreter's release: one that came with Highwater will do
 };
 
 /// An executor for the torch of `session`, if this user has trained with it, or it is that of the

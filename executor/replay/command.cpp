@@ -57,6 +57,9 @@ int runCommand(int argc, char** argv) {
                    "Measure other implementations of ops, as a menu for the planner monet: exact "
                    "(those with the same results to the bit) or all")
         ->check(CLI::IsMember({"exact", "all"}));
+    app.add_option("--library", request.libraries,
+                   "Load this library of an extension first: its ops may run, too")
+        ->allow_extra_args(false);
     app.add_flag("--remeasure", request.remeasure,
                  "Replace the measured times and workspaces of an earlier run");
     app.add_flag("--json", json, "Print one JSON object on stdout and nothing else there");

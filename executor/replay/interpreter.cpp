@@ -132,6 +132,8 @@ Interpreter::~Interpreter() = default;
 
 core::Result<Interpreter> Interpreter::create(const Step& step, MemoryTracker& tracker) {
     try {
+        if (const Status loaded = torch::loadLibraries(step.libraries); !loaded)
+            return loaded.error();
         auto state = std::make_unique<State>(step, tracker);
         if (const Status ok = state->prepare(); !ok) return ok.error();
         return Interpreter(std::move(state));

@@ -87,6 +87,7 @@ private:
         auto step = loadStep(*session_, stepId_, costs, request_.device);
         if (!step) return step.error();
         step_.emplace(std::move(*step));
+        step_->libraries = request_.libraries;
         auto end = loadRecordedEnd(*session_, *step_);
         if (!end) return end.error();
         recordedEnd_ = std::move(*end);

@@ -19,6 +19,7 @@ struct RunRequest {
     std::string plan;                  // file; empty: the captured order
     std::optional<std::int64_t> step;  // none: the last complete one
     Device device = Device::Cpu;
+    std::vector<std::string> libraries;      // of extensions, whose ops may run, too
     int steps = 0;                           // that many in a row, besides; 0: none
     int repeat = 3;                          // timed passes of each order, at least 1
     std::optional<Offered> implementations;  // measure these for a menu; not with a plan

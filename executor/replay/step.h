@@ -45,6 +45,7 @@ struct Step {
     Environment environment;
     std::string frameworkVersion;
     std::string recordedOn;                    // "cpu", "cuda:0"
+    std::vector<std::string> libraries;        // of extensions, to load first
     std::vector<core::Implementation> chosen;  // that run in place of the captured ones
     /// Tensors among its arguments that a gradient op does not read under what is chosen.
     std::map<core::OpIndex, std::set<core::TensorIndex>> unread;

@@ -10,11 +10,13 @@
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/TensorImpl.h>
+#include <dlfcn.h>
 #include <torch/csrc/api/include/torch/version.h>
 
 #include <cstring>
 #include <map>
 #include <new>
+#include <set>
 #include <stdexcept>
 
 #include "executor/replay/cuda_adapter.h"
@@ -61,6 +63,18 @@ private:
     }
 };
 
+std::set<std::string> allOps() {
+    std::set<std::string> names;
+    for (const c10::OperatorName& op : c10::Dispatcher::singleton().getAllOpNames())
+        names.insert(op.name);
+    return names;
+}
+
+std::set<std::string>& opsOfLibraries() {
+    static std::set<std::string> ops;
+    return ops;
+}
+
 }  // namespace
 
 c10::Device device() {
@@ -95,6 +109,26 @@ std::vector<std::string> applyEnvironment(const Environment& environment) {
     if (const auto dtype = dtypeFromName(environment.defaultDtype))
         c10::set_default_dtype(c10::scalarTypeToTypeMeta(*dtype));
     return notes;
+}
+
+core::Status loadLibraries(const std::vector<std::string>& paths) {
+    if (paths.empty()) return {};
+    const std::set<std::string> before = allOps();
+    for (const std::string& path : paths)
+        if (dlopen(path.c_str(), RTLD_LAZY | RTLD_GLOBAL) == nullptr) {
+            const char* const why = dlerror();
+            return core::Error{core::ErrorCode::Target,
+                               "cannot load " + path + (why ? std::string(": ") + why : ""),
+                               "its module must be built for torch " + libtorchVersion() +
+                                   ", which runs the session: see --python"};
+        }
+    for (const std::string& op : allOps())
+        if (!before.contains(op)) opsOfLibraries().insert(op);
+    return {};
+}
+
+bool cameWithLibrary(const std::string& op) {
+    return opsOfLibraries().contains(op);
 }
 
 core::Result<c10::OperatorHandle> findOp(const std::string& name, const std::string& overload) {

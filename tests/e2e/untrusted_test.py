@@ -79,6 +79,34 @@ class OpsOfASession(InFolder):
         self.assertEqual(code, 4, errors)
         self.assertRegex(errors, r"_reshape_alias\) returned a tensor that is larger than its storage")
 
+    def test_those_of_an_extension_run_if_its_module_is_named(self):
+        system = "/usr/bin/python3"
+        if subprocess.run([system, "-c", "import torchvision"], capture_output=True).returncode != 0:
+            self.skipTest("there is no torchvision: scripts/setup installs it")
+        training = self.script("""
+            import torch, torchvision
+            features = torch.nn.Conv2d(3, 8, 3)
+            optimizer = torch.optim.SGD(features.parameters(), lr=0.1)
+            boxes = torch.tensor([[0, 1.0, 1.0, 9.0, 9.0], [1, 2.0, 2.0, 12.0, 8.0]])
+            for _ in range(3):
+                optimizer.zero_grad()
+                torchvision.ops.roi_align(features(torch.randn(2, 3, 16, 16)), boxes, 4).square().mean().backward()
+                optimizer.step()
+            """)
+        code, _, errors = run("record", "-o", self.session, "--steps", "2", "--", system, training)
+        self.assertEqual(code, 0, errors)
+        code, _, errors = run("run", self.session)
+        self.assertEqual(code, 4, errors)
+        self.assertRegex(errors, r"torchvision::\w+ is an op of an extension, which is not loaded\nhint: .*--import MODULE")
+        code, out, errors = run("run", self.session, "--import", "torchvision", "--python", system, "--json")
+        self.assertEqual(code, 0, errors)
+        told = json.loads(out)
+        self.assertGreater(told["outputs_compared"], 0)
+        self.assertEqual(told["outputs_different"], 0)
+        code, _, errors = run("run", self.session, "--import", "no_such_module", "--python", system)
+        self.assertEqual(code, 5, errors)
+        self.assertIn("No module named 'no_such_module'", errors)
+
     def test_they_run_without_rights_and_the_session_keeps_the_run(self):
         shutil.copy(SAMPLE, self.session)
         code, out, errors = run("run", self.session, "--repeat", "1", "--json")
