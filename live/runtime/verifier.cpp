@@ -14,7 +14,7 @@ namespace {
 // Of a step, one part in so many: with what checksums displace from the caches, verification has
 // taken up to 3.6 times what they take themselves (bench/live --verify), and is to take at most 1
 // %.
-constexpr std::int64_t kShare = 400;
+constexpr std::int64_t kShare = 500;
 constexpr std::uint16_t kSampled = 16;          // chunks, of which one is read
 constexpr std::uint16_t kMostSparing = 1 << 9;  // likewise, at most
 constexpr std::int64_t kWholeSteps = 2;         // at first, whatever they cost
