@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
 #include "app/cli.h"
+#include "core/base/file.h"
 #include "core/session/category_rules.h"
 
 namespace hw::app {
@@ -20,13 +19,7 @@ struct CategorizeArguments {
 Result<std::string> rulesOf(const CategorizeArguments& arguments) {
     const auto session = Session::open(arguments.file);
     if (!session) return session.error();
-    if (!arguments.rules.empty()) {
-        std::ifstream file(arguments.rules);
-        if (!file) return badInput("there is no file '" + arguments.rules + "'", "check the path");
-        std::ostringstream content;
-        content << file.rdbuf();
-        return content.str();
-    }
+    if (!arguments.rules.empty()) return readTextFile(arguments.rules, "list of rules");
     if (arguments.reset) return std::string("[]");
     auto stored = storedCategoryRules(*session);
     return stored && stored->empty() ? std::string("[]") : stored;

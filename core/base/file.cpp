@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 
 #include "core/base/output_file.h"
 
@@ -35,6 +37,23 @@ Status writeFileAtomically(const std::string& path, const std::string& text) {
     OutputFile file(path);
     file.write(text);
     return file.finish();
+}
+
+Result<std::string> readTextFile(const std::string& path, const std::string& what) {
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    std::error_code error;
+    std::ifstream file(path, std::ios::binary);
+    if (!file || std::filesystem::is_directory(path, error))
+        return badInput("cannot read " + what + " '" + path + "'", "check the path");
+    std::string text;
+    for (std::array<char, 65536> part{}; file && text.size() <= kMost;) {
+        file.read(part.data(), part.size());
+        text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+    }
+    if (text.size() > kMost)
+        return badInput("'" + path + "' is longer than any " + what + ": 1 GiB and more",
+                        "name the " + what + " itself");
+    return text;
 }
 
 std::filesystem::path programFolder() {

@@ -100,9 +100,11 @@ bool TextSource::next(std::string& line) {
     if (left_) return nextOfMember(line);
     auto* file = static_cast<gzFile>(file_.get());
     std::array<char, 8192> part{};
+    const auto begin = gztell(file);
     while (gzgets(file, part.data(), static_cast<int>(part.size())) != nullptr) {
         line += part.data();
-        if (line.size() > kLongestLine) {
+        // By what was read: a text of zeros, as from a device, adds nothing.
+        if (gztell(file) - begin > static_cast<z_off_t>(kLongestLine)) {
             error_ = "a line is longer than 64 MiB";
             return false;
         }

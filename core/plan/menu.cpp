@@ -3,12 +3,11 @@
 #include "core/plan/menu.h"
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
+#include "core/base/file.h"
 #include "core/base/json_integer.h"
 #include "core/plan/implementations.h"
 
@@ -240,11 +239,9 @@ Status checkMenu(const Menu& menu, const TrainingGraph& graph) {
 }
 
 Result<Menu> readMenuFile(const std::string& path, const TrainingGraph& graph) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return badInput("cannot read menu '" + path + "'", "check the path");
-    std::ostringstream text;
-    text << file.rdbuf();
-    Result<Menu> menu = parseMenu(text.str(), graph);
+    const Result<std::string> text = readTextFile(path, "menu");
+    if (!text) return text.error();
+    Result<Menu> menu = parseMenu(*text, graph);
     if (!menu) return badInput(path + ": " + menu.error().what, menu.error().hint);
     return menu;
 }

@@ -3,7 +3,6 @@
 #include "core/plan/plan.h"
 
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
@@ -199,11 +198,9 @@ Result<Plan> parsePlan(const std::string& text) {
 }
 
 Result<Plan> readPlanFile(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return badInput("cannot read plan '" + path + "'", "check the path");
-    std::ostringstream text;
-    text << file.rdbuf();
-    Result<Plan> plan = parsePlan(text.str());
+    const Result<std::string> text = readTextFile(path, "plan");
+    if (!text) return text.error();
+    Result<Plan> plan = parsePlan(*text);
     if (!plan) return badInput(path + ": " + plan.error().what, plan.error().hint);
     return plan;
 }

@@ -82,6 +82,16 @@ TEST(WritingFiles, IntoAFolderThatIsNotThereIsBadInput) {
     EXPECT_EQ(written.error().code, core::ErrorCode::BadInput);
 }
 
+TEST(ReadingFiles, EndsWhereADeviceDoesNot) {
+    const auto read = core::readTextFile("/dev/zero", "plan");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, core::ErrorCode::BadInput);
+    EXPECT_NE(read.error().what.find("longer than any plan"), std::string::npos);
+    EXPECT_FALSE(core::readTextFile("/tmp", "plan"));
+    EXPECT_FALSE(core::readTextFile("/no/such/file", "plan"));
+    EXPECT_EQ(*core::readTextFile("/dev/null", "plan"), "");
+}
+
 TEST(ScratchFolder, GoesWhereThereIsAFolder) {
     const Variable nowhere("TMPDIR", "/nowhere");
     const core::ScratchFolder scratch;

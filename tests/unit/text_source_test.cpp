@@ -95,5 +95,13 @@ TEST_F(TarSource, RefusesSeveralFilesNoneAndDamage) {
     EXPECT_NE(table.error().what.find("packed SQLite"), std::string::npos) << table.error().what;
 }
 
+TEST(TextSource, EndsWhereADeviceDoesNot) {
+    auto source = TextSource::open("/dev/zero");
+    ASSERT_TRUE(source) << source.error().what;
+    std::string line;
+    EXPECT_FALSE(source->next(line));
+    EXPECT_NE(source->error().find("longer than 64 MiB"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hw::core
