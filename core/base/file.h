@@ -17,8 +17,8 @@ Error cannotWrite(const std::string& path, int error);
 /// Errors: BadInput; Internal where there is no room.
 Status writeFileAtomically(const std::string& path, const std::string& text);
 
-/// All of a file that `what` names, such as "plan". Errors: BadInput where it cannot be read, or does
-/// not end within 1 GiB, as a device may not.
+/// All of a file that `what` names, such as "plan". Errors: BadInput where it cannot be read, or
+/// does not end within 1 GiB, as a device may not.
 Result<std::string> readTextFile(const std::string& path, const std::string& what);
 
 /// Of the program that runs, where other files of an installation are found from; empty where it

@@ -241,7 +241,8 @@ core::Result<std::string> executorFor(const core::Session& session, const Execut
             return Error{ErrorCode::Target, torch.error().what,
                          "name a Python interpreter that imports torch"};
         if (choice.anyOfRelease && !choice.cuda)
-            if (std::string ready = readyExecutor(profiler::release(torch->version)); !ready.empty())
+            if (std::string ready = readyExecutor(profiler::release(torch->version));
+                !ready.empty())
                 return ready;
         return executorOf(*torch, choice.cuda, tell);
     }

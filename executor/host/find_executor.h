@@ -34,7 +34,8 @@ struct ExecutorChoice {
     std::string
         python;  // run it with this interpreter's torch; empty: the one it was recorded with
     bool cuda = false;
-    bool anyOfRelease = false;  // of that interpreter's release: one that came with Highwater will do
+    bool anyOfRelease =
+        false;  // of that interpreter's release: one that came with Highwater will do
 };
 
 /// An executor for the torch of `session`, if this user has trained with it, or it is that of the

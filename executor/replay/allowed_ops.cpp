@@ -39,9 +39,10 @@ core::Status requireAllowed(const std::string& op, const std::vector<std::string
     const std::string space = colons == std::string::npos ? "" : op.substr(0, colons);
     if (space == "profiler") return {};  // marks in a trace; skipped
     if (space != "aten")
-        return core::badInput(op + " is an op of an extension, which is not loaded",
-                              "if you trust the Python module that has it, load it: --import "
-                              "MODULE; or `highwater train`, which runs plans in the program itself");
+        return core::badInput(
+            op + " is an op of an extension, which is not loaded",
+            "if you trust the Python module that has it, load it: --import "
+            "MODULE; or `highwater train`, which runs plans in the program itself");
     if (reachingBeyond().contains(op) || std::any_of(arguments.begin(), arguments.end(), namesFile))
         return core::badInput(
             op + " reaches files or memory beyond its arguments, and is not replayed", kInstead);

@@ -30,7 +30,8 @@ void synchronize();
 std::vector<std::string> applyEnvironment(const Environment& environment);
 std::string libtorchVersion();  // "1.13"
 
-/// Loads libraries of extensions, whose ops come with them. Errors: Target, with the loader's words.
+/// Loads libraries of extensions, whose ops come with them. Errors: Target, with the loader's
+/// words.
 core::Status loadLibraries(const std::vector<std::string>& paths);
 /// Whether it came with one of them.
 bool cameWithLibrary(const std::string& op);

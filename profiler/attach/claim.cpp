@@ -74,8 +74,8 @@ std::optional<std::string> heldBy(const std::string& path) {
     std::optional<std::string> text;
     if (flock(file, LOCK_SH | LOCK_NB) != 0) {
         char read[64] = {};
-        text = std::string(read, static_cast<std::size_t>(
-                                     std::max<ssize_t>(0, ::read(file, read, sizeof(read)))));
+        text = std::string(
+            read, static_cast<std::size_t>(std::max<ssize_t>(0, ::read(file, read, sizeof(read)))));
     }
     close(file);
     return text;

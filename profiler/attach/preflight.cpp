@@ -176,9 +176,9 @@ core::Result<Entries> checkTarget(pid_t pid, const std::string& agentPath) {
     auto entries = findEntries(pid, *files);
     if (!entries) return entries.error();
     if (const auto by = Claim::holder(pid))
-        return refuse(named(pid) + " is being recorded already" +
-                          (*by == 0 ? "" : ", by " + named(*by)),
-                      "end that recording with 'highwater detach " + std::to_string(pid) + "'");
+        return refuse(
+            named(pid) + " is being recorded already" + (*by == 0 ? "" : ", by " + named(*by)),
+            "end that recording with 'highwater detach " + std::to_string(pid) + "'");
     if (const core::Status sight = checkSight(pid, agentPath); !sight) return sight.error();
     return entries;
 }
