@@ -41,6 +41,7 @@ void addJoin(CLI::App& app, Common& common);
 void addLayout(CLI::App& app, Common& common);
 void addManual(CLI::App& app, Common& common);
 void addPlan(CLI::App& app, Common& common);
+void addPlanRegion(CLI::App& app, Common& common);
 void addPlanSizes(CLI::App& app, Common& common);
 void addPlanStep(CLI::App& app, Common& common);
 void addReplayDtr(CLI::App& app, Common& common);

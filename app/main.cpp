@@ -55,6 +55,7 @@ int runCommandLine(int argc, char** argv) {
     addCheck(app, common);
     addLayout(app, common);
     addRun(app, common);
+    addPlanRegion(app, common);
     addPlanSizes(app, common);
     addPlanStep(app, common);
     addReplayDtr(app, common);

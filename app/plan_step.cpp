@@ -37,6 +37,16 @@ void addPlanStep(CLI::App& app, Common& common) {
     });
 }
 
+void addPlanRegion(CLI::App& app, Common& common) {
+    auto* command = app.add_subcommand("plan-region")->group("");
+    auto task = std::make_shared<live::PlannerTask>();
+    addTask(*command, *task);
+    command->callback([task, &common] {  // the program waits
+        const core::Status done = live::planRegion(*task);
+        common.exitCode = done ? 0 : fail(done.error());
+    });
+}
+
 void addPlanSizes(CLI::App& app, Common& common) {
     auto* command = app.add_subcommand("plan-sizes")->group("");
     auto task = std::make_shared<live::PlannerTask>();

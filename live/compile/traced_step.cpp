@@ -41,6 +41,13 @@ core::Phase phaseOf(const Document& traced) {
     return known ? static_cast<core::Phase>(phase) : core::Phase::Unknown;
 }
 
+TrainingGraph& graphOf(TracedStep& step) {
+    return step.graph;
+}
+TrainingGraph& graphOf(TracedRegion& traced) {
+    return traced.step.graph;
+}
+
 /// Trusts the trace; the caller checks the result. Throws Document::exception where something is
 /// missing or of another type.
 TracedStep read(const Document& json) {
@@ -78,6 +85,7 @@ TracedStep read(const Document& json) {
             op.layer = layers.at(static_cast<std::size_t>(layer));
         op.name = traced.at("name").get<std::string>();
         op.random = traced.at("random").get<bool>();
+        op.opaque = traced.value("once", false);
         op.time = Nanoseconds(traced.at("ns").get<std::int64_t>());
         op.workspace = Bytes(traced.at("workspace").get<std::int64_t>());
         for (const Document& use : traced.at("inputs"))
@@ -100,9 +108,9 @@ TracedStep read(const Document& json) {
     return trace;
 }
 
-}  // namespace
-
-Result<TracedStep> readTracedStep(std::string_view json) {
+/// Errors: BadInput, as what `read` throws.
+template <class Traced, class Read>
+Result<Traced> readJson(std::string_view json, const Read& read) {
     const auto bad = [](const std::string& why) {
         return badInput("the step was not traced as it should be: " + why,
                         "DTR goes on without a plan");
@@ -110,14 +118,40 @@ Result<TracedStep> readTracedStep(std::string_view json) {
     const Document parsed = Document::parse(json, nullptr, false);
     if (parsed.is_discarded()) return bad("no JSON");
     try {
-        TracedStep trace = read(parsed);
-        if (std::string wrong = trace.graph.finish(); !wrong.empty()) return bad(wrong);
-        return trace;
+        Traced traced = read(parsed);
+        if (std::string wrong = graphOf(traced).finish(); !wrong.empty()) return bad(wrong);
+        return traced;
     } catch (const Document::exception& error) {
         return bad(error.what());
     } catch (const std::out_of_range&) {
         return bad("it names what it does not hold");
     }
+}
+
+TracedRegion readRegion(const Document& json) {
+    TracedRegion traced;
+    traced.step = read(json);
+    TrainingGraph& graph = traced.step.graph;
+    graph.recorded = false;  // what it is given is not its own to keep
+    if (const Document& most = json.at("most_kept"); !most.is_null())
+        traced.mostKept = Bytes(most.get<std::int64_t>());
+    if (!json.at("backward").is_null()) traced.backward = json["backward"];
+    for (const Document& op : json["ops"]) traced.fusible.push_back(op.at("fusible"));
+    for (const Document& storage : json.at("kept")) {
+        traced.kept.push_back(storage.get<StorageIndex>());
+        static_cast<void>(graph.storages.at(static_cast<std::size_t>(traced.kept.back())));
+    }
+    return traced;
+}
+
+}  // namespace
+
+Result<TracedStep> readTracedStep(std::string_view json) {
+    return readJson<TracedStep>(json, read);
+}
+
+Result<TracedRegion> readTracedRegion(std::string_view json) {
+    return readJson<TracedRegion>(json, readRegion);
 }
 
 }  // namespace hw::live

@@ -18,6 +18,7 @@ PlannerCommands plannersOf(const std::string& planner, Bytes budget) {
     const std::string bytes = std::to_string(budget.count());
     PlannerCommands commands;
     commands.often = {"/proc/self/exe", "plan-step", "--budget", bytes, "--planner", planner};
+    commands.region = {"/proc/self/exe", "plan-region", "--budget", bytes};
     if (planner == planners::ownPlanner().name || planner == planners::Mimose::info().name)
         commands.soon = {"/proc/self/exe", "plan-sizes", "--budget", bytes};
     return commands;

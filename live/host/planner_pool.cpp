@@ -47,7 +47,8 @@ PlannerPool::~PlannerPool() {
 void PlannerPool::poll() {
     for (const auto& [ending, command] :
          {std::pair(std::string(wire::kLiveSoon), &planners_.soon),
-          std::pair(std::string(wire::kLiveOften), &planners_.often)}) {
+          std::pair(std::string(wire::kLiveOften), &planners_.often),
+          std::pair(std::string(wire::kLiveRegion), &planners_.region)}) {
         if (command->empty()) continue;
         for (const std::string& trace : filesOf(fs::path(prefix_).parent_path(), ending)) {
             const std::string named = trace.substr(0, trace.size() - ending.size());
@@ -62,6 +63,7 @@ void PlannerPool::poll() {
         int status = 0;
         const bool goesOn = waitpid(each->second.pid, &status, WNOHANG) == 0;
         take(each->first, each->second.program);
+        if (!goesOn && !each->second.awaited.empty()) answer(each->first, each->second);
         if (!goesOn) static_cast<void>(std::remove(each->second.taken.c_str()));
         each = goesOn ? std::next(each) : running_.erase(each);
     }
@@ -80,7 +82,19 @@ void PlannerPool::start(const std::vector<std::string>& command, const std::stri
     const core::Spawned planner = core::spawn({words, {}, nothing, nothing, nothing});
     close(nothing);
     if (planner.error != 0) return progress_("no planner could be started; DTR goes on alone");
-    running_.emplace(folder, Running{planner.pid, program, taken});
+    const bool isRegion = trace.ends_with(wire::kLiveRegion);
+    running_.emplace(folder, Running{planner.pid, program, taken,
+                                     isRegion ? program + "." + kind + wire::kLiveAnswer : ""});
+}
+
+void PlannerPool::answer(const std::string& folder, const Running& planner) {
+    const std::string name = fs::path(planner.awaited).extension().string();
+    for (const std::string& kept : filesOf(folder, name))
+        if (std::rename(kept.c_str(), planner.awaited.c_str()) == 0) return;
+    std::ofstream file(planner.awaited + ".part");
+    file << R"({"why": "the planner ended early"})";
+    file.close();
+    static_cast<void>(std::rename((planner.awaited + ".part").c_str(), planner.awaited.c_str()));
 }
 
 void PlannerPool::take(const std::string& folder, const std::string& program) {

@@ -32,8 +32,11 @@ struct FoundPlan {
 struct PlannerCommands {
     std::vector<std::string> soon;   // for one of several kinds of steps, as it has come by
     std::vector<std::string> often;  // for a kind that comes often
+    /// For a region that torch.compile makes: the trace is the region's, and its folder gets what
+    /// the program waits for, "KIND.answer" (live/host/planner_task.h).
+    std::vector<std::string> region;
 
-    bool any() const { return !soon.empty() || !often.empty(); }
+    bool any() const { return !soon.empty() || !often.empty() || !region.empty(); }
 };
 
 class PlannerPool {
@@ -57,12 +60,15 @@ private:
         pid_t pid = 0;
         std::string program;  // begin of the names of that process's files
         std::string taken;    // the trace
+        std::string awaited;  // the file that a region waits for; else empty
     };
 
     void start(const std::vector<std::string>& command, const std::string& program,
                const std::string& kind, const std::string& trace, const std::string& folder);
     /// Plans that are there.
     void take(const std::string& folder, const std::string& program);
+    /// What a region waits for; where its planner has ended without a word, that there is none.
+    static void answer(const std::string& folder, const Running& planner);
     void tell(const std::string& file);
 
     std::string prefix_;

@@ -34,5 +34,11 @@ core::Status planStep(const PlannerTask& asked, const std::string& planner);
 /// Plans by input size (Mimose's collection phase, then its estimator): for the step, or for
 /// earlier ones that waited. Errors: BadInput (no such trace), Internal (files).
 core::Status planBySize(const PlannerTask& asked);
+/// Plans what a region of torch.compile's keeps for its backward (live/compile/traced_step.h), and
+/// leaves the answer, JSON, in the task's folder as KIND + kLiveAnswer: "kept" (storages of the
+/// trace), "own" (the compiler's own choice), "within" (the budget), "peak_bytes", "kept_bytes",
+/// the same as "own_…" of the compiler's choice, and "extra" (share of the region's time). Errors:
+/// BadInput (no such trace), Internal (files).
+core::Status planRegion(const PlannerTask& asked);
 
 }  // namespace hw::live

@@ -82,13 +82,15 @@ def without(tell):
 
 
 class AccessGuards:
-    def __init__(self, native):
+    """`region_entered` hears of what torch.compile has made before it runs."""
+
+    def __init__(self, native, region_entered):
         self.touch = raising(native.hwl_touch)    # address of a tensor's impl, and whether its bytes' address stays known
         self.change = raising(native.hwl_change)  # address of a storage's impl
         self.hand = raising(native.hwl_hand)      # address of a tensor's impl
         self.touch_storage = raising(native.hwl_touch_storage)  # address of a storage's impl
         self.write = raising(native.hwl_change_tensor)  # address of a tensor's impl
-        self.native = native
+        self.native, self.region_entered = native, region_entered
         self.patches = Patches()
         self.extensions = self.regions = self.calls = None
 
@@ -102,7 +104,7 @@ class AccessGuards:
         for holder in (torch, torch.random):
             self.guard_each(holder, ("set_rng_state",), torch.Tensor, self.touching(False), of_all)
         self.extensions = Extensions(self.touch, self.native)
-        self.regions = Regions(self.patches, self.touch, self.native.hwl_region)
+        self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered)
         self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
@@ -207,8 +209,8 @@ class Regions:
     MODULES = ("torch._inductor.output_code", "torch._inductor.codecache", "torch._inductor.compile_fx")
     CLASSES = ("CompiledFxGraph", "CompiledAOTI")
 
-    def __init__(self, patches, touch, region):
-        self.patches, self.touch, self.region = patches, touch, region
+    def __init__(self, patches, touch, region, entered):
+        self.patches, self.touch, self.region, self.entered = patches, touch, region, entered
         self.actions = {name: self.patch for name in self.MODULES}
 
     def patch(self, module):
@@ -221,6 +223,7 @@ class Regions:
         for tensor in tensors_in(inputs):
             self.touch(address(tensor), True)
         self.region(b"torch.compile")
+        self.entered()
 
     def leave(self, *_):
         self.region(b"")

@@ -8,9 +8,10 @@ import struct
 import threading
 
 import torch
-from _highwater import access_guards, encode, gpu, higher_order, library, wire
+from _highwater import access_guards, encode, gpu, higher_order, library, tensors, wire
 from _highwater.access_guards import without
 from _highwater.by_hand import ByHand
+from _highwater.compiled_regions import CompiledRegions
 from _highwater.forwards import Forwards
 from _highwater.module_calls import ModuleCalls
 from _highwater.patches import Engine, Patches, stand_for
@@ -160,7 +161,8 @@ class Live:
         self.backwards = Backwards(self)
         self.calls = ModuleCalls(self.before_module, lose=self.lose_modules)
         self.patches = Patches()
-        self.guards = access_guards.AccessGuards(native)
+        self.guards = access_guards.AccessGuards(native, self.region_entered)
+        self.regions = None       # of torch.compile, within a budget that planners keep
         self.threads = Patches()
         self.running_threads = RunningThreads(native.hwl_enter_beside)
         self.places = Places(native)
@@ -177,6 +179,8 @@ class Live:
         self.patches.stand_for(record, "__enter__", lambda scope: scope, self.scope_begun)
         self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         self.watch_threads()
+        if self.budget and self.hands_over:
+            self.regions = CompiledRegions(self.patches, self.hands_over, lambda: tensors.find_objects()[1], self.remark)
         self.guards.open()
         access_guards.watch_graphs(self.patches, self.native)
         self.patches.set(Variable, "_execution_engine",
@@ -395,6 +399,8 @@ class Live:
         if self.hands_over:
             self.note(wire.LIVE_NOTE_KIND_REMARK, self.native.hwl_hand_over(self.hands_over))
         self.send_remarks()
+        if self.regions is not None:
+            self.regions.step_ended(step.peak)
         self.begin()
 
     def note_curve(self, step):
@@ -449,6 +455,14 @@ class Live:
             self.note(wire.LIVE_NOTE_KIND_REMARK, text)
             self.remarks += 1
             text = self.native.hwl_remark(self.remarks)
+
+    def remark(self, text):
+        encode.send(wire.TYPE_LIVE_NOTE, struct.pack("<B", wire.LIVE_NOTE_KIND_REMARK) + encode.text(text))
+
+    def region_entered(self):
+        """What torch.compile has made runs."""
+        if self.regions is not None and not self.backwards.depth and self.is_trainer():
+            self.regions.entered()
 
     def note(self, kind, text):
         if text:

@@ -86,6 +86,9 @@ inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from 
 inline constexpr const char* kLivePlan = ".plan.";
 inline constexpr const char* kLiveSoon = ".soon";    // one of several kinds, as it came by first
 inline constexpr const char* kLiveOften = ".often";  // worth a longer search
+/// Of a region that torch.compile makes, which waits for the answer (live/host/planner_task.h).
+inline constexpr char kLiveRegion[] = ".region";
+inline constexpr char kLiveAnswer[] = ".answer";
 
 /// Type, sizes and strides of a tensor as one number: two that differ in any of them have the same
 /// one in 1 of 2^64 cases. Every step of a number's way into it can be undone. Not the offset: a

@@ -21,6 +21,22 @@ LONG = train_test.DEEP.replace("step in range(8)", "step in range(30)").replace(
     "if step == 4:", "if step == 20:").replace("import hashlib, torch", "import hashlib, os, time, torch").replace(
     "loss.backward()", "loss.backward(); time.sleep(1 if step > 5 and os.environ.get('SLOW') else 0)")
 
+# A model for torch.compile, whole or in parts.
+COMPILED = BEGIN + """
+    model = nn.Sequential(*[nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128), nn.Dropout(0.1),
+                                          nn.LayerNorm(128)) for _ in range(8)])
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    def train(run):
+        for step in range(5):
+            x = torch.randn(1024, 128)
+            optimizer.zero_grad()
+            loss = (run(x) - x).square().mean()
+            loss.backward()
+            optimizer.step()
+            print("step", step, loss.item().hex())
+        digest([model], [optimizer])
+"""
+
 # Another length and another tree in every step: no two steps have the same ops.
 DYNAMIC = BEGIN + """
     cell, head = nn.Linear(192, 96), nn.Linear(96, 4)
@@ -234,6 +250,26 @@ class BudgetWithTorch2(Budget):
 
     def test_types_of_elements_that_came_later(self):
         self.check(train_test.NARROW, self.deep)
+
+    def compiled(self, program, share, said):
+        """Within so much of what lies between its peak and its parameters and states."""
+        script, plain, peak = self.alone(program)
+        lasting = 4 * 4 * 8 * (2 * 128 * 512 + 512 + 3 * 128)  # parameters, gradients, states
+        budget = int(lasting + share * (peak - lasting))
+        done, report = self.train(script, "--budget", str(budget))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout, plain, done.stderr)
+        self.assertLessEqual(report["measured_peak_bytes"], budget)
+        self.assertRegex(done.stderr, said)
+
+    def test_what_torch_compile_keeps_of_a_whole_model(self):
+        for share in (0.8, 0.6):
+            self.compiled(COMPILED + "    train(torch.compile(model, backend='aot_eager'))\n", share,
+                          r"a region of torch.compile keeps less for its backward: peak [\d.]+ MB instead of [\d.]+ MB")
+
+    def test_what_torch_compile_keeps_of_parts(self):
+        self.compiled(COMPILED + "    train(nn.Sequential(*[torch.compile(each, backend='aot_eager') for each in model]))\n",
+                      0.8, "regions of torch.compile keep less for their backward: 0 % of what the compiler would")
 
 
 if __name__ == "__main__":

@@ -92,5 +92,32 @@ TEST(TracedStepTest, DamageIsRefusedOrHarmless) {
     }
 }
 
+TEST(TracedRegionTest, SaysWhereItIsCutAndWhatIsFused) {
+    std::string trace = kTrace;
+    for (const char* fusible : {"true", "false", "true"}) {
+        const auto at = trace.find("\"ns\":", trace.rfind("\"fusible\"") == std::string::npos
+                                                  ? 0
+                                                  : trace.rfind("\"fusible\"") + 30);
+        trace.insert(at, std::string("\"fusible\":") + fusible + ",");
+    }
+    trace.insert(1, R"("backward":2,"kept":[1],"most_kept":null,)");
+    auto region = readTracedRegion(trace);
+    ASSERT_TRUE(region) << region.error().what;
+    EXPECT_EQ(region->backward, 2);
+    EXPECT_EQ(region->kept, std::vector<StorageIndex>{1});
+    EXPECT_EQ(region->fusible, (std::vector<bool>{true, false, true}));
+    EXPECT_FALSE(region->mostKept);
+    EXPECT_FALSE(region->step.graph.recorded);
+    EXPECT_EQ(region->step.untouched, Bytes(128));
+    const auto changed = [&](const std::string& from, const std::string& to) {
+        std::string text = trace;
+        return readTracedRegion(text.replace(text.find(from), from.size(), to));
+    };
+    EXPECT_EQ(changed("\"most_kept\":null", "\"most_kept\":64")->mostKept, Bytes(64));
+    EXPECT_EQ(changed("\"backward\":2", "\"backward\":null")->backward, kNone);
+    EXPECT_FALSE(changed("\"kept\":[1]", "\"kept\":[9]"));
+    EXPECT_FALSE(changed("\"fusible\":false,", ""));
+}
+
 }  // namespace
 }  // namespace hw::live
