@@ -63,10 +63,10 @@ int runApply(const ApplyArguments& arguments, const Common& common) {
     if (!arguments.limits.budget.empty() && !summary->shortage.empty())
         std::cerr << "note: live bytes went above the budget: " << summary->shortage << '\n';
     const Json report = live::liveReport(*summary, *plans, limits->cap);
-    tellReport(*summary, report, arguments.report, common);
+    const core::Status reported = tellReport(*summary, report, arguments.report, common);
     progress.ended(report);
     if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
-    return 0;
+    return reported ? 0 : fail(reported.error());
 }
 
 int runRelease(pid_t pid, const Common& common) {

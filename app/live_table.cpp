@@ -102,16 +102,16 @@ void keepInSession(const std::string& session, const live::LiveSummary& summary,
                   << '\n';
 }
 
-void tellReport(const live::LiveSummary& summary, const Json& report, const std::string& file,
-                const Common& common) {
+Status tellReport(const live::LiveSummary& summary, const Json& report, const std::string& file,
+                  const Common& common) {
     for (const std::string& note : summary.notes) std::cerr << "note: " << note << '\n';
-    if (!file.empty()) {
-        const Status written = writeFileAtomically(file, report.dump(2) + '\n');
-        if (!written) std::cerr << "note: no report: " << written.error().what << '\n';
-    }
-    if (common.json) return answerWith(report);
-    if (!report.contains("ranks")) return tell(report, "");
-    for (const Json& rank : report["ranks"]) tell(rank, "rank " + rank["rank"].dump() + ": ");
+    if (common.json)
+        answerWith(report);
+    else if (!report.contains("ranks"))
+        tell(report, "");
+    else
+        for (const Json& rank : report["ranks"]) tell(rank, "rank " + rank["rank"].dump() + ": ");
+    return file.empty() ? Status() : writeFileAtomically(file, report.dump(2) + '\n');
 }
 
 }  // namespace hw::app

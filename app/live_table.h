@@ -19,8 +19,8 @@ void keepInSession(const std::string& session, const live::LiveSummary& summary,
                    const std::vector<live::LivePlan>& plans);
 
 /// The run's notes and its report (live/host/report.h): the latter to `file`, unless that is
-/// empty, and as JSON to stdout or as a table to stderr.
-void tellReport(const live::LiveSummary& summary, const Json& report, const std::string& file,
-                const Common& common);
+/// empty, and as JSON to stdout or as a table to stderr. Errors: of writing the file.
+core::Status tellReport(const live::LiveSummary& summary, const Json& report,
+                        const std::string& file, const Common& common);
 
 }  // namespace hw::app

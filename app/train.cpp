@@ -109,13 +109,17 @@ int run(const TrainArguments& arguments, const Common& common) {
     if (!summary->shortage.empty() && !common.json)
         std::cerr << "highwater: memory was refused: " << summary->shortage << '\n';
     const Json report = live::liveReport(*summary, plans, limits->cap);
-    tellReport(*summary, report, arguments.report, common);
+    const Status reported = tellReport(*summary, report, arguments.report, common);
     progress.ended(report);
     if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
     if (const auto error = refusal(*summary, arguments.limits, limits->cap)) return fail(*error);
-    if (!summary->running) return summary->exitStatus;
-    std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
-    return profiler::exitStatusOf(summary->running->wait());
+    if (summary->running)
+        std::cerr << "highwater: no plan acts in the program any more; it goes on\n";
+    const int status =
+        summary->running ? profiler::exitStatusOf(summary->running->wait()) : summary->exitStatus;
+    if (reported) return status;
+    const int failed = fail(reported.error());
+    return status == 0 ? failed : status;
 }
 
 }  // namespace

@@ -214,8 +214,12 @@ Result<SessionWriter> SessionWriter::create(const std::string& path) {
         database->execute(kSessionSchema);
         return SessionWriter(std::move(database), path);
     } catch (const DatabaseError& error) {
-        return badInput("cannot create '" + path + "': " + error.message,
-                        "check that the folder exists, is writable and has room");
+        for (const char* ending : {"", "-wal", "-shm", "-journal"})
+            std::filesystem::remove(path + ending, ignored);
+        const std::string what = "cannot create '" + path + "': " + error.message;
+        if ((error.code & 0xff) == SQLITE_FULL || (error.code & 0xff) == SQLITE_IOERR)
+            return Error{ErrorCode::Internal, what, "make room, or write elsewhere"};
+        return badInput(what, "check that the folder exists and is writable");
     }
 }
 

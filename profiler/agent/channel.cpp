@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <time.h>
@@ -33,6 +34,10 @@ pthread_mutex_t gReading = PTHREAD_MUTEX_INITIALIZER;
 /// A forked child does not get the mapping: what it does is no part of the recording.
 bool mapRing(int file) {
     const std::size_t bytes = wire::kRingHeadBytes + wire::kRingBytes;
+    struct stat about {};
+    // One that could not be made as large, as under a limit on file sizes: to write there would end
+    // the program by a bus error.
+    if (fstat(file, &about) != 0 || about.st_size < static_cast<off_t>(bytes)) return false;
     // Its pages are made here rather than by the training as it writes.
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
     if (memory == MAP_FAILED) return false;

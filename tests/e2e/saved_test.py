@@ -64,6 +64,25 @@ class Saved(InFolder):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_a_session_without_room_is_not_there(self):
+        done = self.without_room("import", "-o", self.session, SAMPLE)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "error: cannot create .*\nhint: make room")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_the_training_goes_on_where_its_recorder_has_no_room(self):
+        training = self.script(TRAINING)
+        done = self.without_room("record", "-o", self.session, "--", sys.executable, training, "2")
+        self.assertEqual((done.returncode, done.stdout), (5, "trained\n"), done.stderr)
+        self.assertEqual(os.listdir(self.folder), [os.path.basename(training)])
+
+    @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
+    def test_a_report_without_room(self):
+        done = subprocess.run([HIGHWATER, "train", "--budget", "1GB", "--report", "/dev/full", "--", "/usr/bin/python3",
+                               self.script(TRAINING), "2"], capture_output=True, text=True, timeout=100)
+        self.assertEqual((done.returncode, done.stdout), (1, "trained\n"), done.stderr)
+        self.assertIn("error: cannot write '/dev/full'", done.stderr)
+
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_standard_output_without_room(self):
         for command in (["info", SAMPLE], ["info", SAMPLE, "--json"], ["info", SAMPLE, "--by", "layer"],
