@@ -41,11 +41,26 @@ struct RecordedMemory {
         std::int32_t first = 0, last = 0;
     };
 
+    /// A storage, loaded or not: in memory during events [first, end) of the device.
+    struct Held {
+        std::int64_t storage = 0;  // its id in the session
+        Bytes bytes;
+        LayerIndex layer = kNone;
+        OpIndex op = kNone;  // in which it was allocated
+        std::int32_t first = 0, end = 0;
+        Category category = Category::Unknown;
+    };
+
     TrainingGraph graph;  // names, layers and sizes only: no edges, so it cannot be planned
     std::vector<Moment> moments;
     std::vector<std::int64_t> seqs;  // of the events of the moments
     std::vector<OpSpan> spans;       // by begin
     std::vector<Lifetime> lifetimes;
+    std::int32_t peakEvent = 0;  // of the device, the first that reaches the peak
+    std::vector<Held> held;      // RecordedDetail::Peak: of every storage, by first
+    /// RecordedDetail::Peak: by event of the device, its clock; without times its number in the
+    /// session.
+    std::vector<std::int64_t> places;
     std::int64_t originNs = 0;  // the session's clock at the first op or event; 0 without times
     std::int64_t ordinal = -1;  // of the device; -1: the host
     Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
@@ -79,7 +94,8 @@ Result<std::optional<Bytes>> deviceCapacity(const Session& session);
 /// where it was not recorded. Errors: as above.
 Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph);
 /// Peak: of moments, storages and lifetimes, whose number may be millions, the highest moment alone
-/// and what is live then; the session's series tell the curve.
+/// and what is live then; the session's series tell the curve. Of the others `held` and `places`
+/// keep what splits that curve.
 enum class RecordedDetail : std::uint8_t { Everything, Peak };
 
 /// Of the device with the label, or of chosenDevice(). Errors: BadInput when the session holds

@@ -45,7 +45,7 @@ void tellCost(FactWriter& facts, core::OpIndex index) {
 }
 
 void storageFact(FactWriter& facts, core::StorageIndex storage) {
-    facts.add(storageName(facts.graph(), storage), facts.storageText(storage),
+    facts.add(storageName(facts.document(), storage), facts.storageText(storage),
               {Selection::Kind::Tensor, storage});
 }
 
@@ -128,14 +128,14 @@ void tellLargest(FactWriter& facts, core::LayerIndex layer) {
     const Document& document = facts.document();
     if (document.curve.moments.empty()) return;
     facts.group(QObject::tr("largest at the peak"));
-    LiveSet set = liveAt(document.graph, document.curve, document.curve.peakMoment);
+    LiveSet set = liveAt(document, document.curve, document.curve.peakMoment);
     std::erase_if(set.items, [&](const LiveItem& item) {
         return layer != kNone && !withinLayer(document.graph, item.layer, layer);
     });
     facts.list(set.items.size(), [&](std::size_t i) {
         const LiveItem& item = set.items[i];
         if (item.storage != kNone) return storageFact(facts, item.storage);
-        facts.add(itemName(document.graph, item), SizeUnit::fitting(item.bytes).text(item.bytes),
+        facts.add(itemName(document, item), SizeUnit::fitting(item.bytes).text(item.bytes),
                   item.op == kNone ? Target{} : Target{Selection::Kind::Op, item.op});
     });
 }

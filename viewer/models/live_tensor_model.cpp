@@ -8,7 +8,7 @@
 
 namespace hw::viewer {
 namespace {
-const QString kAbsent = QStringLiteral("—");
+const QString kNoFigure = QStringLiteral("—");
 }
 
 LiveTensorModel::LiveTensorModel(QObject* parent) : QAbstractTableModel(parent) {}
@@ -62,7 +62,9 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
     if (role != Qt::DisplayRole && role != kRawRole) return {};
     switch (column) {
         case Place:
-            return !document_ || document_->graph.layers.empty() ? tr("category") : tr("layer");
+            return document_ && !document_->graph.layers.empty() ? tr("layer")
+                   : document_ && document_->bands.byLine()      ? tr("allocated by")
+                                                                 : tr("category");
         case Shape:
             return tr("shape");
         case Dtype:
@@ -95,8 +97,8 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
             return text(row, column);
         case kRawRole:
             return raw(row, column);
-        case kCategoryRole:
-            return static_cast<int>(row.item.category);
+        case kBandRole:
+            return static_cast<int>(row.item.band);
         case Qt::TextAlignmentRole:
             return headerData(index.column(), Qt::Horizontal, role);
         default:
@@ -130,29 +132,29 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
     if (column == Place) {
         const QString layer = layerText(graph, row.item.layer);
         if (!layer.isEmpty()) return layer;
-        return index == core::kNone ? row.item.name : categoryText(row.item.category);
+        return index == core::kNone ? row.item.name : document_->kindOf(index);
     }
     if (column == MadeBy && index == core::kNone) return row.item.name;
-    if (index == core::kNone) return kAbsent;
+    if (index == core::kNone) return kNoFigure;
     const core::Storage& storage = graph.storages[index];
     switch (column) {
         case Shape:
         case Dtype: {
             const TensorInfo info = document_->tensorInfo(index);
             const QString& found = column == Shape ? info.shape : info.dtype;
-            return found.isEmpty() ? kAbsent : found;
+            return found.isEmpty() ? kNoFigure : found;
         }
         case MadeBy:
             if (row.item.op != core::kNone) return opNamed(row.item.op);
-            return document_->plannable ? tr("before the step") : kAbsent;
+            return document_->plannable ? tr("before the step") : kNoFigure;
         case Line: {
             const QString line = document_->lineOf(index).section(QLatin1Char(' '), 0, -2);
-            return line.isEmpty() ? kAbsent : line;
+            return line.isEmpty() ? kNoFigure : line;
         }
         case LastUse: {
             if (storage.aliveAtEnd) return tr("the end of the step");
             const core::OpIndex last = lastUser(storage);
-            return last == core::kNone ? kAbsent : opNamed(last);
+            return last == core::kNone ? kNoFigure : opNamed(last);
         }
         default:
             return {};
