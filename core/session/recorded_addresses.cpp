@@ -105,7 +105,8 @@ private:
         if (bytes <= 0) return;
         at.block = blocks_.size();
         at.requested.reset();
-        blocks_.push_back({first, 0, beginNs, 0, *event.address, Bytes(bytes), -1, Category::Unknown});
+        blocks_.push_back(
+            {first, 0, beginNs, 0, *event.address, Bytes(bytes), -1, Category::Unknown});
     }
     void end(Held& at, std::int32_t moment, std::int64_t endNs) {
         RecordedBlock& block = blocks_[*at.block];

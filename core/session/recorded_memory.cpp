@@ -166,9 +166,11 @@ private:
             if (highestOnly) {
                 seqs_.push_back(place);
                 ops_.push_back(op);
-                found_.places.push_back(!found_.timed ? number
-                                        : index == 0  ? event.timeNs
-                                                      : std::max(event.timeNs, found_.places.back()));
+                const std::int64_t at = !found_.timed ? number
+                                        : index == 0
+                                            ? event.timeNs
+                                            : std::max(event.timeNs, found_.events.back().place);
+                found_.events.push_back({at, Bytes(*event.allocated)});
                 if (!higher) return;
                 found_.moments.clear();
                 found_.seqs.clear();
@@ -196,14 +198,18 @@ private:
     void keepHeld(const StorageRow& row) {
         RecordedMemory::Held held{row.id, row.bytes, layer(row.layer), kNone, 0, 0, row.category};
         held.first = placeAmong(seqs_, row.allocSeq);
-        held.end = placeAmong(
-            seqs_, row.freeSeq.value_or(std::numeric_limits<std::int64_t>::max()));
+        held.end =
+            placeAmong(seqs_, row.freeSeq.value_or(std::numeric_limits<std::int64_t>::max()));
         if (held.first >= held.end) return;
         held.op = ops_[static_cast<std::size_t>(held.first)];
         found_.held.push_back(held);
     }
     std::int32_t momentAt(std::int64_t seq) const { return placeAmong(found_.seqs, seq); }
     static std::int32_t placeAmong(const std::vector<std::int64_t>& seqs, std::int64_t seq) {
+        // Of one device's events alone they follow each other without a hole.
+        const std::int64_t guess = seqs.empty() ? -1 : seq - seqs.front();
+        if (guess >= 0 && guess < std::ssize(seqs) && seqs[static_cast<std::size_t>(guess)] == seq)
+            return static_cast<std::int32_t>(guess);
         return static_cast<std::int32_t>(std::lower_bound(seqs.begin(), seqs.end(), seq) -
                                          seqs.begin());
     }
@@ -212,7 +218,7 @@ private:
     RecordedMemory found_;
     std::vector<std::int64_t> seqs_;  // RecordedDetail::Peak: of all events of the device
     std::vector<OpIndex> ops_;        // in which those happened
-    std::int64_t device_ = kHost;  // ordinal
+    std::int64_t device_ = kHost;     // ordinal
     std::int64_t origin_ = 0;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, OpIndex> opOf_;
@@ -287,8 +293,9 @@ std::string titleOf(const RecordedDevice& device) {
 }
 
 Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail detail,
-                                          const std::string& label) {
-    auto devices = recordedDevices(session);
+                                          const std::string& label,
+                                          const std::vector<RecordedDevice>* known) {
+    auto devices = known != nullptr ? Result(*known) : recordedDevices(session);
     if (!devices) return devices.error();
     const auto chosen = chosenDevice(*devices, label);
     if (!chosen) return chosen.error();

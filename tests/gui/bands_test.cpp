@@ -54,8 +54,8 @@ protected:
 };
 
 TEST_F(LineViews, LegendsNameTheLines) {
-    const QStringList lines{QStringLiteral("model.py:8"), QStringLiteral("train.py:3"),
-                            QStringLiteral("(before the history)")};
+    const QStringList lines{QStringLiteral("(before the history)"), QStringLiteral("train.py:3"),
+                            QStringLiteral("model.py:8")};
     QStringList all = lines;
     all << QStringLiteral("data.py:5");  // after the peak
     EXPECT_EQ(legendOf(window_.panel<TimelinePanel>()), all);
@@ -70,7 +70,8 @@ TEST_F(LineViews, LegendsNameTheLines) {
     raise("map", window_.panel<MapPanel>().plot());
     ASSERT_TRUE(QTest::qWaitFor([&] { return window_.panel<MapPanel>().plot().map() != nullptr; },
                                 kPatience));
-    EXPECT_EQ(legendOf(window_.panel<MapPanel>()), all + QStringList(QStringLiteral("blank: free")));
+    EXPECT_EQ(legendOf(window_.panel<MapPanel>()),
+              all + QStringList(QStringLiteral("blank: free")));
 }
 
 TEST_F(LineViews, AClickOnABlockOfTheMapSelectsItsTensor) {
@@ -104,7 +105,8 @@ TEST_F(LineViews, AClickOnABlockWhoseTensorIsNotLoadedSelectsTheBlock) {
     plot.replot(QCustomPlot::rpImmediateRefresh);
     QSignalSpy picked(&plot, &MapPlot::blockPicked);
     const MapBlock& block = map->blocks[1];
-    EXPECT_TRUE(plot.describe(plot.pixelOf(block)).startsWith(QStringLiteral("model.py:8 forward")));
+    EXPECT_TRUE(
+        plot.describe(plot.pixelOf(block)).startsWith(QStringLiteral("model.py:8 forward")));
     QTest::mouseClick(&plot, Qt::LeftButton, {}, plot.pixelOf(block).toPoint());
     ASSERT_EQ(picked.size(), 1);
     const auto facts = picked[0][0].value<BlockFacts>();

@@ -23,7 +23,8 @@ bool writeSnapshot(const std::string& path) {
     if (!session || !session->begin()) return false;
     bool good = true;
     for (const std::int64_t line : {kEven, kOdd}) {
-        good = good && session->insert(core::SourceFrameRow{line, "/a/model.py", "step", line, false});
+        good =
+            good && session->insert(core::SourceFrameRow{line, "/a/model.py", "step", line, false});
         good = good && session->insert(core::StackRow{line, {}, line});
     }
     std::int64_t seq = 0, held = 0;
@@ -105,8 +106,8 @@ TEST_F(LargeSnapshot, IsSplitByLineInEveryWindow) {
     ASSERT_EQ(kBlocks / 2 % 2, 0) << "the large block is of an even one";
     EXPECT_EQ(document_->bands.name(0), QStringLiteral("model.py:8"));
     EXPECT_EQ(document_->bands.name(1), QStringLiteral("model.py:9"));
-    const core::Nanoseconds whole = document_->series->length(),
-                            middle(whole.count() / 2 - 3000), end(whole.count() / 2 + 3000);
+    const core::Nanoseconds whole = document_->series->length(), middle(whole.count() / 2 - 3000),
+                            end(whole.count() / 2 + 3000);
     for (const StepCurve& curve :
          {document_->curve, document_->series->window(core::Nanoseconds(0), whole, 300),
           document_->series->window(middle, end, 300)}) {

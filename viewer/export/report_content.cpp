@@ -129,8 +129,8 @@ ReportTable bandTable(const Document& document) {
                        tr("at the peak"), tr("share")},
                       {}};
     for (const auto& [band, bytes] : bandsAtPeak(document))
-        table.rows.push_back({document.bands.name(band), document.size.text(bytes),
-                              share(bytes, document.peak())});
+        table.rows.push_back(
+            {document.bands.name(band), document.size.text(bytes), share(bytes, document.peak())});
     table.rows.push_back({tr("in all"), document.size.text(document.peak()), percentText(1, 1)});
     table.emphasized = static_cast<int>(table.rows.size()) - 1;
     return table;

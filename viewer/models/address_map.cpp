@@ -155,12 +155,12 @@ AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& sch
         if (!block.takesSpace()) continue;
         const core::BlockOwner& owner = made.owners[b];
         const std::int32_t first = momentAt(block.begin);
-        map.blocks.push_back({first, std::max(first + 1, momentAt(block.end)),
-                              packing.offsets[b].count(), block.size.count(),
-                              bandOf(owner.storage == kNone
-                                         ? core::Category::Workspace
-                                         : graph.storages[owner.storage].category),
-                              owner.storage, owner.op});
+        map.blocks.push_back(
+            {first, std::max(first + 1, momentAt(block.end)), packing.offsets[b].count(),
+             block.size.count(),
+             bandOf(owner.storage == kNone ? core::Category::Workspace
+                                           : graph.storages[owner.storage].category),
+             owner.storage, owner.op});
     }
     measure(map);
     map.livePeak = figures.livePeak;  // exact: the instants inside of an op count

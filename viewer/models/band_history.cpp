@@ -9,9 +9,9 @@ namespace hw::viewer {
 
 // There may be millions of changes, so they are sorted by counting.
 BandHistory::BandHistory(const core::RecordedMemory& memory, const Bands& bands)
-    : places_(memory.places) {
+    : events_(memory.events) {
     using Held = core::RecordedMemory::Held;
-    const std::size_t events = places_.size();
+    const std::size_t events = events_.size();
     std::vector<std::size_t> next(events + 1);  // by event, where its changes begin
     visitHeld(memory, [&](const Held& held) {
         for (const std::int32_t event : {held.first, held.end})
@@ -41,26 +41,32 @@ void BandHistory::apply(State& state) const {
          ++state.change) {
         const Change& change = changes_[state.change];
         state.bytes[change.band] += change.by;
-        state.total += change.by;
     }
 }
 
 BandHistory::Walk::Walk(const BandHistory& history, std::int64_t place) : history_(history) {
-    const auto from = std::lower_bound(history.places_.begin(), history.places_.end(), place);
-    const auto start = static_cast<std::size_t>(from - history.places_.begin()) / kEventsOfStart;
+    const auto from = std::partition_point(history.events_.begin(), history.events_.end(),
+                                           [&](const auto& event) { return event.place < place; });
+    const auto start = static_cast<std::size_t>(from - history.events_.begin()) / kEventsOfStart;
     if (!history.starts_.empty())
         now_ = history.starts_[std::min(start, history.starts_.size() - 1)];
 }
 
-BandHistory::Extremes BandHistory::Walk::within(std::int64_t first, std::int64_t last) {
-    const std::vector<std::int64_t>& places = history_.places_;
-    while (now_.event < places.size() && places[now_.event] < first) history_.apply(now_);
+BandHistory::Extremes BandHistory::Walk::within(std::int64_t first, std::int64_t last,
+                                                core::Bytes lowest, core::Bytes highest) {
+    const auto& events = history_.events_;
+    if (tied_.event < now_.event && events[tied_.event].place == first) now_ = tied_;
+    while (now_.event < events.size() && events[now_.event].place < first) history_.apply(now_);
     Extremes found{now_.bytes, now_.bytes};
-    core::Bytes lowest, highest;
-    for (bool any = false; now_.event < places.size() && places[now_.event] <= last; any = true) {
+    bool low = false, high = false;
+    while (now_.event < events.size() && events[now_.event].place <= last) {
+        const std::size_t event = now_.event;
+        if (events[event].place == last && (event == 0 || events[event - 1].place < last))
+            tied_ = now_;
         history_.apply(now_);
-        if (!any || now_.total < lowest) found.lowest = now_.bytes, lowest = now_.total;
-        if (!any || now_.total > highest) found.highest = now_.bytes, highest = now_.total;
+        const core::Bytes allocated = events[event].allocated;
+        if (!low && allocated == lowest) found.lowest = now_.bytes, low = true;
+        if (!high && allocated == highest) found.highest = now_.bytes, high = true;
     }
     return found;
 }

@@ -14,7 +14,6 @@ class BandHistory {
     struct State {
         std::size_t event = 0, change = 0;  // the next ones
         BandBytes bytes{};
-        core::Bytes total;
     };
 
 public:
@@ -22,21 +21,22 @@ public:
     BandHistory(const core::RecordedMemory& memory, const Bands& bands);
 
     struct Extremes {
-        BandBytes lowest{}, highest{};  // each of one event, by the sum of its bands
+        BandBytes lowest{}, highest{};
     };
 
     /// Goes through a stretch of the events once, from its beginning.
     class Walk {
     public:
-        /// `place`: as in RecordedMemory::places.
+        /// `place`: as in RecordedMemory::Event.
         Walk(const BandHistory& history, std::int64_t place);
-        /// Of the events with first <= place <= last; without any, of what is there then. Places
-        /// never decrease from one call to the next.
-        Extremes within(std::int64_t first, std::int64_t last);
+        /// The bands of those events with first <= place <= last at which so many bytes are
+        /// allocated. Places never decrease from one call to the next.
+        Extremes within(std::int64_t first, std::int64_t last, core::Bytes lowest,
+                        core::Bytes highest);
 
     private:
         const BandHistory& history_;
-        State now_;
+        State now_, tied_;  // tied_: before the events at the last place, which two calls may share
     };
 
 private:
@@ -48,9 +48,9 @@ private:
     static constexpr std::size_t kEventsOfStart = 4096;
     void apply(State& state) const;  // the next event
 
-    std::vector<std::int64_t> places_;  // by event
-    std::vector<Change> changes_;       // by event
-    std::vector<State> starts_;  // of every kEventsOfStart-th event, so that no walk is long
+    std::vector<core::RecordedMemory::Event> events_;
+    std::vector<Change> changes_;  // by event
+    std::vector<State> starts_;    // of every kEventsOfStart-th event, so that no walk is long
 };
 
 }  // namespace hw::viewer

@@ -22,17 +22,22 @@ using core::Category;
 class PlaceFinder {
 public:
     PlaceFinder(const core::RecordedMemory& memory, const core::CallStacks& stacks)
-        : memory_(memory), stacks_(stacks) {}
+        : memory_(memory),
+          stacks_(stacks),
+          events_(static_cast<double>(
+              std::max<std::size_t>(1, std::max(memory.moments.size(), memory.events.size())))) {}
 
     void add(const core::RecordedMemory::Held& held) {
         const std::int32_t place = placeOf(held);
         bands_.placeOf_.emplace_back(held.storage, place);
         const bool atPeak = held.first <= memory_.peakEvent && memory_.peakEvent < held.end;
         if (atPeak) (held.category == Category::Unknown ? uncategorised_ : known_) += held.bytes;
-        if (place == Bands::kNowhere) return;
-        Found& found = found_[static_cast<std::size_t>(place)];
-        found.all += held.bytes;
-        if (atPeak) found.atPeak += held.bytes;
+        Found& found =
+            place == Bands::kNowhere ? nowhere_ : found_[static_cast<std::size_t>(place)];
+        const auto bytes = static_cast<double>(held.bytes.count());
+        found.all += bytes;
+        found.onAverage += bytes * (held.end - held.first) / events_;
+        if (atPeak) found.atPeak += bytes;
     }
 
     Bands finish() {
@@ -40,16 +45,21 @@ public:
         std::vector<std::int32_t> order(found_.size()), rank(found_.size());
         std::iota(order.begin(), order.end(), 0);
         std::stable_sort(order.begin(), order.end(), [this](std::int32_t a, std::int32_t b) {
-            return found(a).atPeak != found(b).atPeak ? found(a).atPeak > found(b).atPeak
-                                                      : found(a).all > found(b).all;
+            return found(a).atPeak + found(a).onAverage > found(b).atPeak + found(b).onAverage;
         });
+        const auto lines = std::min<std::ptrdiff_t>(kLineBands, std::ssize(order));
+        std::stable_sort(
+            order.begin(), order.begin() + lines,
+            [this](std::int32_t a, std::int32_t b) { return found(a).lasts() > found(b).lasts(); });
+        bands_.unknownOnTop_ = nowhere_.all > 0 && nowhere_.lasts() < 0.5;
         for (std::size_t i = 0; i < order.size(); ++i) {
             rank[static_cast<std::size_t>(order[i])] = static_cast<std::int32_t>(i);
             bands_.places_.push_back({found(order[i]).text, labelOf(found(order[i]))});
         }
         for (auto& [storage, place] : bands_.placeOf_)
             if (place != Bands::kNowhere) place = rank[static_cast<std::size_t>(place)];
-        std::sort(bands_.placeOf_.begin(), bands_.placeOf_.end());
+        if (!std::is_sorted(bands_.placeOf_.begin(), bands_.placeOf_.end()))
+            std::sort(bands_.placeOf_.begin(), bands_.placeOf_.end());
         return std::move(bands_);
     }
 
@@ -57,7 +67,10 @@ private:
     struct Found {
         QString text;
         const core::SourceFrameRow* line = nullptr;
-        Bytes atPeak, all;
+        double all = 0, atPeak = 0, onAverage = 0;  // bytes; onAverage: of all events
+
+        /// For what part of the trace its bytes are there, 0 to 1.
+        double lasts() const { return all > 0 ? onAverage / all : 0; }
     };
     const Found& found(std::int32_t place) const { return found_[static_cast<std::size_t>(place)]; }
 
@@ -83,7 +96,7 @@ private:
                        const core::SourceFrameRow* line) {
         const auto [at, isNew] =
             knownPlaces_.try_emplace(identity, static_cast<std::int32_t>(found_.size()));
-        if (isNew) found_.push_back({text, line, {}, {}});
+        if (isNew) found_.push_back({text, line});
         return at->second;
     }
 
@@ -101,8 +114,10 @@ private:
 
     const core::RecordedMemory& memory_;
     const core::CallStacks& stacks_;
+    double events_;
     Bands bands_;
     std::vector<Found> found_;
+    Found nowhere_;  // what no line is known of
     std::unordered_map<std::int64_t, std::int32_t> ofStack_;
     std::map<std::tuple<Category, core::OpIndex, core::LayerIndex>, std::int32_t> unlined_;
     std::unordered_map<std::string, std::int32_t> knownPlaces_;
@@ -126,7 +141,13 @@ Bands Bands::of(const core::RecordedMemory& memory, const core::CallStacks& stac
 }
 
 std::int32_t Bands::placeIndex(std::int64_t storage) const {
-    const auto at = std::lower_bound(placeOf_.begin(), placeOf_.end(), std::pair(storage, kNowhere));
+    // Mostly ids follow each other without a hole.
+    const std::int64_t guess = placeOf_.empty() ? -1 : storage - placeOf_.front().first;
+    if (guess >= 0 && guess < std::ssize(placeOf_))
+        if (const auto& at = placeOf_[static_cast<std::size_t>(guess)]; at.first == storage)
+            return at.second;
+    const auto at =
+        std::lower_bound(placeOf_.begin(), placeOf_.end(), std::pair(storage, kNowhere));
     return at == placeOf_.end() || at->first != storage ? kNowhere : at->second;
 }
 
@@ -140,8 +161,8 @@ Band Bands::of(std::int64_t storage, Category category) const {
 Band Bands::ofPlace(const QString& place) const {
     if (place.isEmpty()) return kUnknownBand;
     const auto end = places_.begin() + std::min<std::ptrdiff_t>(kLineBands, std::ssize(places_));
-    const auto at = std::find_if(places_.begin(), end,
-                                 [&](const Place& each) { return each.text == place; });
+    const auto at =
+        std::find_if(places_.begin(), end, [&](const Place& each) { return each.text == place; });
     return at == end ? kOtherLines : static_cast<Band>(at - places_.begin());
 }
 
@@ -164,14 +185,15 @@ Bytes Bands::of(const BandBytes& bytes, Category category) const {
 
 std::vector<Band> Bands::fromTheBottom() const {
     if (!byLine())
-        return {bandOf(Category::Parameter), bandOf(Category::OptimizerState),
-                bandOf(Category::Input),     bandOf(Category::Unknown),
-                bandOf(Category::Gradient),  bandOf(Category::GatheredParameter),
+        return {bandOf(Category::Parameter),  bandOf(Category::OptimizerState),
+                bandOf(Category::Input),      bandOf(Category::Unknown),
+                bandOf(Category::Gradient),   bandOf(Category::GatheredParameter),
                 bandOf(Category::Activation), bandOf(Category::Temporary),
                 bandOf(Category::Workspace)};
-    std::vector<Band> order{kUnknownBand};
+    std::vector<Band> order;
     for (Band line = 0; line < kLineBands; ++line) order.push_back(line);
     order.push_back(kOtherLines);
+    order.insert(unknownOnTop_ ? order.end() : order.begin(), kUnknownBand);
     return order;
 }
 

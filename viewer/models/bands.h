@@ -15,8 +15,9 @@
 
 namespace hw::viewer {
 
-/// By category: its number. By line: 0 to kLineBands - 1 are the lines with the most bytes at the
-/// peak, all others are kOtherLines, and bytes without a known line are kUnknownBand.
+/// By category: its number. By line: 0 to kLineBands - 1 are the lines that hold most, at the peak
+/// and all along, what lasts first; all others are kOtherLines, and bytes without a known line are
+/// kUnknownBand.
 using Band = std::uint8_t;
 constexpr Band bandOf(core::Category category) {
     return static_cast<Band>(category);
@@ -64,8 +65,9 @@ private:
     static constexpr std::int32_t kNowhere = -1;
     std::int32_t placeIndex(std::int64_t storage) const;
 
-    std::vector<Place> places_;  // the largest at the peak first
+    std::vector<Place> places_;  // those with a band of their own first
     std::vector<std::pair<std::int64_t, std::int32_t>> placeOf_;  // by session id of a storage
+    bool unknownOnTop_ = false;                                   // what is unknown comes and goes
 };
 
 }  // namespace hw::viewer

@@ -280,10 +280,9 @@ std::vector<Lifetime> livesOfPeak(const core::RecordedMemory& memory, const Reco
     const auto peak = static_cast<std::int32_t>(curve.peakMoment);
     const auto momentOf = [&](std::int32_t event) {
         const auto at = static_cast<std::size_t>(event);
-        return at < memory.places.size()
-                   ? static_cast<std::int32_t>(
-                         curve.momentAt(series.timeOf(memory.places[at], event)))
-                   : static_cast<std::int32_t>(curve.moments.size()) - 1;
+        return at < memory.events.size() ? static_cast<std::int32_t>(curve.momentAt(
+                                               series.timeOf(memory.events[at].place, event)))
+                                         : static_cast<std::int32_t>(curve.moments.size()) - 1;
     };
     for (const core::RecordedMemory::Held& held : memory.held)
         if (held.first <= memory.peakEvent && memory.peakEvent < held.end)
@@ -303,7 +302,8 @@ core::Status loadRecorded(const core::Session& session, const std::string& devic
     const std::shared_ptr<RecordedSeries> series =
         *chosen ? RecordedSeries::find(session, (*chosen)->ordinal) : nullptr;
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
-        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything, device);
+        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything, device,
+        &*devices);
     if (!memory) return memory.error();
     loadSurroundings(session, document);
     document.plannable = false;
@@ -311,8 +311,7 @@ core::Status loadRecorded(const core::Session& session, const std::string& devic
     document.bands = Bands::of(*memory, document.stacks);
     if (series) {
         series->startAt(memory->originNs);
-        if (series->timed() == memory->timed)
-            series->splitBy(BandHistory(*memory, document.bands));
+        if (series->timed() == memory->timed) series->splitBy(BandHistory(*memory, document.bands));
     }
     document.series = series;
     document.curve = series ? series->window(core::Nanoseconds(0), series->length(), kColumns)

@@ -13,10 +13,9 @@ void visitHeld(const core::RecordedMemory& memory, Visit visit) {
     if (!memory.held.empty()) return;
     for (const core::RecordedMemory::Lifetime& life : memory.lifetimes) {
         const core::Storage& storage = memory.graph.storages[life.storage];
-        visit(core::RecordedMemory::Held{
-            storage.sessionId, storage.bytes, storage.layer,
-            memory.moments[static_cast<std::size_t>(life.first)].op, life.first, life.last + 1,
-            storage.category});
+        visit(core::RecordedMemory::Held{storage.sessionId, storage.bytes, storage.layer,
+                                         memory.moments[static_cast<std::size_t>(life.first)].op,
+                                         life.first, life.last + 1, storage.category});
     }
 }
 

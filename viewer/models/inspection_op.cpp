@@ -2,6 +2,7 @@
 // An op, a layer, the step: what they take, and what a plan does with them.
 #include <QObject>
 #include <algorithm>
+#include <utility>
 
 #include "viewer/models/fact_writer.h"
 #include "viewer/models/layer_model.h"
@@ -44,9 +45,11 @@ void tellCost(FactWriter& facts, core::OpIndex index) {
     if (op.viewOnly) facts.add(QObject::tr("makes"), QObject::tr("views only, no bytes"));
 }
 
+// Values wrap, names do not: a line of code is a value.
 void storageFact(FactWriter& facts, core::StorageIndex storage) {
-    facts.add(storageName(facts.document(), storage), facts.storageText(storage),
-              {Selection::Kind::Tensor, storage});
+    QString name = storageName(facts.document(), storage), value = facts.storageText(storage);
+    if (facts.document().bands.byLine()) std::swap(name, value);
+    facts.add(name, value, {Selection::Kind::Tensor, storage});
 }
 
 void tellTensors(FactWriter& facts, const core::Op& op) {

@@ -112,8 +112,7 @@ void tellLife(FactWriter& facts, core::StorageIndex index) {
             return op == kNone ? Target{} : Target{Selection::Kind::Op, op};
         };
         const bool before = storage.isConstant() && life.first == 0;
-        facts.add(QObject::tr("from"),
-                  before ? beforeText(document) : at(first.begin, first.op),
+        facts.add(QObject::tr("from"), before ? beforeText(document) : at(first.begin, first.op),
                   before ? Target{} : target(first.op));
         const bool stays = static_cast<std::size_t>(life.last) + 1 == curve.moments.size();
         facts.add(QObject::tr("until"), stays ? endText(document) : at(last.end, last.op),
@@ -122,9 +121,10 @@ void tellLife(FactWriter& facts, core::StorageIndex index) {
         freed = stays ? kNone : last.op;
     }
     const QString share = percentText(ratio(whole, curve.time), 1);
-    facts.add(QObject::tr("for"), document.plannable
-                                      ? QObject::tr("%1, %2 of the step").arg(facts.time(whole), share)
-                                      : QObject::tr("%1, %2 of the trace").arg(facts.time(whole), share));
+    facts.add(QObject::tr("for"),
+              document.plannable
+                  ? QObject::tr("%1, %2 of the step").arg(facts.time(whole), share)
+                  : QObject::tr("%1, %2 of the trace").arg(facts.time(whole), share));
     const core::OpIndex last = lastUser(storage);
     if (!storage.aliveAtEnd) facts.op(QObject::tr("needed last by"), last);
     if (freed != kNone && last != kNone && freed > last)
@@ -196,8 +196,7 @@ void tellBlock(FactWriter& facts, const BlockFacts& block) {
     facts.group(QObject::tr("block of memory"));
     facts.add(QObject::tr("allocated by"), document.bands.placeOf(block.storage));
     facts.add(QObject::tr("size"), facts.bytes(block.bytes));
-    facts.add(QObject::tr("address"),
-              QStringLiteral("0x") + QString::number(block.address, 16));
+    facts.add(QObject::tr("address"), QStringLiteral("0x") + QString::number(block.address, 16));
     facts.add(QObject::tr("from"), block.begin == core::Nanoseconds(0)
                                        ? QObject::tr("the start of the trace, or before")
                                        : document.time.text(block.begin));

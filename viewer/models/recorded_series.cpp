@@ -64,7 +64,8 @@ StepCurve RecordedSeries::window(core::Nanoseconds from, core::Nanoseconds to, i
     for (std::size_t i = 0; i < buckets->size(); ++i) {
         const core::SeriesBucket& bucket = (*buckets)[i];
         const std::int64_t next = i + 1 < buckets->size() ? (*buckets)[i + 1].begin : row_.end;
-        const auto [lowest, highest] = walk.within(bucket.begin, bucket.end);
+        const auto [lowest, highest] = walk.within(
+            bucket.begin, bucket.end, core::Bytes(bucket.minimum), core::Bytes(bucket.maximum));
         const auto low = [&](std::int64_t from, std::int64_t to) {
             push(curve, at(from), at(to), bucket.minimum, lowest);
         };

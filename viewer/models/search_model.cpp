@@ -110,8 +110,7 @@ void SearchModel::addTensors() {
             if (!part.isEmpty()) place << part;
         add(What::Tensor, {Selection::Kind::Tensor, s}, storageName(*document_, s),
             place.join(QStringLiteral(" · ")),
-            document_->kindOf(s) + QLatin1Char(' ') + document_->lineOf(s),
-            storage.bytes);
+            document_->kindOf(s) + QLatin1Char(' ') + document_->lineOf(s), storage.bytes);
     }
 }
 

@@ -77,9 +77,7 @@ private:
     Bytes& of(BandBytes& bytes, StorageIndex s) const {
         return bytes[bandOf(graph_.storages[s].category)];
     }
-    void add(BandBytes& bytes, StorageIndex s) const {
-        of(bytes, s) += graph_.storages[s].bytes;
-    }
+    void add(BandBytes& bytes, StorageIndex s) const { of(bytes, s) += graph_.storages[s].bytes; }
     std::int32_t nextMoment() const { return static_cast<std::int32_t>(curve_.moments.size()); }
 
     void enter(StorageIndex s) {

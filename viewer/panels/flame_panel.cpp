@@ -25,8 +25,7 @@ std::vector<core::Origin> originsOf(const Document& document, int bytes) {
     if (bytes == Saved) return originsSaved(document.graph, document.stacks);
     std::vector<core::Origin> all;
     if (document.curve.moments.empty()) return all;
-    for (const LiveItem& item :
-         liveAt(document, document.curve, document.curve.peakMoment).items)
+    for (const LiveItem& item : liveAt(document, document.curve, document.curve.peakMoment).items)
         all.push_back(originOf(document, item));
     return all;
 }

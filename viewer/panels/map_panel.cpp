@@ -11,7 +11,8 @@ const PanelKind MapPanel::kKind{
     .title = "Address map",
     .help =
         "<p>Tensors as rectangles over time and address; blank is free memory. With a plan it is "
-        "the packed arena that a run allocates once, without one the addresses as recorded.</p><p>A "
+        "the packed arena that a run allocates once, without one the addresses as "
+        "recorded.</p><p>A "
         "click on a block selects its tensor.</p>",
     .area = PanelArea::Upper,
     .make = makePanel<MapPanel>,

@@ -223,8 +223,7 @@ void PeakPanel::updateSelection() {
 }
 
 void PeakPanel::updateLegend() {
-    const DocumentPointer &document = workspace().document(),
-                          &other = workspace().loader().other();
+    const DocumentPointer &document = workspace().document(), &other = workspace().loader().other();
     if (!document) return legend_->setItems({});
     const auto add = [](BandSet& shown, const TreemapView& map) {
         if (map.isHidden()) return;

@@ -136,7 +136,7 @@ QString MapPlot::describe(const QPointF& pixel) const {
     QStringList lines;
     lines << (block->storage != core::kNone && !bands.byLine()
                   ? tr("%1 · %2").arg(name, bands.name(block->band))
-              : !name.isEmpty()                                 ? name
+              : !name.isEmpty()                                  ? name
               : block->band == bandOf(core::Category::Workspace) ? tr("workspace")
                                                                  : tr("block of the allocator"));
     if (block->op != core::kNone) lines << tr("made by %1").arg(opText(graph, block->op));

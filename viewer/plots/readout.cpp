@@ -13,8 +13,7 @@ QString storageText(const Document& document, core::StorageIndex index) {
     const core::TrainingGraph& graph = document.graph;
     const core::Storage& storage = graph.storages[index];
     const QString kind = document.kindOf(index);
-    if (!storage.isConstant())
-        return kind + QStringLiteral(" · ") + opText(graph, storage.creator);
+    if (!storage.isConstant()) return kind + QStringLiteral(" · ") + opText(graph, storage.creator);
     const QString layer = layerText(graph, storage.layer);
     return layer.isEmpty() || document.bands.byLine() ? kind : kind + QStringLiteral(" · ") + layer;
 }

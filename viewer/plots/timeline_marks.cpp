@@ -142,8 +142,8 @@ void TimelineMarks::drawRange(QCPPainter* painter) {
               theme().raised);
 }
 
-// When the selected tensor or block is in memory: a bar above the curve, and its shade; of a layer, the most
-// that it holds.
+// When the selected tensor or block is in memory: a bar above the curve, and its shade; of a layer,
+// the most that it holds.
 void TimelineMarks::drawLife(QCPPainter* painter) {
     const Document& document = *timeline_.document_;
     const Selection& selection = timeline_.selection_;

@@ -138,7 +138,11 @@ void TreemapView::drawLabel(QPainter& painter, const TreemapCell& cell) const {
     painter.setFont(uiFont(kAxisPixels));
     const QFontMetricsF metrics(painter.font());
     if (room.height() < metrics.height() || room.width() < 22) return;
-    const QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
+    QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
+    // Of a line of code its number says more than the beginning of all.
+    const QString line = cell.node->name.section(QLatin1Char(' '), 0, 0);
+    if (name != cell.node->name && line.contains(QLatin1String(".py:")))
+        name = fits(metrics, line, room.width(), Qt::ElideLeft);
     if (name.isEmpty()) return;
     painter.setPen(inkOn(fillOf(*cell.node)));
     painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, name);
