@@ -70,6 +70,9 @@ TEST_F(SmallTrace, TheTableNamesLines) {
     const QModelIndex place = model.index(0, LiveTensorModel::Place);
     EXPECT_EQ(place.data().toString(), QStringLiteral("model.py:8 forward"));
     EXPECT_EQ(place.data(LiveTensorModel::kBandRole).toInt(), 2);
+    EXPECT_EQ(model.headerData(LiveTensorModel::Place, Qt::Horizontal, Qt::DisplayRole).toString(),
+              QStringLiteral("allocated by"));
+    EXPECT_FALSE(model.knowsMakers()) << "no stack goes on into torch";
 }
 
 TEST_F(SmallTrace, BlocksAreTheStoragesAtTheirAddresses) {

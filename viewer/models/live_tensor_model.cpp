@@ -55,6 +55,8 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
             return tr("Live at the peak of the recorded step, of the plan, or of both");
         if (column == Line)
             return tr("The line of the program that made it: the innermost one outside of torch");
+        if (column == MadeBy && document_ && document_->bands.byLine())
+            return tr("The op, or the frame of torch that the line led to");
         if (column == LastUse) return tr("The last op of the step that reads or writes it");
         return {};
     }
@@ -62,9 +64,9 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
     if (role != Qt::DisplayRole && role != kRawRole) return {};
     switch (column) {
         case Place:
-            return document_ && !document_->graph.layers.empty() ? tr("layer")
-                   : document_ && document_->bands.byLine()      ? tr("allocated by")
-                                                                 : tr("category");
+            return document_ && document_->bands.byLine()          ? tr("allocated by")
+                   : document_ && !document_->graph.layers.empty() ? tr("layer")
+                                                                   : tr("category");
         case Shape:
             return tr("shape");
         case Dtype:
@@ -91,7 +93,9 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
     const auto column = static_cast<Column>(index.column());
     switch (role) {
         case Qt::ToolTipRole:
-            if (column == Line) return document_->stackText(row.item.storage);
+            if (column == Line || (column == Place && document_->bands.byLine()))
+                if (const QString calls = document_->stackText(row.item.storage); !calls.isEmpty())
+                    return calls;
             [[fallthrough]];
         case Qt::DisplayRole:
             return text(row, column);
@@ -108,7 +112,7 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
 
 QVariant LiveTensorModel::raw(const Row& row, Column column) const {
     if (column == Size) return static_cast<qlonglong>(row.item.bytes.count());
-    if (row.item.storage != core::kNone) {
+    if (row.item.storage != core::kNone && document_->plannable) {
         const core::Storage& storage = document_->graph.storages[row.item.storage];
         if (column == MadeBy) return storage.creator;
         if (column == LastUse)
@@ -131,7 +135,7 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
                                            : tr("plan");
     if (column == Place) {
         const QString layer = layerText(graph, row.item.layer);
-        if (!layer.isEmpty()) return layer;
+        if (!layer.isEmpty() && !document_->bands.byLine()) return layer;
         return index == core::kNone ? row.item.name : document_->kindOf(index);
     }
     if (column == MadeBy && index == core::kNone) return row.item.name;
@@ -146,7 +150,7 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
         }
         case MadeBy:
             if (row.item.op != core::kNone) return opNamed(row.item.op);
-            return document_->plannable ? tr("before the step") : kNoFigure;
+            return document_->plannable ? tr("before the step") : innermostFrame(index);
         case Line: {
             const QString line = document_->lineOf(index).section(QLatin1Char(' '), 0, -2);
             return line.isEmpty() ? kNoFigure : line;
@@ -159,6 +163,22 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
         default:
             return {};
     }
+}
+
+// Of torch's own frames the one that the line led to.
+QString LiveTensorModel::innermostFrame(core::StorageIndex storage) const {
+    const std::int64_t stack = document_->stackOf(storage);
+    const auto frames = document_->stacks.frames(stack);
+    return frames.empty() || frames.back() == document_->stacks.line(stack)
+               ? kNoFigure
+               : toQString(core::frameText(*frames.back()));
+}
+
+bool LiveTensorModel::knowsMakers() const {
+    return std::any_of(rows_.begin(), rows_.end(), [this](const Row& row) {
+        return row.item.op != core::kNone ||
+               (row.item.storage != core::kNone && innermostFrame(row.item.storage) != kNoFigure);
+    });
 }
 
 int LiveTensorModel::rowOf(core::StorageIndex storage) const {

@@ -26,6 +26,8 @@ public:
 
     const DocumentPointer& document() const { return document_; }
     const LiveItem& item(int row) const { return rows_[static_cast<std::size_t>(row)].item; }
+    /// Whether anything stands in the column MadeBy.
+    bool knowsMakers() const;
     int rowOf(core::StorageIndex storage) const;  // -1: it is live at neither peak
 
 private:
@@ -35,6 +37,7 @@ private:
     };
     QString text(const Row& row, Column column) const;
     QVariant raw(const Row& row, Column column) const;
+    QString innermostFrame(core::StorageIndex storage) const;
 
     DocumentPointer document_;
     SizeUnit size_;  // by the largest row

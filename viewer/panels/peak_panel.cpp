@@ -178,8 +178,10 @@ void PeakPanel::showSets() {
                                    [](const TensorInfo& info) { return !info.dtype.isEmpty(); });
     table_->setColumnHidden(LiveTensorModel::Shape, !typed);
     table_->setColumnHidden(LiveTensorModel::Dtype, !typed);
-    table_->setColumnHidden(LiveTensorModel::MadeBy, document->graph.ops.empty());
-    table_->setColumnHidden(LiveTensorModel::Line, document->stacks.empty());
+    table_->setColumnHidden(LiveTensorModel::MadeBy,
+                            document->graph.ops.empty() && !model_->knowsMakers());
+    table_->setColumnHidden(LiveTensorModel::Line,
+                            document->stacks.empty() || document->bands.byLine());
     table_->setColumnHidden(LiveTensorModel::LastUse, !document->plannable);
     shareRoom();
     updateSelection();
