@@ -2,6 +2,7 @@
 #include "core/session/memory_events.h"
 
 #include <cstdlib>
+#include <limits>
 
 namespace hw::core {
 namespace {
@@ -103,6 +104,11 @@ void readMemoryEvents(Database& database, std::int64_t begin, std::int64_t end,
         });
         if (!whole) throw DatabaseError{0, "a block of memory events is damaged"};
     }
+}
+
+void readMemoryEvents(Database& database, const std::function<void(const MemoryEventRow&)>& take) {
+    readMemoryEvents(database, std::numeric_limits<std::int64_t>::min(),
+                     std::numeric_limits<std::int64_t>::max(), take);
 }
 
 std::int64_t countMemoryEvents(Database& database) {

@@ -43,6 +43,8 @@ private:
 /// Events with begin <= time < end, in the order of their arrival.
 void readMemoryEvents(Database& database, std::int64_t begin, std::int64_t end,
                       const std::function<void(const MemoryEventRow&)>& take);
+/// All of them.
+void readMemoryEvents(Database& database, const std::function<void(const MemoryEventRow&)>& take);
 std::int64_t countMemoryEvents(Database& database);
 
 }  // namespace hw::core

@@ -20,14 +20,14 @@ Origin ofStorage(const TrainingGraph& graph, StorageIndex index, const CallStack
 }
 
 /// What is said of bytes whose line or layer is not known.
-std::string otherwise(const TrainingGraph& graph, const Origin& origin) {
+std::string otherwise(const TrainingGraph& graph, const Origin& origin, OpIndex op) {
     if (origin.storage == kNone) return origin.op == kNone ? "(not explained)" : "(workspace)";
-    const Category category = graph.storages[origin.storage].category;
-    if (category != Category::Unknown) return bracketed(categoryName(category));
-    // A layer in brackets says why nothing else is known: "(before the history)".
-    const std::string path =
-        origin.layer == kNone ? std::string() : graph.layers[origin.layer].path;
-    return path.starts_with("(") ? path.substr(0, path.find(')') + 1) : "(not known)";
+    std::string name =
+        nameWithoutLine(graph, graph.storages[origin.storage].category, op, origin.layer);
+    return name.empty() ? "(not known)" : name;
+}
+std::string withoutLine(const TrainingGraph& graph, const Origin& origin) {
+    return otherwise(graph, origin, origin.op);
 }
 
 std::string opText(const TrainingGraph& graph, const CallStacks& stacks, const Origin& origin) {
@@ -37,7 +37,7 @@ std::string opText(const TrainingGraph& graph, const CallStacks& stacks, const O
 }
 
 std::string layerText(const TrainingGraph& graph, const Origin& origin) {
-    if (origin.layer == kNone) return otherwise(graph, origin);
+    if (origin.layer == kNone) return otherwise(graph, origin, kNone);
     const std::string& path = graph.layers[origin.layer].path;
     return path.empty() ? "(root)" : path;
 }
@@ -69,7 +69,7 @@ public:
             key_ == OriginKey::Layer ? nullptr : stacks_.line(origin.stack);
         const std::string name = frame != nullptr           ? nameOf(key_, *frame)
                                  : key_ == OriginKey::Layer ? layerText(graph_, origin)
-                                                            : otherwise(graph_, origin);
+                                                            : withoutLine(graph_, origin);
         OriginGroup& group = groups_[frame != nullptr ? identityOf(key_, *frame) : name];
         group.name = name;
         if (group.frame == nullptr) group.frame = frame;
@@ -107,7 +107,7 @@ public:
             for (const SourceFrameRow* frame : frames)
                 node = &child(*node, frameText(*frame), frame, origin);
             const bool named = !frames.empty() || stacks_.operatorOf(origin.stack) != nullptr;
-            if (!named) node = &child(*node, otherwise(graph_, origin), nullptr, origin);
+            if (!named) node = &child(*node, withoutLine(graph_, origin), nullptr, origin);
         } else {
             node = layerNode(*node, origin);
         }
@@ -154,7 +154,7 @@ private:
             const std::string& path = graph_.layers[*layer].path;
             node = &child(*node, path.empty() ? "(root)" : path, nullptr, origin);
         }
-        return way.empty() ? &child(root, otherwise(graph_, origin), nullptr, origin) : node;
+        return way.empty() ? &child(root, layerText(graph_, origin), nullptr, origin) : node;
     }
 
     OriginTree by_;
@@ -201,6 +201,14 @@ void putBeside(OriginNode& node, const OriginNode* other) {
 }
 
 }  // namespace
+
+std::string nameWithoutLine(const TrainingGraph& graph, Category category, OpIndex op,
+                            LayerIndex layer) {
+    if (category != Category::Unknown) return bracketed(categoryName(category));
+    if (op != kNone) return graph.ops[op].name;
+    const std::string path = layer == kNone ? std::string() : graph.layers[layer].path;
+    return path.starts_with("(") ? path.substr(0, path.find(')') + 1) : std::string();
+}
 
 std::vector<Origin> originsAtPeak(const TrainingGraph& graph, const Evaluation& baseline,
                                   const CallStacks& stacks) {

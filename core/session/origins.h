@@ -13,6 +13,12 @@
 
 namespace hw::core {
 
+/// What lists call a storage that no line of the program is known of: by its category, by the op
+/// that asked for it, or by a layer in brackets, which says why nothing else is known
+/// ("(before the history)"). Empty where none of them is known.
+std::string nameWithoutLine(const TrainingGraph& graph, Category category, OpIndex op,
+                            LayerIndex layer);
+
 /// Bytes and what made them.
 struct Origin {
     Bytes bytes;

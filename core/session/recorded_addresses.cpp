@@ -2,7 +2,6 @@
 #include "core/session/recorded_addresses.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "core/session/access.h"
@@ -12,6 +11,43 @@
 
 namespace hw::core {
 namespace {
+
+/// The events of a device that RecordedMemory has as moments.
+struct DeviceEvents {
+    std::vector<std::int64_t> seqs, timesNs;
+
+    DeviceEvents(Database& database, std::int64_t device) {
+        std::int64_t seen = 0;
+        readMemoryEvents(database, [&](const MemoryEventRow& event) {
+            const std::int64_t seq = event.seq.value_or(seen++);
+            if (event.device != device || !event.allocated) return;
+            seqs.push_back(seq);
+            timesNs.push_back(timesNs.empty() ? event.timeNs
+                                              : std::max(event.timeNs, timesNs.back()));
+        });
+    }
+    std::size_t from(std::int64_t seq) const {
+        return static_cast<std::size_t>(std::lower_bound(seqs.begin(), seqs.end(), seq) -
+                                        seqs.begin());
+    }
+};
+
+// A storage came with one event of its device; those of other devices came with none of these.
+std::vector<RecordedBlock> storageBlocks(Database& database, const DeviceEvents& events) {
+    std::vector<RecordedBlock> blocks;
+    visitStorages(database, [&](const StorageRow& row) {
+        const std::size_t first = events.from(row.allocSeq), all = events.seqs.size();
+        if (!row.address || row.bytes <= Bytes(0) || first == all ||
+            events.seqs[first] != row.allocSeq)
+            return;
+        const std::size_t end = row.freeSeq ? events.from(*row.freeSeq) : all;
+        if (end <= first) return;
+        blocks.push_back({static_cast<std::int32_t>(first), static_cast<std::int32_t>(end),
+                          events.timesNs[first], events.timesNs[std::min(end, all - 1)],
+                          *row.address, row.bytes, row.id, row.category});
+    });
+    return blocks;
+}
 
 class BlockFinder {
 public:
@@ -69,7 +105,8 @@ private:
         if (bytes <= 0) return;
         at.block = blocks_.size();
         at.requested.reset();
-        blocks_.push_back({first, 0, beginNs, 0, *event.address, Bytes(bytes)});
+        blocks_.push_back(
+            {first, 0, beginNs, 0, *event.address, Bytes(bytes), -1, Category::Unknown});
     }
     void end(Held& at, std::int32_t moment, std::int64_t endNs) {
         RecordedBlock& block = blocks_[*at.block];
@@ -90,10 +127,11 @@ private:
 
 Result<std::vector<RecordedBlock>> recordedBlocks(const Session& session, std::int64_t device) {
     return guarded(session.path(), "reading memory events", [&] {
+        Database& database = databaseOf(session);
+        if (auto blocks = storageBlocks(database, DeviceEvents(database, device)); !blocks.empty())
+            return blocks;
         BlockFinder finder(device);
-        const auto take = [&](const MemoryEventRow& event) { finder.take(event); };
-        readMemoryEvents(databaseOf(session), std::numeric_limits<std::int64_t>::min(),
-                         std::numeric_limits<std::int64_t>::max(), take);
+        readMemoryEvents(database, [&](const MemoryEventRow& event) { finder.take(event); });
         return finder.finish();
     });
 }

@@ -2,7 +2,6 @@
 #include "core/session/recorded_memory.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -18,11 +17,6 @@ namespace {
 constexpr std::int64_t kHost = -1;
 constexpr std::int64_t kEventNs = 1'000'000;  // of an event without a time
 
-void readAllEvents(Database& database, const std::function<void(const MemoryEventRow&)>& take) {
-    readMemoryEvents(database, std::numeric_limits<std::int64_t>::min(),
-                     std::numeric_limits<std::int64_t>::max(), take);
-}
-
 void nameDevice(Database& database, RecordedDevice& device) {
     Statement from(database, "SELECT kind, name FROM devices WHERE ordinal = ? ORDER BY id");
     if (!from.bind(1, device.ordinal).step()) return;
@@ -33,7 +27,7 @@ void nameDevice(Database& database, RecordedDevice& device) {
 
 std::vector<RecordedDevice> devicesOf(Database& database) {
     std::map<std::int64_t, RecordedDevice> seen;
-    readAllEvents(database, [&](const MemoryEventRow& event) {
+    readMemoryEvents(database, [&](const MemoryEventRow& event) {
         RecordedDevice& device = seen[event.device];
         device.timed = device.timed || event.timeNs != 0;
         if (!event.allocated) return;
@@ -155,21 +149,33 @@ private:
     }
 
     void loadEvents(bool highestOnly) {
-        std::int64_t last = 0, seen = 0, index = -1;
-        readAllEvents(database_, [&](const MemoryEventRow& event) {
+        std::int64_t last = 0, seen = 0, index = -1, number = -1;
+        Bytes highest(std::numeric_limits<std::int64_t>::min());
+        readMemoryEvents(database_, [&](const MemoryEventRow& event) {
+            ++number;
             const std::int64_t place = event.seq.value_or(seen++);
             if (event.device != device_ || !event.allocated) return;
             ++index;
             found_.reserved = std::max(found_.reserved, Bytes(event.reserved.value_or(0)));
             last = std::max(last, found_.timed ? since(event.timeNs) : index * kEventNs);
-            if (highestOnly && !found_.moments.empty()) {
-                if (Bytes(*event.allocated) <= found_.moments.back().allocated) return;
+            const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
+            const OpIndex op = known == opOf_.end() ? kNone : known->second;
+            const bool higher = Bytes(*event.allocated) > highest;
+            if (higher) highest = Bytes(*event.allocated);
+            if (higher) found_.peakEvent = static_cast<std::int32_t>(index);
+            if (highestOnly) {
+                seqs_.push_back(place);
+                ops_.push_back(op);
+                const std::int64_t at = !found_.timed ? number
+                                        : index == 0
+                                            ? event.timeNs
+                                            : std::max(event.timeNs, found_.events.back().place);
+                found_.events.push_back({at, Bytes(*event.allocated)});
+                if (!higher) return;
                 found_.moments.clear();
                 found_.seqs.clear();
             }
-            const auto known = event.op ? opOf_.find(*event.op) : opOf_.end();
-            found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated),
-                                      known == opOf_.end() ? kNone : known->second});
+            found_.moments.push_back({Nanoseconds(last), Bytes(*event.allocated), op});
             found_.seqs.push_back(place);
         });
     }
@@ -177,6 +183,7 @@ private:
         visitStorages(database_, [&](const StorageRow& row) {
             if (row.device != found_.device) return;
             ++found_.storages;
+            if (highestOnly) keepHeld(row);
             const std::int32_t first = momentAt(row.allocSeq);
             const std::int32_t end =
                 momentAt(row.freeSeq.value_or(std::numeric_limits<std::int64_t>::max()));
@@ -188,14 +195,30 @@ private:
             if (first < end) found_.lifetimes.push_back({index, first, end - 1});
         });
     }
-    std::int32_t momentAt(std::int64_t seq) const {
-        return static_cast<std::int32_t>(
-            std::lower_bound(found_.seqs.begin(), found_.seqs.end(), seq) - found_.seqs.begin());
+    void keepHeld(const StorageRow& row) {
+        RecordedMemory::Held held{row.id, row.bytes, layer(row.layer), kNone, 0, 0, row.category};
+        held.first = placeAmong(seqs_, row.allocSeq);
+        held.end =
+            placeAmong(seqs_, row.freeSeq.value_or(std::numeric_limits<std::int64_t>::max()));
+        if (held.first >= held.end) return;
+        held.op = ops_[static_cast<std::size_t>(held.first)];
+        found_.held.push_back(held);
+    }
+    std::int32_t momentAt(std::int64_t seq) const { return placeAmong(found_.seqs, seq); }
+    static std::int32_t placeAmong(const std::vector<std::int64_t>& seqs, std::int64_t seq) {
+        // Of one device's events alone they follow each other without a hole.
+        const std::int64_t guess = seqs.empty() ? -1 : seq - seqs.front();
+        if (guess >= 0 && guess < std::ssize(seqs) && seqs[static_cast<std::size_t>(guess)] == seq)
+            return static_cast<std::int32_t>(guess);
+        return static_cast<std::int32_t>(std::lower_bound(seqs.begin(), seqs.end(), seq) -
+                                         seqs.begin());
     }
 
     Database& database_;
     RecordedMemory found_;
-    std::int64_t device_ = kHost;  // ordinal
+    std::vector<std::int64_t> seqs_;  // RecordedDetail::Peak: of all events of the device
+    std::vector<OpIndex> ops_;        // in which those happened
+    std::int64_t device_ = kHost;     // ordinal
     std::int64_t origin_ = 0;
     std::unordered_map<std::int64_t, LayerIndex> layerOf_;
     std::unordered_map<std::int64_t, OpIndex> opOf_;
@@ -270,8 +293,9 @@ std::string titleOf(const RecordedDevice& device) {
 }
 
 Result<RecordedMemory> loadRecordedMemory(const Session& session, RecordedDetail detail,
-                                          const std::string& label) {
-    auto devices = recordedDevices(session);
+                                          const std::string& label,
+                                          const std::vector<RecordedDevice>* known) {
+    auto devices = known != nullptr ? Result(*known) : recordedDevices(session);
     if (!devices) return devices.error();
     const auto chosen = chosenDevice(*devices, label);
     if (!chosen) return chosen.error();

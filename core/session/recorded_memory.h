@@ -41,14 +41,33 @@ struct RecordedMemory {
         std::int32_t first = 0, last = 0;
     };
 
+    /// A storage, loaded or not: in memory during events [first, end) of the device.
+    struct Held {
+        std::int64_t storage = 0;  // its id in the session
+        Bytes bytes;
+        LayerIndex layer = kNone;
+        OpIndex op = kNone;  // in which it was allocated
+        std::int32_t first = 0, end = 0;
+        Category category = Category::Unknown;
+    };
+
+    /// An event of the device, wherever it is not a moment.
+    struct Event {
+        std::int64_t place = 0;  // on the session's clock; without times its number in the session
+        Bytes allocated;
+    };
+
     TrainingGraph graph;  // names, layers and sizes only: no edges, so it cannot be planned
     std::vector<Moment> moments;
     std::vector<std::int64_t> seqs;  // of the events of the moments
     std::vector<OpSpan> spans;       // by begin
     std::vector<Lifetime> lifetimes;
-    std::int64_t originNs = 0;  // the session's clock at the first op or event; 0 without times
-    std::int64_t ordinal = -1;  // of the device; -1: the host
-    Bytes reserved;             // from the driver, the most that was recorded; 0: not recorded
+    std::int32_t peakEvent = 0;  // of the device, the first that reaches the peak
+    std::vector<Held> held;      // RecordedDetail::Peak: of every storage, by first
+    std::vector<Event> events;   // RecordedDetail::Peak: all of the device
+    std::int64_t originNs = 0;   // the session's clock at the first op or event; 0 without times
+    std::int64_t ordinal = -1;   // of the device; -1: the host
+    Bytes reserved;              // from the driver, the most that was recorded; 0: not recorded
     std::string device;      // whose curve it is ("cuda:0"); without memory events: that works most
     std::string deviceName;  // as RecordedDevice::name
     bool timed = true;       // otherwise one event counts as one millisecond
@@ -79,13 +98,16 @@ Result<std::optional<Bytes>> deviceCapacity(const Session& session);
 /// where it was not recorded. Errors: as above.
 Result<std::vector<std::int64_t>> opBegins(const Session& session, const TrainingGraph& graph);
 /// Peak: of moments, storages and lifetimes, whose number may be millions, the highest moment alone
-/// and what is live then; the session's series tell the curve.
+/// and what is live then; the session's series tell the curve. Of the others `held` and `events`
+/// keep what splits that curve.
 enum class RecordedDetail : std::uint8_t { Everything, Peak };
 
-/// Of the device with the label, or of chosenDevice(). Errors: BadInput when the session holds
+/// Of the device with the label, or of chosenDevice(). `devices`: what recordedDevices() says,
+/// where that is known already; it reads all events. Errors: BadInput when the session holds
 /// neither ops, memory events nor device work; Usage as chosenDevice().
 Result<RecordedMemory> loadRecordedMemory(const Session& session,
                                           RecordedDetail detail = RecordedDetail::Everything,
-                                          const std::string& device = {});
+                                          const std::string& device = {},
+                                          const std::vector<RecordedDevice>* devices = nullptr);
 
 }  // namespace hw::core

@@ -158,6 +158,41 @@ TEST(Colours, OfBandsDifferInGrey) {
             << categoryText(below).toStdString() << " below " << categoryText(above).toStdString();
 }
 
+// Bands of lines: what they are called does not matter here.
+Bands lineBands() {
+    core::RecordedMemory memory;
+    memory.graph.ops.resize(1);
+    memory.graph.ops[0].name = "aten::mm";
+    memory.graph.storages.resize(1);
+    memory.graph.storages[0].bytes = core::Bytes(1);
+    memory.moments = {{core::Nanoseconds(0), core::Bytes(1), 0}};
+    memory.lifetimes = {{0, 0, 0}};
+    return Bands::of(memory, core::CallStacks());
+}
+
+TEST(Colours, OfLinesDifferForEveryEyeAndInGrey) {
+    constexpr double kLeast = 15, kLeastInGrey = 9;
+    const Bands bands = lineBands();
+    ASSERT_TRUE(bands.byLine());
+    for (const bool light : {false, true}) {
+        const ThemeFor colours(light);
+        const auto seen = [&](Band band, const Matrix& eye) {
+            return labOf(theme().band(bands, band), eye);
+        };
+        for (const Matrix& eye : {kAll, kNoGreen, kNoRed})
+            for (Band a = 0; a < kBandCount; ++a)
+                for (Band b = 0; b < a; ++b) {
+                    const auto one = seen(a, eye), two = seen(b, eye);
+                    EXPECT_GE(std::hypot(one[0] - two[0], one[1] - two[1], one[2] - two[2]), kLeast)
+                        << int{a} << " and " << int{b};
+                }
+        const std::vector<Band> stack = bands.fromTheBottom();
+        for (std::size_t i = 1; i < stack.size(); ++i)
+            EXPECT_GE(std::abs(seen(stack[i], kAll)[0] - seen(stack[i - 1], kAll)[0]), kLeastInGrey)
+                << int{stack[i]} << " on " << int{stack[i - 1]};
+    }
+}
+
 TEST(Colours, OfMoreAndLessDifferForEveryEye) {
     constexpr double kLeast = 25;
     for (const bool light : {false, true}) {
@@ -182,6 +217,9 @@ TEST(Colours, InkReadsOnEveryFill) {
             for (const double share : {0.3, 0.85, 1.0})
                 fills.push_back(
                     blend(theme().panel, theme().category(static_cast<core::Category>(c)), share));
+        for (Band band = 0; band < kBandCount; ++band)
+            for (const double share : {0.3, 0.85, 1.0})
+                fills.push_back(blend(theme().panel, theme().band(lineBands(), band), share));
         for (int change = -10; change <= 10; ++change) fills.push_back(changeColour(change / 10.0));
         for (const QColor& fill : fills)
             EXPECT_GE(contrast(inkOn(fill), fill), kLeast) << fill.name().toStdString();

@@ -216,8 +216,8 @@ TEST_P(MapPlotDetailOnLogs, FiftyThousandBlocksPaintNoMoreThanThePixelsAsk) {
     const std::int64_t bytes = map->span.count() / kBlocks;
     for (int i = 0; i < kBlocks; ++i) {
         const std::int32_t first = i / (kBlocks / moments + 1);
-        map->blocks.push_back({first, first + 1, i * bytes, bytes, core::Category::Activation,
-                               core::kNone, core::kNone});
+        map->blocks.push_back({first, first + 1, i * bytes, bytes,
+                               bandOf(core::Category::Activation), core::kNone, core::kNone});
     }
     MapPlot plot;
     plot.resize(800, 500);

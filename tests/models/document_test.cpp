@@ -70,10 +70,10 @@ TEST(RecordedCurve, StacksWhatStoragesAccountFor) {
     for (int i = 0; i < 5; ++i)
         memory.moments.push_back({core::Nanoseconds(10 * i), core::Bytes(levels[i]), core::kNone});
     memory.lifetimes = {{0, 1, 3}, {1, 2, 2}, {2, 4, 4}};
-    const StepCurve curve = recordedCurve(memory);
+    const StepCurve curve = recordedCurve(memory, Bands());
     ASSERT_EQ(curve.moments.size(), 5U);
     const auto bytes = [&](std::size_t moment, core::Category category) {
-        return curve.moments[moment].byCategory[static_cast<std::size_t>(category)].count();
+        return curve.moments[moment].byBand[bandOf(category)].count();
     };
     EXPECT_EQ(bytes(0, core::Category::Unknown), 1000);
     EXPECT_EQ(bytes(2, core::Category::Activation), 100);
@@ -83,7 +83,7 @@ TEST(RecordedCurve, StacksWhatStoragesAccountFor) {
     EXPECT_EQ(bytes(4, core::Category::Gradient), 800);
     for (const Moment& moment : curve.moments) {
         core::Bytes sum;
-        for (const core::Bytes part : moment.byCategory) sum += part;
+        for (const core::Bytes part : moment.byBand) sum += part;
         EXPECT_EQ(sum, moment.total);
     }
     EXPECT_EQ(curve.peakMoment, 2U);

@@ -15,12 +15,18 @@ namespace {
 
 constexpr std::int64_t kBlocks = RecordedSeries::kManyEvents / 2 + 2000;
 constexpr std::int64_t kHeld = 40, kBytes = 1000;  // blocks that are there at a time, bytes of each
+constexpr std::int64_t kEven = 8, kOdd = 9;        // lines that ask for every other block
 
 // Blocks come, each freeing the one that came kHeld before; in the middle lies a large one.
 bool writeSnapshot(const std::string& path) {
     auto session = core::SessionWriter::create(path);
     if (!session || !session->begin()) return false;
     bool good = true;
+    for (const std::int64_t line : {kEven, kOdd}) {
+        good =
+            good && session->insert(core::SourceFrameRow{line, "/a/model.py", "step", line, false});
+        good = good && session->insert(core::StackRow{line, {}, line});
+    }
     std::int64_t seq = 0, held = 0;
     std::vector<core::StorageRow> storages;
     const auto event = [&](const char* kind, std::int64_t block, std::int64_t bytes) {
@@ -37,6 +43,8 @@ bool writeSnapshot(const std::string& path) {
         storage.id = block + 1, storage.bytes = core::Bytes(bytes),
         storage.device = "";  // of the only one
         storage.allocSeq = seq;
+        storage.address = (block % (kHeld + 1)) << 20;
+        storage.stack = block % 2 == 0 ? kEven : kOdd;
         storages.push_back(storage);
         held += bytes;
         event("alloc", block, bytes);
@@ -68,7 +76,7 @@ TEST_F(LargeSnapshot, KnowsWhatIsLiveAtThePeak) {
     EXPECT_EQ(document_->storages, kBlocks);
     const std::int64_t peak = (kHeld + 50) * kBytes;
     EXPECT_EQ(document_->peak(), core::Bytes(peak));
-    const LiveSet set = liveAt(document_->graph, document_->curve, document_->curve.peakMoment);
+    const LiveSet set = liveAt(*document_, document_->curve, document_->curve.peakMoment);
     ASSERT_EQ(set.items.size(), static_cast<std::size_t>(kHeld + 1));
     EXPECT_EQ(set.items.front().bytes, core::Bytes(kBytes * 50)) << "the largest first";
     core::Bytes sum;
@@ -90,6 +98,43 @@ TEST_F(LargeSnapshot, HasAnAddressMap) {
         ASSERT_LE(block.first, moments);
     }
     EXPECT_GT(map.blocks.back().first, moments / 2) << "over all of the time";
+}
+
+// Each moment's bands are those of an event that has its bytes, however closely one looks.
+TEST_F(LargeSnapshot, IsSplitByLineInEveryWindow) {
+    ASSERT_TRUE(document_->bands.byLine());
+    ASSERT_EQ(kBlocks / 2 % 2, 0) << "the large block is of an even one";
+    EXPECT_EQ(document_->bands.name(0), QStringLiteral("model.py:8"));
+    EXPECT_EQ(document_->bands.name(1), QStringLiteral("model.py:9"));
+    const core::Nanoseconds whole = document_->series->length(), middle(whole.count() / 2 - 3000),
+                            end(whole.count() / 2 + 3000);
+    for (const StepCurve& curve :
+         {document_->curve, document_->series->window(core::Nanoseconds(0), whole, 300),
+          document_->series->window(middle, end, 300)}) {
+        ASSERT_GT(curve.moments.size(), 10U);
+        for (const Moment& moment : curve.moments) {
+            const core::Bytes even = moment.byBand[0], odd = moment.byBand[1];
+            ASSERT_EQ(even + odd, moment.total);
+            const std::int64_t large = moment.total > core::Bytes((kHeld + 1) * kBytes) ? 49 : 0;
+            ASSERT_LE(std::abs(even.count() - large * kBytes - odd.count()), kBytes);
+        }
+        const BandBytes& peak = curve.moments[curve.peakMoment].byBand;
+        EXPECT_EQ(peak[0], core::Bytes((kHeld / 2 + 50) * kBytes));
+        EXPECT_EQ(peak[1], core::Bytes(kHeld / 2 * kBytes));
+    }
+}
+
+TEST_F(LargeSnapshot, ItsBlocksHaveTheirLines) {
+    const AddressMap map = recordedMap(*document_);
+    std::size_t loaded = 0;
+    for (const MapBlock& block : map.blocks) {
+        ASSERT_EQ(block.band, block.recorded % 2 == 1 ? 0 : 1) << "ids count from 1";
+        ASSERT_EQ(document_->bands.placeOf(block.recorded),
+                  block.band == 0 ? QStringLiteral("model.py:8 step")
+                                  : QStringLiteral("model.py:9 step"));
+        loaded += block.storage != core::kNone;
+    }
+    EXPECT_EQ(loaded, static_cast<std::size_t>(kHeld + 1)) << "those of the peak";
 }
 
 }  // namespace

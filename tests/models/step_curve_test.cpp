@@ -24,7 +24,7 @@ using core::Category;
 using core::Nanoseconds;
 
 Bytes of(const Moment& moment, Category category) {
-    return moment.byCategory[static_cast<std::size_t>(category)];
+    return moment.byBand[bandOf(category)];
 }
 
 // The sum over the categories is the judge's figure at every op, and what is listed as resident is
@@ -39,7 +39,7 @@ void expectAgreesWithJudge(const core::TrainingGraph& graph, const core::Schedul
     std::size_t ops = 0;
     for (const Moment& moment : curve.moments) {
         Bytes sum;
-        for (const Bytes part : moment.byCategory) sum += part;
+        for (const Bytes part : moment.byBand) sum += part;
         ASSERT_EQ(sum, judged[moment.action].during) << "at action " << moment.action;
         ASSERT_EQ(moment.total, sum);
         ASSERT_EQ(moment.begin, judged[moment.action].begin);

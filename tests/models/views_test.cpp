@@ -48,19 +48,19 @@ TEST_P(LiveSetOnLogs, ItemsSumToTheJudgesBytesAtEveryMoment) {
     ASSERT_TRUE(plan->ok());
     for (const StepCurve* curve : {&document->curve, &plan->curve})
         for (std::size_t i = 0; i < curve->moments.size(); ++i)
-            ASSERT_EQ(sum(liveAt(document->graph, *curve, i).items), curve->moments[i].total) << i;
+            ASSERT_EQ(sum(liveAt(*document, *curve, i).items), curve->moments[i].total) << i;
 }
 
 TEST(LiveSet, TheTreeNamesLayersAndKeepsTheBytes) {
     const auto document = smallDocument();
-    const LiveSet set = liveAt(document->graph, document->curve, document->curve.peakMoment);
+    const LiveSet set = liveAt(*document, document->curve, document->curve.peakMoment);
     EXPECT_EQ(set.total, Bytes(225));
-    const LiveNode root = liveTree(document->graph, set);
+    const LiveNode root = liveTree(*document, set);
     EXPECT_EQ(root.bytes, Bytes(225));
     ASSERT_EQ(root.children.size(), 2U);
     EXPECT_EQ(root.children[0].name, QStringLiteral("conv")) << "(root) has no other part";
     EXPECT_EQ(root.children[0].bytes, Bytes(125));
-    EXPECT_EQ(root.children[0].category, core::Category::Temporary) << "60 of its 125 bytes";
+    EXPECT_EQ(root.children[0].band, bandOf(core::Category::Temporary)) << "60 of its 125 bytes";
     ASSERT_EQ(root.children[0].children.size(), 3U);
     EXPECT_EQ(root.children[0].children[2].name, QStringLiteral("workspace of relu"));
     EXPECT_EQ(layerTail(QStringLiteral("a.layers.0"), QStringLiteral("a.layers")),
@@ -110,8 +110,8 @@ TEST_P(LiveTensorModelOnLogs, ListsBothPeaksAndIsASoundModel) {
     const DocumentPointer document = *loadDocument(logPath("unet"));
     const PlanPointer plan =
         *computePlan(*document, "dtr:eqclass", Bytes(document->peak().count() / 10 * 7), 2);
-    const LiveSet recorded = liveAt(document->graph, document->curve, document->curve.peakMoment);
-    const LiveSet planned = liveAt(document->graph, plan->curve, plan->curve.peakMoment);
+    const LiveSet recorded = liveAt(*document, document->curve, document->curve.peakMoment);
+    const LiveSet planned = liveAt(*document, plan->curve, plan->curve.peakMoment);
     LiveTensorModel model;
     QAbstractItemModelTester tester(&model, kStrict);
     model.setSets(document, recorded, &planned);
@@ -259,7 +259,7 @@ TEST(PlanModel, NamesTheImplementationThatAnOpRunsAs) {
     ASSERT_EQ(entry.curve.moments.size(), 3U);
     EXPECT_EQ(entry.curve.peak, Bytes(100 + 40 + 60 + 25 + 5));
     for (std::size_t i = 0; i < 3; ++i)
-        EXPECT_EQ(sum(liveAt(document->graph, entry.curve, i).items), entry.curve.moments[i].total);
+        EXPECT_EQ(sum(liveAt(*document, entry.curve, i).items), entry.curve.moments[i].total);
 
     entry.measuredOps[1] = {core::Nanoseconds(7), core::Nanoseconds(0)};
     const auto plan = std::make_shared<const PlanEntry>(std::move(entry));
@@ -324,7 +324,7 @@ TEST_P(AddressMapOfSnapshots, RecordedEventsBecomeBlocksWithoutTheUnusedAddresse
     const auto document = loadDocument(GetParam() + "/torch-snapshot/expandable.pickle.gz");
     ASSERT_TRUE(document) << document.error().what;
     const StepCurve& curve = (*document)->curve;
-    EXPECT_EQ(sum(liveAt((*document)->graph, curve, curve.peakMoment).items), curve.peak);
+    EXPECT_EQ(sum(liveAt(**document, curve, curve.peakMoment).items), curve.peak);
     const AddressMap map = recordedMap(**document);
     ASSERT_GT(map.blocks.size(), 1000U);
     EXPECT_TRUE(map.recorded);
@@ -356,10 +356,10 @@ TEST_P(AddressMapOfSnapshots, EveryByteOfThePeakIsNamed) {
         ASSERT_TRUE(devices);
         ASSERT_EQ(devices->size(), 1U);
         EXPECT_EQ(document.peak(), devices->front().peak) << name;
-        const LiveSet set = liveAt(document.graph, document.curve, document.curve.peakMoment);
+        const LiveSet set = liveAt(document, document.curve, document.curve.peakMoment);
         EXPECT_EQ(set.total, document.peak()) << name;
         EXPECT_EQ(sum(set.items), document.peak()) << name;
-        EXPECT_EQ(liveTree(document.graph, set).bytes, document.peak()) << name;
+        EXPECT_EQ(liveTree(document, set).bytes, document.peak()) << name;
         for (const LiveItem& item : set.items) EXPECT_NE(item.storage, core::kNone) << name;
         std::vector<core::Origin> origins;
         for (const LiveItem& item : set.items)

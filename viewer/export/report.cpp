@@ -68,7 +68,7 @@ QByteArray treemapPicture(const Workspace& workspace) {
     row->setSpacing(0);
     const auto add = [&](const StepCurve& curve, const QString& name) {
         auto* map = new TreemapView;
-        map->show(document, liveAt(document->graph, curve, curve.peakMoment), name);
+        map->show(document, liveAt(*document, curve, curve.peakMoment), name);
         row->addWidget(map, std::max(1, qRound(1000 * ratio(curve.peak, document->peak()))));
     };
     add(document->curve, Workspace::tr("recorded peak"));

@@ -53,13 +53,12 @@ QString share(core::Bytes part, core::Bytes whole) {
     return percentText(ratio(part, whole), 1);
 }
 
-std::vector<std::pair<core::Category, core::Bytes>> categoriesAtPeak(const Document& document) {
-    std::vector<std::pair<core::Category, core::Bytes>> found;
+std::vector<std::pair<Band, core::Bytes>> bandsAtPeak(const Document& document) {
+    std::vector<std::pair<Band, core::Bytes>> found;
     if (document.curve.moments.empty()) return found;
     const Moment& peak = document.curve.moments[document.curve.peakMoment];
-    for (std::size_t i = 0; i < peak.byCategory.size(); ++i)
-        if (peak.byCategory[i] > core::Bytes(0))
-            found.emplace_back(static_cast<core::Category>(i), peak.byCategory[i]);
+    for (Band band = 0; band < kBandCount; ++band)
+        if (peak.byBand[band] > core::Bytes(0)) found.emplace_back(band, peak.byBand[band]);
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.second > b.second; });
     return found;
@@ -109,11 +108,14 @@ QString leadOf(const Workspace& workspace) {
                 .arg(document.time.text(document.curve.moments[document.curve.peakMoment].begin),
                      document.time.text(document.judged.time));
     text += QLatin1Char('.');
-    if (const auto held = categoriesAtPeak(document); !held.empty())
-        text += QLatin1Char(' ') + tr("Most of it is %1: %2, %3 of the peak.")
-                                       .arg(categoryText(held.front().first),
+    if (const auto held = bandsAtPeak(document); !held.empty()) {
+        const QString most = document.bands.byLine()
+                                 ? tr("Most of it was allocated by %1: %2, %3 of the peak.")
+                                 : tr("Most of it is %1: %2, %3 of the peak.");
+        text += QLatin1Char(' ') + most.arg(document.bands.name(held.front().first),
                                             document.size.text(held.front().second),
                                             share(held.front().second, document.peak()));
+    }
     if (isPlanned(plan)) text += QLatin1Char(' ') + planSentence(workspace, plan);
     return text;
 }
@@ -122,11 +124,13 @@ ReportSection timelineSection() {
     return {tr("Memory over the step"), {}, {}, {}, {}};
 }
 
-ReportTable categoryTable(const Document& document) {
-    ReportTable table{{tr("category"), tr("at the peak"), tr("share")}, {}};
-    for (const auto& [category, bytes] : categoriesAtPeak(document))
+ReportTable bandTable(const Document& document) {
+    ReportTable table{{document.bands.byLine() ? tr("allocated by") : tr("category"),
+                       tr("at the peak"), tr("share")},
+                      {}};
+    for (const auto& [band, bytes] : bandsAtPeak(document))
         table.rows.push_back(
-            {categoryText(category), document.size.text(bytes), share(bytes, document.peak())});
+            {document.bands.name(band), document.size.text(bytes), share(bytes, document.peak())});
     table.rows.push_back({tr("in all"), document.size.text(document.peak()), percentText(1, 1)});
     table.emphasized = static_cast<int>(table.rows.size()) - 1;
     return table;
@@ -172,7 +176,10 @@ ReportTable layerTable(const Document& document) {
 }
 
 ReportTable tensorTable(const Document& document) {
-    ReportTable table{{tr("largest tensors"), tr("made by"), tr("category"), tr("size")}, {}, 3};
+    ReportTable table{{tr("largest tensors"), tr("made by"),
+                       document.bands.byLine() ? tr("allocated by") : tr("category"), tr("size")},
+                      {},
+                      3};
     const core::TrainingGraph& graph = document.graph;
     if (document.curve.moments.empty()) return table;
     for (const core::StorageIndex s :
@@ -181,14 +188,14 @@ ReportTable tensorTable(const Document& document) {
         table.rows.push_back({layerName(document, storage.layer),
                               storage.isConstant() ? tr("before the step")
                                                    : shortOpName(graph.ops[storage.creator].name),
-                              categoryText(storage.category), document.size.text(storage.bytes)});
+                              document.kindOf(s), document.size.text(storage.bytes)});
     }
     return table;
 }
 
 ReportSection holdersSection(const Document& document) {
     ReportSection section{tr("Who holds the peak"), {}, {}, {}, {}};
-    section.tables.push_back(categoryTable(document));
+    section.tables.push_back(bandTable(document));
     if (!document.graph.layers.empty()) section.tables.push_back(layerTable(document));
     section.tables.push_back(tensorTable(document));
     return section;

@@ -3,6 +3,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include "core/import/import.h"
@@ -87,13 +88,18 @@ void addStorages(const Document& document, const core::Session& session, Address
         const auto at = addresses->find(storage.sessionId);
         if (at == addresses->end() || storage.bytes <= Bytes(0)) continue;
         map.blocks.push_back({lifetime.first, lifetime.last + 1, at->second, storage.bytes.count(),
-                              storage.category, lifetime.storage, storage.creator});
+                              document.bands.of(storage), lifetime.storage, storage.creator,
+                              at->second, storage.sessionId});
     }
 }
 
-void addEvents(const Document& document, const core::Session& session, AddressMap& map) {
+// Of so many events only some storages are loaded.
+void addBlocks(const Document& document, const core::Session& session, AddressMap& map) {
     const auto blocks = core::recordedBlocks(session, document.ordinal);
     if (!blocks) return;
+    std::unordered_map<std::int64_t, core::StorageIndex> loaded;
+    for (std::size_t s = 0; s < document.graph.storages.size(); ++s)
+        loaded[document.graph.storages[s].sessionId] = static_cast<core::StorageIndex>(s);
     // A series has a moment a column of the picture, not one an event.
     const auto momentOf = [&](std::int64_t clockNs, std::int32_t event) {
         return !document.series ? event
@@ -107,8 +113,11 @@ void addEvents(const Document& document, const core::Session& session, AddressMa
         const auto at = static_cast<std::size_t>(first);
         const core::OpIndex op =
             at < document.curve.moments.size() ? document.curve.moments[at].op : kNone;
-        map.blocks.push_back(
-            {first, end, block.address, block.bytes.count(), core::Category::Unknown, kNone, op});
+        const auto known = loaded.find(block.storage);
+        const core::StorageIndex storage = known == loaded.end() ? kNone : known->second;
+        map.blocks.push_back({first, end, block.address, block.bytes.count(),
+                              document.bands.of(block.storage, block.category), storage, op,
+                              block.address, block.storage});
     }
 }
 
@@ -146,11 +155,12 @@ AddressMap packedMap(const core::TrainingGraph& graph, const core::Schedule& sch
         if (!block.takesSpace()) continue;
         const core::BlockOwner& owner = made.owners[b];
         const std::int32_t first = momentAt(block.begin);
-        map.blocks.push_back({first, std::max(first + 1, momentAt(block.end)),
-                              packing.offsets[b].count(), block.size.count(),
-                              owner.storage == kNone ? core::Category::Workspace
-                                                     : graph.storages[owner.storage].category,
-                              owner.storage, owner.op});
+        map.blocks.push_back(
+            {first, std::max(first + 1, momentAt(block.end)), packing.offsets[b].count(),
+             block.size.count(),
+             bandOf(owner.storage == kNone ? core::Category::Workspace
+                                           : graph.storages[owner.storage].category),
+             owner.storage, owner.op});
     }
     measure(map);
     map.livePeak = figures.livePeak;  // exact: the instants inside of an op count
@@ -186,7 +196,7 @@ AddressMap recordedMap(const Document& document) {
     if (document.plannable)
         addStorages(document, *session, map);
     else
-        addEvents(document, *session, map);
+        addBlocks(document, *session, map);
     if (map.blocks.empty()) {
         map.why = QObject::tr("no addresses were recorded");
         return map;

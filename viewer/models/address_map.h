@@ -15,9 +15,16 @@ namespace hw::viewer {
 struct MapBlock {
     std::int32_t first = 0, end = 0;
     std::int64_t offset = 0, bytes = 0;
-    core::Category category = core::Category::Unknown;
-    core::StorageIndex storage = core::kNone;  // kNone: workspace, or not known
+    Band band = kUnknownBand;
+    core::StorageIndex storage = core::kNone;  // kNone: workspace, not loaded, or not known
     core::OpIndex op = core::kNone;            // that made it
+    std::int64_t address = 0;                  // recorded: as it was
+    std::int64_t recorded = -1;                // recorded: id of its storage in the session
+
+    /// Of which nothing but its allocation was recorded.
+    bool onlyEvents() const {
+        return band == kUnknownBand && storage == core::kNone && recorded < 0;
+    }
 };
 
 struct AddressMap {

@@ -4,7 +4,6 @@
 #include <QFileInfo>
 #include <QJsonArray>
 #include <QJsonDocument>
-#include <QStringList>
 #include <algorithm>
 #include <map>
 #include <set>
@@ -274,6 +273,25 @@ void surroundRecorded(const core::Session& session, const core::RecordedMemory& 
         if (device.events > 0) document.devices.push_back(device);
 }
 
+// Of the storages that are loaded, those of the peak, on a curve that has a moment a column.
+std::vector<Lifetime> livesOfPeak(const core::RecordedMemory& memory, const RecordedSeries& series,
+                                  const StepCurve& curve) {
+    std::vector<Lifetime> lives;
+    const auto peak = static_cast<std::int32_t>(curve.peakMoment);
+    const auto momentOf = [&](std::int32_t event) {
+        const auto at = static_cast<std::size_t>(event);
+        return at < memory.events.size() ? static_cast<std::int32_t>(curve.momentAt(
+                                               series.timeOf(memory.events[at].place, event)))
+                                         : static_cast<std::int32_t>(curve.moments.size()) - 1;
+    };
+    for (const core::RecordedMemory::Held& held : memory.held)
+        if (held.first <= memory.peakEvent && memory.peakEvent < held.end)
+            lives.push_back({static_cast<core::StorageIndex>(lives.size()),
+                             std::min(momentOf(held.first), peak),
+                             std::max(momentOf(held.end), peak)});
+    return lives;
+}
+
 // A trace without a step: its own curve, nothing to plan. Internal: there is nothing to show.
 core::Status loadRecorded(const core::Session& session, const std::string& device,
                           Document& document) {
@@ -284,20 +302,21 @@ core::Status loadRecorded(const core::Session& session, const std::string& devic
     const std::shared_ptr<RecordedSeries> series =
         *chosen ? RecordedSeries::find(session, (*chosen)->ordinal) : nullptr;
     core::Result<core::RecordedMemory> memory = core::loadRecordedMemory(
-        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything, device);
+        session, series ? core::RecordedDetail::Peak : core::RecordedDetail::Everything, device,
+        &*devices);
     if (!memory) return memory.error();
     loadSurroundings(session, document);
     document.plannable = false;
     document.ordinal = memory->ordinal;
-    if (series) series->startAt(memory->originNs);
+    document.bands = Bands::of(*memory, document.stacks);
+    if (series) {
+        series->startAt(memory->originNs);
+        if (series->timed() == memory->timed) series->splitBy(BandHistory(*memory, document.bands));
+    }
     document.series = series;
     document.curve = series ? series->window(core::Nanoseconds(0), series->length(), kColumns)
-                            : recordedCurve(*memory);
-    if (series)
-        for (core::RecordedMemory::Lifetime at : memory->lifetimes)
-            document.curve.lifetimes.push_back(
-                {at.storage, static_cast<std::int32_t>(document.curve.peakMoment),
-                 static_cast<std::int32_t>(document.curve.peakMoment)});
+                            : recordedCurve(*memory, document.bands);
+    if (series) document.curve.lifetimes = livesOfPeak(*memory, *series, document.curve);
     surroundRecorded(session, *memory, document);
     document.graph = std::move(memory->graph);
     document.judged.peak = document.floor = document.curve.peak;
@@ -314,71 +333,6 @@ core::Status loadRecorded(const core::Session& session, const std::string& devic
 bool samePlan(const PlanEntry& a, const PlanEntry& b) {
     return a.planner == b.planner && a.budget == b.budget && a.peak == b.peak && a.time == b.time &&
            a.recomputedOps == b.recomputedOps && a.status == b.status;
-}
-
-QString placeOf(const core::TrainingGraph& graph, core::OpIndex index) {
-    if (index == core::kNone) return {};
-    const core::Op& op = graph.ops[index];
-    QStringList parts;
-    if (op.phase != core::Phase::Unknown) parts << toQString(core::phaseName(op.phase));
-    const QString layer = layerText(graph, op.layer);
-    // The layer that holds all others says nothing.
-    const bool named = !layer.isEmpty() && layer != QLatin1String("(root)");
-    parts << (named ? layer : shortOpName(op.name));
-    return parts.join(QStringLiteral(" · "));
-}
-
-TensorInfo Document::tensorInfo(core::StorageIndex storage) const {
-    if (storage == core::kNone) return {};
-    const core::ShortList<core::TensorIndex>& own = graph.storages[storage].tensors;
-    return own.empty() ? TensorInfo{} : viewInfo(own.front());
-}
-
-TensorInfo Document::viewInfo(core::TensorIndex tensor) const {
-    const auto at = static_cast<std::size_t>(tensor);
-    return tensor != core::kNone && at < tensors.size() ? tensors[at] : TensorInfo{};
-}
-
-std::int64_t Document::stackOfOp(core::OpIndex op) const {
-    return op == core::kNone ? core::CallStacks::kNone : stacks.ofOp(graph.ops[op].sessionId);
-}
-
-std::int64_t Document::stackOf(core::StorageIndex storage) const {
-    return storage == core::kNone ? core::CallStacks::kNone
-                                  : stacks.ofStorage(graph.storages[storage].sessionId);
-}
-
-QString Document::lineOf(core::StorageIndex storage) const {
-    const core::SourceFrameRow* line = stacks.line(stackOf(storage));
-    return line ? toQString(core::frameText(*line)) : QString();
-}
-
-std::vector<const core::SourceFrameRow*> Document::programFrames(std::int64_t stack) const {
-    std::vector<const core::SourceFrameRow*> own = stacks.frames(stack);
-    std::erase_if(own, [](const core::SourceFrameRow* frame) { return frame->framework; });
-    std::reverse(own.begin(), own.end());
-    return own;
-}
-
-QString Document::stackText(core::StorageIndex storage) const {
-    QStringList lines;
-    for (const core::SourceFrameRow* frame : programFrames(stackOf(storage)))
-        lines << QStringLiteral("%1:%2 %3")
-                     .arg(toQString(frame->file))
-                     .arg(frame->line)
-                     .arg(toQString(frame->function));
-    return lines.join(QLatin1Char('\n'));
-}
-
-QString Document::whyNoMemory() const {
-    const auto said = std::find_if(gapRows.begin(), gapRows.end(),
-                                   [](const core::GapRow& gap) { return gap.what == "memory"; });
-    const QString none = QObject::tr("no memory was recorded");
-    return said == gapRows.end() ? none : QStringLiteral("%1: %2").arg(none, toQString(said->why));
-}
-
-QString Document::peakPlace() const {
-    return curve.moments.empty() ? QString() : placeOf(graph, curve.moments[curve.peakMoment].op);
 }
 
 core::Result<DocumentPointer> loadDocument(const std::string& path,

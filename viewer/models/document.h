@@ -106,6 +106,7 @@ struct Document {
     core::Evaluation judged;                       // of the baseline
     StepCurve curve;                               // of the baseline
     std::shared_ptr<const RecordedSeries> series;  // where there is more of the curve than that
+    Bands bands;                                   // by which the curve's bytes are split
     Lanes lanes;
     core::Bytes floor;                // no schedule is below
     std::vector<TensorInfo> tensors;  // by tensor; may be empty
@@ -133,6 +134,9 @@ struct Document {
     /// The call stacks (CallStacks::kNone: none is known) that led to an op, and to a storage.
     std::int64_t stackOfOp(core::OpIndex op) const;
     std::int64_t stackOf(core::StorageIndex storage) const;
+    Band bandOf(core::StorageIndex storage) const { return bands.of(graph.storages[storage]); }
+    /// What is said of a storage beside its band's colour: "activation"; by line, that line.
+    QString kindOf(core::StorageIndex storage) const;
     /// The line of the program that made a storage, "model.py:12 forward"; empty where none is
     /// known.
     QString lineOf(core::StorageIndex storage) const;

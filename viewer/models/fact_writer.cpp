@@ -121,6 +121,9 @@ std::vector<FactGroup> inspect(const Document& document, const Selection& select
         case Selection::Kind::Layer:
             tellLayer(facts, selection.layer);
             break;
+        case Selection::Kind::Block:
+            tellBlock(facts, *selection.block);
+            break;
         case Selection::Kind::None:
             tellStep(facts);
             break;

@@ -53,6 +53,7 @@ private:
 };
 
 void tellTensor(FactWriter& facts, core::StorageIndex storage);
+void tellBlock(FactWriter& facts, const BlockFacts& block);
 void tellOp(FactWriter& facts, core::OpIndex op);
 void tellLayer(FactWriter& facts, core::LayerIndex layer);
 void tellStep(FactWriter& facts);

@@ -2,6 +2,7 @@
 // An op, a layer, the step: what they take, and what a plan does with them.
 #include <QObject>
 #include <algorithm>
+#include <utility>
 
 #include "viewer/models/fact_writer.h"
 #include "viewer/models/layer_model.h"
@@ -44,9 +45,11 @@ void tellCost(FactWriter& facts, core::OpIndex index) {
     if (op.viewOnly) facts.add(QObject::tr("makes"), QObject::tr("views only, no bytes"));
 }
 
+// Values wrap, names do not: a line of code is a value.
 void storageFact(FactWriter& facts, core::StorageIndex storage) {
-    facts.add(storageName(facts.graph(), storage), facts.storageText(storage),
-              {Selection::Kind::Tensor, storage});
+    QString name = storageName(facts.document(), storage), value = facts.storageText(storage);
+    if (facts.document().bands.byLine()) std::swap(name, value);
+    facts.add(name, value, {Selection::Kind::Tensor, storage});
 }
 
 void tellTensors(FactWriter& facts, const core::Op& op) {
@@ -128,14 +131,14 @@ void tellLargest(FactWriter& facts, core::LayerIndex layer) {
     const Document& document = facts.document();
     if (document.curve.moments.empty()) return;
     facts.group(QObject::tr("largest at the peak"));
-    LiveSet set = liveAt(document.graph, document.curve, document.curve.peakMoment);
+    LiveSet set = liveAt(document, document.curve, document.curve.peakMoment);
     std::erase_if(set.items, [&](const LiveItem& item) {
         return layer != kNone && !withinLayer(document.graph, item.layer, layer);
     });
     facts.list(set.items.size(), [&](std::size_t i) {
         const LiveItem& item = set.items[i];
         if (item.storage != kNone) return storageFact(facts, item.storage);
-        facts.add(itemName(document.graph, item), SizeUnit::fitting(item.bytes).text(item.bytes),
+        facts.add(itemName(document, item), SizeUnit::fitting(item.bytes).text(item.bytes),
                   item.op == kNone ? Target{} : Target{Selection::Kind::Op, item.op});
     });
 }

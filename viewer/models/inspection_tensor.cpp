@@ -58,12 +58,13 @@ void tellIdentity(FactWriter& facts, core::StorageIndex index) {
     const Document& document = facts.document();
     const core::Storage& storage = facts.graph().storages[index];
     facts.group(QObject::tr("tensor"));
-    facts.add(QObject::tr("name"), storageName(facts.graph(), index));
+    facts.add(QObject::tr("name"), storageName(document, index));
     facts.add(QObject::tr("size"), facts.bytes(storage.bytes));
     const TensorInfo info = document.tensorInfo(index);
     facts.add(QObject::tr("shape"), info.shape);
     facts.add(QObject::tr("type"), info.dtype);
-    facts.add(QObject::tr("category"), categoryText(storage.category));
+    if (!document.bands.byLine())
+        facts.add(QObject::tr("category"), categoryText(storage.category));
     facts.add(QObject::tr("because"), whyCategory(document, storage));
     facts.layer(QObject::tr("layer"), storage.layer);
     facts.op(QObject::tr("made by"), storage.creator);
@@ -83,11 +84,19 @@ QString held(bool is, const FactWriter& facts, core::StorageIndex storage) {
               : QObject::tr("not held");
 }
 
+QString beforeText(const Document& document) {
+    return document.plannable ? QObject::tr("before the step") : QObject::tr("before the trace");
+}
+QString endText(const Document& document) {
+    return document.plannable ? QObject::tr("the end of the step")
+                              : QObject::tr("the end of the trace");
+}
+
 void tellLife(FactWriter& facts, core::StorageIndex index) {
     const Document& document = facts.document();
     const StepCurve& curve = document.curve;
     const core::Storage& storage = facts.graph().storages[index];
-    if (document.knowsPeakOnly() || curve.moments.empty()) return;
+    if (curve.moments.empty()) return;
     facts.group(QObject::tr("life"));
     core::Nanoseconds whole;
     core::OpIndex freed = kNone;
@@ -103,19 +112,19 @@ void tellLife(FactWriter& facts, core::StorageIndex index) {
             return op == kNone ? Target{} : Target{Selection::Kind::Op, op};
         };
         const bool before = storage.isConstant() && life.first == 0;
-        facts.add(QObject::tr("from"),
-                  before ? QObject::tr("before the step") : at(first.begin, first.op),
+        facts.add(QObject::tr("from"), before ? beforeText(document) : at(first.begin, first.op),
                   before ? Target{} : target(first.op));
         const bool stays = static_cast<std::size_t>(life.last) + 1 == curve.moments.size();
-        facts.add(QObject::tr("until"),
-                  stays ? QObject::tr("the end of the step") : at(last.end, last.op),
+        facts.add(QObject::tr("until"), stays ? endText(document) : at(last.end, last.op),
                   stays ? Target{} : target(last.op));
         whole += last.end - first.begin;
         freed = stays ? kNone : last.op;
     }
+    const QString share = percentText(ratio(whole, curve.time), 1);
     facts.add(QObject::tr("for"),
-              QObject::tr("%1, %2 of the step")
-                  .arg(facts.time(whole), percentText(ratio(whole, curve.time), 1)));
+              document.plannable
+                  ? QObject::tr("%1, %2 of the step").arg(facts.time(whole), share)
+                  : QObject::tr("%1, %2 of the trace").arg(facts.time(whole), share));
     const core::OpIndex last = lastUser(storage);
     if (!storage.aliveAtEnd) facts.op(QObject::tr("needed last by"), last);
     if (freed != kNone && last != kNone && freed > last)
@@ -181,6 +190,21 @@ void tellPlan(FactWriter& facts, core::StorageIndex index) {
 }
 
 }  // namespace
+
+void tellBlock(FactWriter& facts, const BlockFacts& block) {
+    const Document& document = facts.document();
+    facts.group(QObject::tr("block of memory"));
+    facts.add(QObject::tr("allocated by"), document.bands.placeOf(block.storage));
+    facts.add(QObject::tr("size"), facts.bytes(block.bytes));
+    facts.add(QObject::tr("address"), QStringLiteral("0x") + QString::number(block.address, 16));
+    facts.add(QObject::tr("from"), block.begin == core::Nanoseconds(0)
+                                       ? QObject::tr("the start of the trace, or before")
+                                       : document.time.text(block.begin));
+    facts.add(QObject::tr("until"), block.end >= document.curve.time
+                                        ? QObject::tr("the end of the trace")
+                                        : document.time.text(block.end));
+    facts.source(document.stacks.ofStorage(block.storage));
+}
 
 void tellTensor(FactWriter& facts, core::StorageIndex storage) {
     tellIdentity(facts, storage);

@@ -66,7 +66,7 @@ private:
     void addPeak() {
         if (document_.curve.moments.empty()) return;
         for (const LiveItem& item :
-             liveAt(graph_, document_.curve, document_.curve.peakMoment).items) {
+             liveAt(document_, document_.curve, document_.curve.peakMoment).items) {
             own_[slot(item.layer)].atPeak += item.bytes;
             tree_.peaks = tree_.peaks || item.layer != kNone;
         }

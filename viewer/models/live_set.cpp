@@ -18,9 +18,9 @@ Bytes sum(const std::vector<LiveItem>& items) {
 }
 
 // What the moment's figures hold beyond its items.
-CategoryBytes unexplained(const Moment& moment, const std::vector<LiveItem>& items) {
-    CategoryBytes rest = moment.byCategory;
-    for (const LiveItem& item : items) rest[static_cast<std::size_t>(item.category)] -= item.bytes;
+BandBytes unexplained(const Moment& moment, const std::vector<LiveItem>& items) {
+    BandBytes rest = moment.byBand;
+    for (const LiveItem& item : items) rest[item.band] -= item.bytes;
     return rest;
 }
 
@@ -29,27 +29,26 @@ void addRest(const core::TrainingGraph& graph, const Moment& moment, LiveSet& se
     if (graph.events.empty()) {  // an imported curve knows its total only
         const Bytes left = moment.total - sum(set.items);
         if (left > Bytes(0))
-            set.items.push_back({kNone, core::Category::Unknown, kNone, kNone, left,
+            set.items.push_back({kNone, kUnknownBand, kNone, kNone, left,
                                  QObject::tr("not explained by the trace")});
         return;
     }
-    const CategoryBytes rest = unexplained(moment, set.items);
-    for (int c = 0; c < core::kCategoryCount; ++c) {
-        const auto category = static_cast<core::Category>(c);
-        const Bytes left = rest[static_cast<std::size_t>(c)];
+    const BandBytes rest = unexplained(moment, set.items);
+    for (Band band = 0; band < kBandCount; ++band) {
+        const Bytes left = rest[band];
         if (left <= Bytes(0)) continue;
         const QString name =
-            category == core::Category::Workspace && moment.op != kNone
+            band == bandOf(core::Category::Workspace) && moment.op != kNone
                 ? QObject::tr("workspace of %1").arg(shortOpName(graph.ops[moment.op].name))
                 : QObject::tr("encoded forms and copies");
-        set.items.push_back({kNone, category, layer, moment.op, left, name});
+        set.items.push_back({kNone, band, layer, moment.op, left, name});
     }
 }
 
 class LiveTreeMaker {
 public:
-    LiveTreeMaker(const core::TrainingGraph& graph, const LiveSet& set)
-        : graph_(graph), set_(set) {}
+    LiveTreeMaker(const Document& document, const LiveSet& set)
+        : document_(document), graph_(document.graph), set_(set) {}
 
     LiveNode make() {
         for (int i = 0; i < static_cast<int>(set_.items.size()); ++i) {
@@ -88,10 +87,10 @@ private:
         for (const int i : items) {
             const LiveItem& item = set_.items[static_cast<std::size_t>(i)];
             LiveNode leaf;
-            leaf.name = itemName(graph_, item);
+            leaf.name = itemName(document_, item);
             leaf.bytes = item.bytes;
             leaf.layer = item.layer;
-            leaf.category = item.category;
+            leaf.band = item.band;
             leaf.item = i;
             adopt(node, std::move(leaf));
         }
@@ -113,19 +112,21 @@ private:
     }
     QString groupOf(const LiveItem& item) const {
         if (!graph_.layers.empty()) return QObject::tr("(no layer)");
-        if (item.category != core::Category::Unknown) return categoryText(item.category);
+        if (item.band != kUnknownBand && item.storage != kNone)
+            return document_.kindOf(item.storage);
+        if (item.band != kUnknownBand) return document_.bands.name(item.band);
         return item.op == kNone ? QObject::tr("not known") : shortOpName(graph_.ops[item.op].name);
     }
     void finish(LiveNode& node) {
         std::stable_sort(node.children.begin(), node.children.end(),
                          [](const LiveNode& a, const LiveNode& b) { return a.bytes > b.bytes; });
-        std::map<core::Category, Bytes> shares;
-        for (const LiveNode& child : node.children) shares[child.category] += child.bytes;
-        Bytes most;
-        for (const auto& [category, bytes] : shares)
-            if (bytes > most) most = bytes, node.category = category;
+        BandBytes shares{};
+        for (const LiveNode& child : node.children) shares[child.band] += child.bytes;
+        const auto most = std::max_element(shares.begin(), shares.end());
+        if (*most > Bytes(0)) node.band = static_cast<Band>(most - shares.begin());
     }
 
+    const Document& document_;
     const core::TrainingGraph& graph_;
     const LiveSet& set_;
     std::map<core::LayerIndex, std::vector<int>> items_;
@@ -135,7 +136,8 @@ private:
 
 }  // namespace
 
-LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::size_t at) {
+LiveSet liveAt(const Document& document, const StepCurve& curve, std::size_t at) {
+    const core::TrainingGraph& graph = document.graph;
     const Moment& moment = curve.moments[at];
     LiveSet set{at, moment.op, moment.begin, moment.total, {}};
     const auto now = static_cast<std::int32_t>(at);
@@ -150,29 +152,34 @@ LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::si
         const bool ofOp = storage.layer == kNone && !storage.isConstant() && op != kNone;
         const core::LayerIndex layer =
             ofOp || (graph.events.empty() && op != kNone) ? graph.ops[op].layer : storage.layer;
-        const LiveItem item{lifetime.storage, storage.category, layer, op, storage.bytes, {}};
+        const LiveItem item{
+            lifetime.storage, document.bands.of(storage), layer, op, storage.bytes, {}};
         const bool late =
             storage.isConstant() && !graph.events.empty() && lifetime.first == now && now > 0;
         (late ? arriving : set.items).push_back(item);
     }
-    const CategoryBytes rest = unexplained(moment, set.items);
+    const BandBytes rest = unexplained(moment, set.items);
     for (const LiveItem& item : arriving)
-        if (item.bytes <= rest[static_cast<std::size_t>(item.category)]) set.items.push_back(item);
+        if (item.bytes <= rest[item.band]) set.items.push_back(item);
     addRest(graph, moment, set);
     std::stable_sort(set.items.begin(), set.items.end(),
                      [](const LiveItem& a, const LiveItem& b) { return a.bytes > b.bytes; });
     return set;
 }
 
-LiveNode liveTree(const core::TrainingGraph& graph, const LiveSet& set) {
-    return LiveTreeMaker(graph, set).make();
+LiveNode liveTree(const Document& document, const LiveSet& set) {
+    return LiveTreeMaker(document, set).make();
 }
 
-QString itemName(const core::TrainingGraph& graph, const LiveItem& item) {
+QString itemName(const Document& document, const LiveItem& item) {
     if (item.storage == kNone) return item.name;
-    if (graph.storages[item.storage].isConstant() && item.op != kNone)
-        return shortOpName(graph.ops[item.op].name);
-    return storageName(graph, item.storage);
+    if (document.graph.storages[item.storage].isConstant() && item.op != kNone)
+        return shortOpName(document.graph.ops[item.op].name);
+    return storageName(document, item.storage);
+}
+
+QString storageName(const Document& document, core::StorageIndex index) {
+    return document.bands.byLine() ? document.kindOf(index) : storageName(document.graph, index);
 }
 
 QString storageName(const core::TrainingGraph& graph, core::StorageIndex index) {

@@ -11,7 +11,7 @@ namespace hw::viewer {
 
 struct LiveItem {
     core::StorageIndex storage = core::kNone;  // kNone: no storage of its own, see `name`
-    core::Category category = core::Category::Unknown;
+    Band band = kUnknownBand;
     core::LayerIndex layer = core::kNone;
     core::OpIndex op = core::kNone;  // that made it, or during which it came into being
     core::Bytes bytes;
@@ -27,30 +27,33 @@ struct LiveSet {
     std::vector<LiveItem> items;  // the largest first
 };
 
-/// Storages, the running op's workspace, and one item a category for what else counts: encoded
-/// forms, and copies that a recomputation drops at once. Requires moments.
-LiveSet liveAt(const core::TrainingGraph& graph, const StepCurve& curve, std::size_t moment);
+/// Storages, the running op's workspace, and one item a band for what else counts: encoded forms,
+/// and copies that a recomputation drops at once. The curve is the document's or one of a plan of
+/// it. Requires moments.
+LiveSet liveAt(const Document& document, const StepCurve& curve, std::size_t moment);
 
 /// A node of the tree that a treemap draws: a layer, or one item of the set.
 struct LiveNode {
     QString name;
     core::Bytes bytes;
     core::LayerIndex layer = core::kNone;
-    core::Category category = core::Category::Unknown;  // that holds most of it
-    int item = -1;                                      // index into the set; -1: a group
-    std::vector<LiveNode> children;                     // the largest first
+    Band band = kUnknownBand;        // that holds most of it
+    int item = -1;                   // index into the set; -1: a group
+    std::vector<LiveNode> children;  // the largest first
 };
 
 /// By the tree of layers, where a layer with a single part is named after both; without layers by
-/// category, and where that is not known either, by the op that made it.
-LiveNode liveTree(const core::TrainingGraph& graph, const LiveSet& set);
+/// category or line, and where neither is known, by the op that made it.
+LiveNode liveTree(const Document& document, const LiveSet& set);
 
 /// What tables call a storage: the op that made it ("native_batch_norm [1]": its second result), or
-/// the category of a constant.
+/// the category of a constant; where bytes are split by line, that line.
+QString storageName(const Document& document, core::StorageIndex storage);
+/// The same of a graph with what implementations make, which no document holds.
 QString storageName(const core::TrainingGraph& graph, core::StorageIndex storage);
 
 /// The same for an item; of an imported trace the op during which it was allocated.
-QString itemName(const core::TrainingGraph& graph, const LiveItem& item);
+QString itemName(const Document& document, const LiveItem& item);
 
 /// The last op that reads or writes it in captured order; kNone where none does.
 core::OpIndex lastUser(const core::Storage& storage);

@@ -8,7 +8,7 @@
 
 namespace hw::viewer {
 namespace {
-const QString kAbsent = QStringLiteral("—");
+const QString kNoFigure = QStringLiteral("—");
 }
 
 LiveTensorModel::LiveTensorModel(QObject* parent) : QAbstractTableModel(parent) {}
@@ -55,6 +55,8 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
             return tr("Live at the peak of the recorded step, of the plan, or of both");
         if (column == Line)
             return tr("The line of the program that made it: the innermost one outside of torch");
+        if (column == MadeBy && document_ && document_->bands.byLine())
+            return tr("The op, or the frame of torch that the line led to");
         if (column == LastUse) return tr("The last op of the step that reads or writes it");
         return {};
     }
@@ -62,7 +64,9 @@ QVariant LiveTensorModel::headerData(int section, Qt::Orientation orientation, i
     if (role != Qt::DisplayRole && role != kRawRole) return {};
     switch (column) {
         case Place:
-            return !document_ || document_->graph.layers.empty() ? tr("category") : tr("layer");
+            return document_ && document_->bands.byLine()          ? tr("allocated by")
+                   : document_ && !document_->graph.layers.empty() ? tr("layer")
+                                                                   : tr("category");
         case Shape:
             return tr("shape");
         case Dtype:
@@ -89,14 +93,16 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
     const auto column = static_cast<Column>(index.column());
     switch (role) {
         case Qt::ToolTipRole:
-            if (column == Line) return document_->stackText(row.item.storage);
+            if (column == Line || (column == Place && document_->bands.byLine()))
+                if (const QString calls = document_->stackText(row.item.storage); !calls.isEmpty())
+                    return calls;
             [[fallthrough]];
         case Qt::DisplayRole:
             return text(row, column);
         case kRawRole:
             return raw(row, column);
-        case kCategoryRole:
-            return static_cast<int>(row.item.category);
+        case kBandRole:
+            return static_cast<int>(row.item.band);
         case Qt::TextAlignmentRole:
             return headerData(index.column(), Qt::Horizontal, role);
         default:
@@ -106,7 +112,7 @@ QVariant LiveTensorModel::data(const QModelIndex& index, int role) const {
 
 QVariant LiveTensorModel::raw(const Row& row, Column column) const {
     if (column == Size) return static_cast<qlonglong>(row.item.bytes.count());
-    if (row.item.storage != core::kNone) {
+    if (row.item.storage != core::kNone && document_->plannable) {
         const core::Storage& storage = document_->graph.storages[row.item.storage];
         if (column == MadeBy) return storage.creator;
         if (column == LastUse)
@@ -129,34 +135,50 @@ QString LiveTensorModel::text(const Row& row, Column column) const {
                                            : tr("plan");
     if (column == Place) {
         const QString layer = layerText(graph, row.item.layer);
-        if (!layer.isEmpty()) return layer;
-        return index == core::kNone ? row.item.name : categoryText(row.item.category);
+        if (!layer.isEmpty() && !document_->bands.byLine()) return layer;
+        return index == core::kNone ? row.item.name : document_->kindOf(index);
     }
     if (column == MadeBy && index == core::kNone) return row.item.name;
-    if (index == core::kNone) return kAbsent;
+    if (index == core::kNone) return kNoFigure;
     const core::Storage& storage = graph.storages[index];
     switch (column) {
         case Shape:
         case Dtype: {
             const TensorInfo info = document_->tensorInfo(index);
             const QString& found = column == Shape ? info.shape : info.dtype;
-            return found.isEmpty() ? kAbsent : found;
+            return found.isEmpty() ? kNoFigure : found;
         }
         case MadeBy:
             if (row.item.op != core::kNone) return opNamed(row.item.op);
-            return document_->plannable ? tr("before the step") : kAbsent;
+            return document_->plannable ? tr("before the step") : innermostFrame(index);
         case Line: {
             const QString line = document_->lineOf(index).section(QLatin1Char(' '), 0, -2);
-            return line.isEmpty() ? kAbsent : line;
+            return line.isEmpty() ? kNoFigure : line;
         }
         case LastUse: {
             if (storage.aliveAtEnd) return tr("the end of the step");
             const core::OpIndex last = lastUser(storage);
-            return last == core::kNone ? kAbsent : opNamed(last);
+            return last == core::kNone ? kNoFigure : opNamed(last);
         }
         default:
             return {};
     }
+}
+
+// Of torch's own frames the one that the line led to.
+QString LiveTensorModel::innermostFrame(core::StorageIndex storage) const {
+    const std::int64_t stack = document_->stackOf(storage);
+    const auto frames = document_->stacks.frames(stack);
+    return frames.empty() || frames.back() == document_->stacks.line(stack)
+               ? kNoFigure
+               : toQString(core::frameText(*frames.back()));
+}
+
+bool LiveTensorModel::knowsMakers() const {
+    return std::any_of(rows_.begin(), rows_.end(), [this](const Row& row) {
+        return row.item.op != core::kNone ||
+               (row.item.storage != core::kNone && innermostFrame(row.item.storage) != kNoFigure);
+    });
 }
 
 int LiveTensorModel::rowOf(core::StorageIndex storage) const {

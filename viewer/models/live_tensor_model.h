@@ -13,7 +13,7 @@ class LiveTensorModel : public QAbstractTableModel {
     Q_OBJECT
 public:
     enum Column { Place, Shape, Dtype, Size, LiveAt, MadeBy, Line, LastUse, ColumnCount };
-    static constexpr int kCategoryRole = Qt::UserRole + 1;  // core::Category as an int
+    static constexpr int kBandRole = Qt::UserRole + 1;  // Band as an int, of the document's
 
     explicit LiveTensorModel(QObject* parent = nullptr);
     /// `planned` may be null: no plan.
@@ -24,7 +24,10 @@ public:
     QVariant data(const QModelIndex& index, int role = Qt::DisplayRole) const override;
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
+    const DocumentPointer& document() const { return document_; }
     const LiveItem& item(int row) const { return rows_[static_cast<std::size_t>(row)].item; }
+    /// Whether anything stands in the column MadeBy.
+    bool knowsMakers() const;
     int rowOf(core::StorageIndex storage) const;  // -1: it is live at neither peak
 
 private:
@@ -34,6 +37,7 @@ private:
     };
     QString text(const Row& row, Column column) const;
     QVariant raw(const Row& row, Column column) const;
+    QString innermostFrame(core::StorageIndex storage) const;
 
     DocumentPointer document_;
     SizeUnit size_;  // by the largest row

@@ -14,44 +14,30 @@ void extend(std::vector<LaneSpan>& lane, const LaneSpan& span) {
         lane.push_back(span);
 }
 
-using CategoryCurve = std::vector<CategoryBytes>;  // a moment each
-
-CategoryCurve categoriesOf(const core::RecordedMemory& memory) {
-    CategoryCurve changes(memory.moments.size() + 1);
+// A moment each.
+std::vector<BandBytes> bandsOf(const core::RecordedMemory& memory, const Bands& bands) {
+    std::vector<BandBytes> changes(memory.moments.size() + 1);
     for (const core::RecordedMemory::Lifetime& lifetime : memory.lifetimes) {
         const core::Storage& storage = memory.graph.storages[lifetime.storage];
-        const auto category = static_cast<std::size_t>(storage.category);
-        changes[static_cast<std::size_t>(lifetime.first)][category] += storage.bytes;
-        changes[static_cast<std::size_t>(lifetime.last) + 1][category] -= storage.bytes;
+        const Band band = bands.of(storage);
+        changes[static_cast<std::size_t>(lifetime.first)][band] += storage.bytes;
+        changes[static_cast<std::size_t>(lifetime.last) + 1][band] -= storage.bytes;
     }
     for (std::size_t i = 1; i < changes.size(); ++i)
-        for (std::size_t c = 0; c < changes[i].size(); ++c) changes[i][c] += changes[i - 1][c];
+        for (Band band = 0; band < kBandCount; ++band) changes[i][band] += changes[i - 1][band];
     return changes;
-}
-
-// What no storage accounts for is uncategorised; where storages claim more than the allocator
-// counts, they are cut.
-void fitTo(core::Bytes total, CategoryBytes& categories) {
-    core::Bytes left = total;
-    const auto unknown = static_cast<std::size_t>(core::Category::Unknown);
-    for (std::size_t c = 0; c < categories.size(); ++c) {
-        if (c == unknown) continue;
-        categories[c] = std::min(categories[c], left);
-        left -= categories[c];
-    }
-    categories[unknown] = left;
 }
 
 }  // namespace
 
-StepCurve recordedCurve(const core::RecordedMemory& memory) {
+StepCurve recordedCurve(const core::RecordedMemory& memory, const Bands& bands) {
     StepCurve curve;
-    CategoryCurve categories = categoriesOf(memory);
+    const std::vector<BandBytes> split = bandsOf(memory, bands);
     const auto push = [&](core::Nanoseconds begin, core::Nanoseconds end, core::Bytes bytes,
                           core::OpIndex op) {
         Moment moment{begin, end, curve.moments.size(), op, false, bytes, {}};
-        moment.byCategory = categories[curve.moments.size()];
-        fitTo(bytes, moment.byCategory);
+        moment.byBand = split[curve.moments.size()];
+        fitTo(bytes, moment.byBand);
         if (bytes > curve.peak) curve.peak = bytes, curve.peakMoment = curve.moments.size();
         curve.moments.push_back(moment);
     };

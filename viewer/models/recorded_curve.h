@@ -12,7 +12,7 @@ namespace hw::viewer {
 
 /// One moment an allocator event; it ends with the last of them. Without events: one moment of no
 /// bytes as long as the ops and the device's work.
-StepCurve recordedCurve(const core::RecordedMemory& memory);
+StepCurve recordedCurve(const core::RecordedMemory& memory, const Bands& bands);
 
 /// The outermost ops, cut where the curve ends; where threads overlap, the earlier op is shown.
 Lanes recordedLanes(const core::RecordedMemory& memory, const StepCurve& curve);

@@ -8,11 +8,12 @@ namespace {
 
 constexpr std::int64_t kEventNs = 1'000'000;  // an event without a time counts as a millisecond
 
-void push(StepCurve& curve, core::Nanoseconds begin, core::Nanoseconds end, std::int64_t bytes) {
+void push(StepCurve& curve, core::Nanoseconds begin, core::Nanoseconds end, std::int64_t bytes,
+          const BandBytes& byBand) {
     if (end <= begin && !curve.moments.empty() && bytes <= curve.moments.back().total.count())
         return;
-    Moment moment{begin, end, curve.moments.size(), core::kNone, false, core::Bytes(bytes), {}};
-    moment.byCategory[static_cast<std::size_t>(core::Category::Unknown)] = core::Bytes(bytes);
+    Moment moment{begin, end, curve.moments.size(), core::kNone, false, core::Bytes(bytes), byBand};
+    fitTo(moment.total, moment.byBand);
     if (moment.total > curve.peak)
         curve.peak = moment.total, curve.peakMoment = curve.moments.size();
     curve.moments.push_back(moment);
@@ -59,18 +60,27 @@ StepCurve RecordedSeries::window(core::Nanoseconds from, core::Nanoseconds to, i
         return core::Nanoseconds(
             std::clamp<std::int64_t>((x - origin_) * unit, 0, curve.time.count()));
     };
+    BandHistory::Walk walk(history_, buckets->empty() ? first : buckets->front().begin);
     for (std::size_t i = 0; i < buckets->size(); ++i) {
         const core::SeriesBucket& bucket = (*buckets)[i];
         const std::int64_t next = i + 1 < buckets->size() ? (*buckets)[i + 1].begin : row_.end;
+        const auto [lowest, highest] = walk.within(
+            bucket.begin, bucket.end, core::Bytes(bucket.minimum), core::Bytes(bucket.maximum));
+        const auto low = [&](std::int64_t from, std::int64_t to) {
+            push(curve, at(from), at(to), bucket.minimum, lowest);
+        };
+        const auto high = [&](std::int64_t from, std::int64_t to) {
+            push(curve, at(from), at(to), bucket.maximum, highest);
+        };
         if (bucket.minimum == bucket.maximum) {
-            push(curve, at(bucket.begin), at(next), bucket.maximum);
+            high(bucket.begin, next);
         } else if (bucket.argmax > bucket.begin) {
-            push(curve, at(bucket.begin), at(bucket.argmax), bucket.minimum);
-            push(curve, at(bucket.argmax), at(next), bucket.maximum);
+            low(bucket.begin, bucket.argmax);
+            high(bucket.argmax, next);
         } else {
             const std::int64_t middle = bucket.begin + (next - bucket.begin) / 2;
-            push(curve, at(bucket.begin), at(middle), bucket.maximum);
-            push(curve, at(middle), at(next), bucket.minimum);
+            high(bucket.begin, middle);
+            low(middle, next);
         }
     }
     return curve;

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/session/session.h"
+#include "viewer/models/band_history.h"
 #include "viewer/models/step_curve.h"
 
 namespace hw::viewer {
@@ -32,6 +33,8 @@ public:
     bool timed() const { return row_.key.axis == core::SeriesAxis::Time; }
     /// Where time 0 lies on the session's clock; until then it is where the series begins.
     void startAt(std::int64_t originNs) { origin_ = timed() ? originNs : row_.begin; }
+    /// By what the moments' bytes are split; until then all of them are unknown.
+    void splitBy(BandHistory history) { history_ = std::move(history); }
 
 private:
     RecordedSeries(core::Session session, core::SeriesRow row)
@@ -41,6 +44,7 @@ private:
     core::Session session_;
     core::SeriesRow row_;
     std::int64_t origin_;
+    BandHistory history_;
 };
 
 }  // namespace hw::viewer

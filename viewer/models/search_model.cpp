@@ -108,10 +108,9 @@ void SearchModel::addTensors() {
         QStringList place;
         for (const QString& part : {layerText(graph, storage.layer), info.shape, info.dtype})
             if (!part.isEmpty()) place << part;
-        add(What::Tensor, {Selection::Kind::Tensor, s}, storageName(graph, s),
+        add(What::Tensor, {Selection::Kind::Tensor, s}, storageName(*document_, s),
             place.join(QStringLiteral(" · ")),
-            categoryText(storage.category) + QLatin1Char(' ') + document_->lineOf(s),
-            storage.bytes);
+            document_->kindOf(s) + QLatin1Char(' ') + document_->lineOf(s), storage.bytes);
     }
 }
 

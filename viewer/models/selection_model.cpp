@@ -45,6 +45,13 @@ void SelectionModel::selectLayer(core::LayerIndex layer) {
         core::kNone, layer});
 }
 
+void SelectionModel::selectBlock(const BlockFacts& block) {
+    if (!document_) return;
+    Selection made{Selection::Kind::Block, core::kNone, core::kNone, core::kNone};
+    made.block = block;
+    select(made);
+}
+
 void SelectionModel::select(const Target& target) {
     switch (target.kind) {
         case Selection::Kind::None:
@@ -55,6 +62,8 @@ void SelectionModel::select(const Target& target) {
             return selectStorage(target.index);
         case Selection::Kind::Layer:
             return selectLayer(target.index);
+        case Selection::Kind::Block:
+            return;  // no index leads to one
     }
 }
 

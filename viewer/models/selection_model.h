@@ -24,6 +24,7 @@ public:
     void selectOp(core::OpIndex op);
     void selectStorage(core::StorageIndex storage);
     void selectLayer(core::LayerIndex layer);
+    void selectBlock(const BlockFacts& block);
     void select(const Target& target);
     /// One of this document's, as current() returned it.
     void select(const Selection& selection);

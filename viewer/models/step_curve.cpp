@@ -15,7 +15,7 @@ using core::ReplayState;
 using core::StandIn;
 using core::StorageIndex;
 
-Bytes sum(const CategoryBytes& bytes) {
+Bytes sum(const BandBytes& bytes) {
     Bytes total;
     for (const Bytes part : bytes) total += part;
     return total;
@@ -31,7 +31,7 @@ public:
 
     void runs(const ReplayState&, const Action& action) {
         const core::Op& op = graph_.ops[action.target];
-        during_[static_cast<std::size_t>(core::Category::Workspace)] += op.workspace;
+        during_[bandOf(core::Category::Workspace)] += op.workspace;
         for (const core::OpOutput& output : op.outputs)
             if (output.makesStorage) add(during_, graph_.storageOf(output.tensor));
     }
@@ -74,12 +74,10 @@ public:
 private:
     static constexpr std::int32_t kAbsent = -1;
 
-    Bytes& of(CategoryBytes& bytes, StorageIndex s) const {
-        return bytes[static_cast<std::size_t>(graph_.storages[s].category)];
+    Bytes& of(BandBytes& bytes, StorageIndex s) const {
+        return bytes[bandOf(graph_.storages[s].category)];
     }
-    void add(CategoryBytes& bytes, StorageIndex s) const {
-        of(bytes, s) += graph_.storages[s].bytes;
-    }
+    void add(BandBytes& bytes, StorageIndex s) const { of(bytes, s) += graph_.storages[s].bytes; }
     std::int32_t nextMoment() const { return static_cast<std::int32_t>(curve_.moments.size()); }
 
     void enter(StorageIndex s) {
@@ -94,7 +92,7 @@ private:
 
     const core::TrainingGraph& graph_;
     StepCurve curve_;
-    CategoryBytes live_{}, during_{};
+    BandBytes live_{}, during_{};
     std::vector<std::int32_t> since_;  // by storage: first moment of its present lifetime
 };
 
@@ -124,7 +122,7 @@ StepCurve measuredCurve(const StepCurve& plan, const std::vector<core::Bytes>& b
         Moment at = moment;
         at.begin = std::exchange(begin, moment.end);
         at.total = byOp[op];
-        at.byCategory = {};
+        at.byBand = {};
         if (at.total > measured.peak)
             measured.peak = at.total, measured.peakMoment = measured.moments.size();
         measured.moments.push_back(at);

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A schedule as a picture: what is resident, by category, while each op runs.
+// A schedule as a picture: what is resident, by band, while each op runs.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/base/units.h"
 #include "core/graph/training_graph.h"
 #include "core/plan/plan.h"
+#include "viewer/models/bands.h"
 
 namespace hw::viewer {
-
-using CategoryBytes = std::array<core::Bytes, core::kCategoryCount>;
 
 /// One op of a schedule while it runs (one Compute or Recompute, or one codec).
 struct Moment {
@@ -20,8 +18,8 @@ struct Moment {
     std::size_t action = 0;        // index into the schedule
     core::OpIndex op = core::kNone;
     bool recomputed = false;
-    core::Bytes total;         // the judge's bytes while the op runs
-    CategoryBytes byCategory;  // sums to total; workspace has its own category
+    core::Bytes total;  // the judge's bytes while the op runs
+    BandBytes byBand;   // sums to total; workspace has its own category
 };
 
 /// A storage that is resident during moments [first, last].
@@ -56,7 +54,7 @@ std::vector<core::StorageIndex> largestResident(const core::TrainingGraph& graph
 
 /// What to draw of moments that overlap [from, to] in `buckets` columns: every moment where they
 /// are few, otherwise the lowest and the highest of each column, so no peak is lost. Ascending
-/// indices, with one neighbour beyond either end. The bytes by category of an index belong to one
+/// indices, with one neighbour beyond either end. The bytes by band of an index belong to one
 /// instant.
 std::vector<std::size_t> visibleMoments(const StepCurve& curve, core::Nanoseconds from,
                                         core::Nanoseconds to, int buckets);

@@ -58,6 +58,7 @@ QString rangeText(const Document& document, const RangeFigures& figures) {
 std::optional<TimeRange> extentOf(const Document& document, const Selection& selection) {
     const std::vector<Moment>& moments = document.curve.moments;
     std::optional<TimeRange> extent;
+    if (selection.block) return TimeRange{selection.block->begin, selection.block->end};
     if (selection.kind == Selection::Kind::Tensor) {
         for (const Lifetime& life : document.curve.lifetimes)
             if (life.storage == selection.storage)

@@ -3,7 +3,6 @@
 
 #include <QVBoxLayout>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 
@@ -26,8 +25,7 @@ std::vector<core::Origin> originsOf(const Document& document, int bytes) {
     if (bytes == Saved) return originsSaved(document.graph, document.stacks);
     std::vector<core::Origin> all;
     if (document.curve.moments.empty()) return all;
-    for (const LiveItem& item :
-         liveAt(document.graph, document.curve, document.curve.peakMoment).items)
+    for (const LiveItem& item : liveAt(document, document.curve, document.curve.peakMoment).items)
         all.push_back(originOf(document, item));
     return all;
 }
@@ -124,14 +122,9 @@ core::OriginNode FlamePanel::treeOf(const Document& document, const Request& req
 FlamePanel::Made FlamePanel::make(const Request& request) {
     const Document& document = *request.document;
     const std::vector<core::Origin> all = originsOf(document, request.bytes);
-    std::array<bool, core::kCategoryCount> seen{};
-    for (const core::Origin& origin : all)
-        if (origin.storage != core::kNone)
-            seen[static_cast<std::size_t>(document.graph.storages[origin.storage].category)] = true;
     Made made{originTree(request.by, document.graph, document.stacks, all), {}};
-    for (int c = 0; c < core::kCategoryCount; ++c)
-        if (seen[static_cast<std::size_t>(c)])
-            made.categories.push_back(static_cast<core::Category>(c));
+    for (const core::Origin& origin : all)
+        if (origin.storage != core::kNone) made.bands.set(document.bandOf(origin.storage));
     if (request.other)
         made.root = besideOther(std::move(made.root), treeOf(*request.other, request));
     return made;
@@ -155,7 +148,7 @@ void FlamePanel::take(const Request& request, Made made) {
     view_->show(request.document, std::move(made.root),
                 request.bytes == Saved ? tr("saved for backward") : tr("recorded peak"),
                 request.other);
-    categories_ = std::move(made.categories);
+    bands_ = made.bands;
     updateLegend();
 }
 
@@ -165,16 +158,12 @@ void FlamePanel::showEvent(QShowEvent* event) {
 }
 
 void FlamePanel::updateLegend() {
-    std::vector<Legend::Item> items;
-    if (view_->other()) {
-        items = {{changeColour(1), tr("more in %1").arg(view_->other()->name)},
-                 {changeColour(-1), tr("less")},
-                 {changeColour(0), tr("as much")}};
-        return legend_->setItems(std::move(items));
-    }
-    for (const core::Category category : categories_)
-        items.push_back({theme().category(category), categoryText(category)});
-    legend_->setItems(std::move(items));
+    if (view_->other())
+        return legend_->setItems({{changeColour(1), tr("more in %1").arg(view_->other()->name)},
+                                  {changeColour(-1), tr("less")},
+                                  {changeColour(0), tr("as much")}});
+    const DocumentPointer& document = workspace().document();
+    legend_->setItems(document ? bandLegend(document->bands, bands_) : std::vector<Legend::Item>());
 }
 
 void FlamePanel::applyTheme() {

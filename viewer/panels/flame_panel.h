@@ -9,6 +9,7 @@
 #include "viewer/models/task_queue.h"
 #include "viewer/panels/panel.h"
 #include "viewer/panels/table_view.h"
+#include "viewer/plots/band_legend.h"
 #include "viewer/plots/flame_view.h"
 #include "viewer/plots/legend.h"
 
@@ -44,7 +45,7 @@ private:
     };
     struct Made {
         core::OriginNode root;
-        std::vector<core::Category> categories;
+        BandSet bands;
     };
     Request request() const;
     void chooseTree();
@@ -60,8 +61,8 @@ private:
     QLineEdit* search_;
     Legend* legend_;
     bool stale_ = true;
-    std::vector<core::Category> categories_;  // of what is shown
-    TaskQueue queue_;                         // last: it stops before the rest goes away
+    BandSet bands_;    // of what is shown
+    TaskQueue queue_;  // last: it stops before the rest goes away
 };
 
 }  // namespace hw::viewer

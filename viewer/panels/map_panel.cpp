@@ -11,7 +11,9 @@ const PanelKind MapPanel::kKind{
     .title = "Address map",
     .help =
         "<p>Tensors as rectangles over time and address; blank is free memory. With a plan it is "
-        "the packed arena that a run allocates once, without one the addresses as recorded.</p>",
+        "the packed arena that a run allocates once, without one the addresses as "
+        "recorded.</p><p>A "
+        "click on a block selects its tensor.</p>",
     .area = PanelArea::Upper,
     .make = makePanel<MapPanel>,
     .axes = {.steps = true}};
@@ -42,6 +44,7 @@ MapPanel::MapPanel(Workspace& workspace) : Panel(workspace, kKind) {
             [this] { plot_->setSelection(this->workspace().selection().current()); });
     connect(plot_, &MapPlot::storagePicked, &workspace.selection(), &SelectionModel::selectStorage);
     connect(plot_, &MapPlot::opPicked, &workspace.selection(), &SelectionModel::selectOp);
+    connect(plot_, &MapPlot::blockPicked, &workspace.selection(), &SelectionModel::selectBlock);
 }
 
 MapPanel::Request MapPanel::request() const {

@@ -7,6 +7,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "viewer/plots/band_legend.h"
 #include "viewer/plots/theme.h"
 
 namespace hw::viewer {
@@ -15,10 +16,11 @@ namespace {
 constexpr int kPeakSwatch = 18;
 constexpr int kTableToo = 900;  // pixels of a picture from which on it has the table
 
-// The category's colour before the tensor's name.
-class CategoryDelegate : public QStyledItemDelegate {
+// The band's colour before the tensor's name.
+class BandDelegate : public QStyledItemDelegate {
 public:
-    using QStyledItemDelegate::QStyledItemDelegate;
+    BandDelegate(const LiveTensorModel& model, QObject* parent)
+        : QStyledItemDelegate(parent), model_(model) {}
 
     void paint(QPainter* painter, const QStyleOptionViewItem& option,
                const QModelIndex& index) const override {
@@ -26,11 +28,13 @@ public:
         text.rect.setLeft(option.rect.left() + kPeakSwatch);
         text.textElideMode = Qt::ElideMiddle;
         QStyledItemDelegate::paint(painter, text, index);
-        const auto category =
-            static_cast<core::Category>(index.data(LiveTensorModel::kCategoryRole).toInt());
+        const auto band = static_cast<Band>(index.data(LiveTensorModel::kBandRole).toInt());
         const QRectF swatch(option.rect.left() + 10, option.rect.center().y() - 4.0, 9, 9);
-        painter->fillRect(swatch, theme().category(category));
+        painter->fillRect(swatch, theme().band(model_.document()->bands, band));
     }
+
+private:
+    const LiveTensorModel& model_;
 };
 
 // What is at the end of a file's name, its line, is what must be seen of it.
@@ -45,6 +49,17 @@ public:
         QStyledItemDelegate::paint(painter, text, index);
     }
 };
+
+// Lines that both sessions have keep their colours.
+LiveSet peakInBandsOf(const Document& document, const Document& other) {
+    LiveSet set = liveAt(other, other.curve, other.curve.peakMoment);
+    if (!document.bands.byLine() || !other.bands.byLine()) return set;
+    for (LiveItem& item : set.items)
+        if (item.storage != core::kNone)
+            item.band = document.bands.ofPlace(
+                other.bands.placeOf(other.graph.storages[item.storage].sessionId));
+    return set;
+}
 
 // The highest moment within the selected time.
 std::size_t peakWithin(const StepCurve& curve, const std::optional<TimeRange>& range) {
@@ -83,7 +98,7 @@ PeakPanel::PeakPanel(Workspace& workspace) : Panel(workspace, kKind) {
     other_->hide();
     model_ = new LiveTensorModel(this);
     table_ = new TableView(model_, LiveTensorModel::Place);
-    table_->setItemDelegateForColumn(LiveTensorModel::Place, new CategoryDelegate(table_));
+    table_->setItemDelegateForColumn(LiveTensorModel::Place, new BandDelegate(*model_, table_));
     table_->setItemDelegateForColumn(LiveTensorModel::Line, new LineDelegate(table_));
     table_->setLeading(LiveTensorModel::Place, kPeakSwatch);
     table_->setTextElideMode(Qt::ElideRight);
@@ -140,7 +155,7 @@ void PeakPanel::showSets() {
     const StepCurve& curve = document->curve;
     const bool whole = !workspace().selection().range();
     const std::size_t moment = peakWithin(curve, workspace().selection().range());
-    LiveSet set = liveAt(document->graph, curve, moment);
+    LiveSet set = liveAt(*document, curve, moment);
     if (document->knowsPeakOnly() && moment != curve.peakMoment)
         for (LiveItem& item : set.items)
             item.name = tr("not loaded: of so many events only the peak's tensors are");
@@ -150,14 +165,12 @@ void PeakPanel::showSets() {
     const bool any = isPlanned(plan) && !plan->curve.moments.empty();
     if (any)
         planned_->show(
-            document, liveAt(document->graph, plan->curve, plan->curve.peakMoment),
+            document, liveAt(*document, plan->curve, plan->curve.peakMoment),
             tr("%1 at %2").arg(plan->planner, percentText(ratio(plan->budget, document->peak()))));
     planned_->setVisible(any);
     const DocumentPointer& other = workspace().loader().other();
     const bool beside = other && !other->curve.moments.empty();
-    if (beside)
-        other_->show(other, liveAt(other->graph, other->curve, other->curve.peakMoment),
-                     other->name);
+    if (beside) other_->show(other, peakInBandsOf(*document, *other), other->name);
     other_->setVisible(beside);
     model_->setSets(document, recorded_->set(), any ? &planned_->set() : nullptr);
     table_->setColumnHidden(LiveTensorModel::LiveAt, !any);
@@ -165,8 +178,10 @@ void PeakPanel::showSets() {
                                    [](const TensorInfo& info) { return !info.dtype.isEmpty(); });
     table_->setColumnHidden(LiveTensorModel::Shape, !typed);
     table_->setColumnHidden(LiveTensorModel::Dtype, !typed);
-    table_->setColumnHidden(LiveTensorModel::MadeBy, document->graph.ops.empty());
-    table_->setColumnHidden(LiveTensorModel::Line, document->stacks.empty());
+    table_->setColumnHidden(LiveTensorModel::MadeBy,
+                            document->graph.ops.empty() && !model_->knowsMakers());
+    table_->setColumnHidden(LiveTensorModel::Line,
+                            document->stacks.empty() || document->bands.byLine());
     table_->setColumnHidden(LiveTensorModel::LastUse, !document->plannable);
     shareRoom();
     updateSelection();
@@ -210,18 +225,20 @@ void PeakPanel::updateSelection() {
 }
 
 void PeakPanel::updateLegend() {
-    std::vector<Legend::Item> items;
-    for (int c = 0; c < core::kCategoryCount; ++c) {
-        const auto category = static_cast<core::Category>(c);
-        const auto has = [&](const TreemapView& map) {
-            return std::any_of(map.set().items.begin(), map.set().items.end(),
-                               [&](const LiveItem& item) { return item.category == category; });
-        };
-        if (!has(*recorded_) && (planned_->isHidden() || !has(*planned_)) &&
-            (other_->isHidden() || !has(*other_)))
-            continue;
-        items.push_back({theme().category(category), categoryText(category)});
-    }
+    const DocumentPointer &document = workspace().document(), &other = workspace().loader().other();
+    if (!document) return legend_->setItems({});
+    const auto add = [](BandSet& shown, const TreemapView& map) {
+        if (map.isHidden()) return;
+        for (const LiveItem& item : map.set().items) shown.set(item.band);
+    };
+    BandSet shown, beside;
+    add(shown, *recorded_);
+    add(shown, *planned_);
+    const bool alike = other && other->bands.byLine() == document->bands.byLine();
+    add(alike ? shown : beside, *other_);
+    std::vector<Legend::Item> items = bandLegend(document->bands, shown);
+    if (other && !alike)
+        for (const Legend::Item& item : bandLegend(other->bands, beside)) items.push_back(item);
     legend_->setItems(std::move(items));
 }
 

@@ -12,8 +12,9 @@ const PanelKind TimelinePanel::kKind{
     .name = "timeline",
     .title = "Timeline",
     .help =
-        "<p>Live memory over the step, stacked by category: the filled curve is what was recorded, "
-        "the line over it what the plan does, and the thin one, while a program trains under the "
+        "<p>Live memory over the step, stacked by category, or by the line that asked for it where "
+        "a trace tells no categories: the filled curve is what was recorded, the line over it what "
+        "the plan does, and the thin one, while a program trains under the "
         "plan, what it holds right now. Phases, layers and ops lie below on the same axis. "
         "No zoom hides a peak.</p><p><b>W S</b> or the wheel zoom, <b>A D</b> or dragging moves, "
         "<b>0</b> shows the whole step, <b>F</b> what is selected. A click chooses the op, "

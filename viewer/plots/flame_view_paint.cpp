@@ -60,7 +60,7 @@ QColor FlameView::colourOf(const core::OriginNode& node) const {
     }
     if (&node == &root_ || node.largest == core::kNone)
         return blend(theme().raised, theme().muted, 0.3);
-    const QColor colour = theme().category(document_->graph.storages[node.largest].category);
+    const QColor colour = theme().band(document_->bands, document_->bandOf(node.largest));
     return blend(theme().panel, colour, isFaint(node) ? 0.3 : 0.85);
 }
 

@@ -105,12 +105,12 @@ void MapLayer::drawNames(QCPPainter* painter) {
     for (const auto& [block, whole] : named_) {
         const QRectF box = whole.adjusted(5, 1, -5, -1);
         if (box.height() < metrics.height()) continue;
-        const QString name = block->storage != core::kNone ? storageName(graph, block->storage)
-                             : block->op != core::kNone    ? shortOpName(graph.ops[block->op].name)
-                                                           : QString();
+        QString name = plot_.nameOf(*block);
+        if (name.isEmpty() && block->op != core::kNone)
+            name = shortOpName(graph.ops[block->op].name);
         const QString size = plot_.document_->size.text(core::Bytes(block->bytes));
         QString text = name.isEmpty() ? size : name + QStringLiteral(" · ") + size;
-        const QString layer = block->storage == core::kNone
+        const QString layer = block->storage == core::kNone || plot_.document_->bands.byLine()
                                   ? QString()
                                   : layerText(graph, graph.storages[block->storage].layer);
         if (const QString longer = text + QStringLiteral(" · ") + layer;
@@ -157,16 +157,12 @@ void MapLayer::drawPeak(QCPPainter* painter) {
 }
 
 void MapLayer::drawSelection(QCPPainter* painter) {
-    const Selection& selection = plot_.selection_;
     const QRectF area = plot_.axisRect()->rect();
     const QColor ink = theme().light ? QColor("#000000") : QColor("#ffffff");
     painter->setBrush(Qt::NoBrush);
     painter->setPen(QPen(ink, 1.6));
     for (const MapBlock& block : plot_.map_->blocks) {
-        const bool chosen = selection.storage != core::kNone
-                                ? block.storage == selection.storage
-                                : selection.op != core::kNone && block.op == selection.op;
-        if (!chosen) continue;  // few are left
+        if (!plot_.isSelected(block)) continue;  // few are left
         const QRectF box = plot_.pixelsOf(block).intersected(area);
         if (!box.isEmpty()) painter->drawRect(box.adjusted(-1, -1, 1, 1));
     }

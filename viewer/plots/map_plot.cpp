@@ -25,9 +25,6 @@ void MapPlot::show(const DocumentPointer& document, const PlanPointer& plan,
     plan_ = plan;
     map_ = map && !map->blocks.empty() ? std::move(map) : nullptr;
     note_.clear();
-    families_.clear();
-    for (const core::Op& op : document_->graph.ops)
-        families_.push_back(static_cast<std::uint8_t>(opFamily(op.name)));
     setBySteps(steps_);
 }
 
@@ -57,12 +54,15 @@ void MapPlot::setBySteps(bool steps) {
     resetZoom();
 }
 
-double MapPlot::acrossOf(std::int32_t moment) const {
-    if (steps_) return moment;
+core::Nanoseconds MapPlot::timeOf(std::int32_t moment) const {
     const std::vector<Moment>& moments = curve().moments;
     return moment < static_cast<std::int32_t>(moments.size())
-               ? milliseconds(moments[static_cast<std::size_t>(std::max(0, moment))].begin)
-               : milliseconds(curve().time);
+               ? moments[static_cast<std::size_t>(std::max(0, moment))].begin
+               : curve().time;
+}
+
+double MapPlot::acrossOf(std::int32_t moment) const {
+    return steps_ ? moment : milliseconds(timeOf(moment));
 }
 
 QCPRange MapPlot::whole(const QCPAxis* axis) const {
@@ -90,20 +90,16 @@ QRectF MapPlot::pixelsOf(const MapBlock& block) const {
     return QRectF(QPointF(left, high), QPointF(right, low));
 }
 
-// Slots: categories, then kinds of ops, then shades. Events know no category, so their blocks have
-// the colour of the op, or, without one, shades by size that tell neighbours apart.
+// Slots: bands, then shades. Blocks of which only events tell have shades by size that tell
+// neighbours apart.
 std::size_t MapPlot::slotOf(const MapBlock& block) const {
-    if (block.category != core::Category::Unknown || block.storage != core::kNone)
-        return static_cast<std::size_t>(block.category);
-    if (block.op != core::kNone)
-        return kFirstFamily + families_[static_cast<std::size_t>(block.op)];
+    if (!block.onlyEvents()) return block.band;
     const auto mixed = static_cast<std::uint64_t>(block.bytes / 512) * 0x9e3779b97f4a7c15U;
     return kFirstShade + (mixed >> 62U);
 }
 
 QColor MapPlot::colourOf(std::size_t slot) const {
-    if (slot < kFirstFamily) return theme().category(static_cast<core::Category>(slot));
-    if (slot < kFirstShade) return theme().family(static_cast<OpFamily>(slot - kFirstFamily));
+    if (slot < kFirstShade) return theme().band(document_->bands, static_cast<Band>(slot));
     constexpr std::array<core::Category, 4> kTints{
         core::Category::Parameter, core::Category::Activation, core::Category::Workspace,
         core::Category::Input};
@@ -135,11 +131,14 @@ QString MapPlot::describe(const QPointF& pixel) const {
     const MapBlock* block = blockAt(pixel);
     if (!block) return {};
     const core::TrainingGraph& graph = document_->graph;
+    const Bands& bands = document_->bands;
+    const QString name = nameOf(*block);
     QStringList lines;
-    lines << (block->storage != core::kNone ? tr("%1 · %2").arg(storageName(graph, block->storage),
-                                                                categoryText(block->category))
-              : block->category == core::Category::Workspace ? tr("workspace")
-                                                             : tr("block of the allocator"));
+    lines << (block->storage != core::kNone && !bands.byLine()
+                  ? tr("%1 · %2").arg(name, bands.name(block->band))
+              : !name.isEmpty()                                  ? name
+              : block->band == bandOf(core::Category::Workspace) ? tr("workspace")
+                                                                 : tr("block of the allocator"));
     if (block->op != core::kNone) lines << tr("made by %1").arg(opText(graph, block->op));
     lines << tr("%1 at %2")
                  .arg(document_->size.text(core::Bytes(block->bytes)),
@@ -149,6 +148,23 @@ QString MapPlot::describe(const QPointF& pixel) const {
                      .arg(document_->time.text(nanoseconds(acrossOf(block->first))),
                           document_->time.text(nanoseconds(acrossOf(block->end))));
     return lines.join(QLatin1Char('\n'));
+}
+
+QString MapPlot::nameOf(const MapBlock& block) const {
+    return block.storage != core::kNone ? storageName(*document_, block.storage)
+                                        : document_->bands.placeOf(block.recorded);
+}
+
+BlockFacts MapPlot::factsOf(const MapBlock& block) const {
+    return {block.recorded, block.address, core::Bytes(block.bytes), timeOf(block.first),
+            timeOf(block.end)};
+}
+
+bool MapPlot::isSelected(const MapBlock& block) const {
+    if (selection_.block)
+        return block.address == selection_.block->address && factsOf(block) == *selection_.block;
+    if (selection_.storage != core::kNone) return block.storage == selection_.storage;
+    return selection_.op != core::kNone && block.op == selection_.op;
 }
 
 QString MapPlot::title() const {
@@ -163,7 +179,8 @@ QString MapPlot::title() const {
                      size.text(map_->hole));
         const core::Bytes elsewhere = document_->peak() - map_->livePeak;
         if (ratio(elsewhere, document_->peak()) > 0.01)
-            text += tr(" · %1 without an address").arg(size.text(elsewhere));
+            text += tr(" · %1 are not shown: their addresses were not recorded")
+                        .arg(size.text(elsewhere));
         return text;
     }
     const QString whose =
@@ -185,6 +202,8 @@ void MapPlot::clicked(const QPointF& pixel) {
     if (!block) return;
     if (block->storage != core::kNone)
         emit storagePicked(block->storage);
+    else if (map_->recorded && (block->recorded >= 0 || block->op == core::kNone))
+        emit blockPicked(factsOf(*block));
     else if (block->op != core::kNone)
         emit opPicked(block->op);
 }

@@ -63,6 +63,7 @@ public:
 signals:
     void storagePicked(hw::core::StorageIndex storage);
     void opPicked(hw::core::OpIndex op);
+    void blockPicked(const hw::viewer::BlockFacts& block);
 
 protected:
     QCPRange whole(const QCPAxis* axis) const override;
@@ -72,10 +73,13 @@ private:
     friend class MapLayer;
     const StepCurve& curve() const { return plan_ ? plan_->curve : document_->curve; }
     double acrossOf(std::int32_t moment) const;  // in the unit of the axis
+    core::Nanoseconds timeOf(std::int32_t moment) const;
+    QString nameOf(const MapBlock& block) const;  // empty where nothing is known of it
+    BlockFacts factsOf(const MapBlock& block) const;
+    bool isSelected(const MapBlock& block) const;
     QRectF pixelsOf(const MapBlock& block) const;
     /// Blocks of one slot share a colour.
-    static constexpr std::size_t kFirstFamily = core::kCategoryCount,
-                                 kFirstShade = kFirstFamily + 6, kSlots = kFirstShade + 4;
+    static constexpr std::size_t kFirstShade = kBandCount, kSlots = kFirstShade + 4;
     std::size_t slotOf(const MapBlock& block) const;
     QColor colourOf(std::size_t slot) const;
     /// Pixels of moments and addresses, worked out once a frame.
@@ -100,7 +104,6 @@ private:
     Selection selection_;
     QString note_;
     std::size_t painted_ = 0;
-    std::vector<std::uint8_t> families_;  // by op
 };
 
 }  // namespace hw::viewer

@@ -9,13 +9,27 @@
 namespace hw::viewer {
 namespace {
 
-QString storageText(const core::TrainingGraph& graph, core::StorageIndex index) {
+QString storageText(const Document& document, core::StorageIndex index) {
+    const core::TrainingGraph& graph = document.graph;
     const core::Storage& storage = graph.storages[index];
-    const QString category = categoryText(storage.category);
-    if (!storage.isConstant())
-        return category + QStringLiteral(" · ") + opText(graph, storage.creator);
+    const QString kind = document.kindOf(index);
+    if (!storage.isConstant()) return kind + QStringLiteral(" · ") + opText(graph, storage.creator);
     const QString layer = layerText(graph, storage.layer);
-    return layer.isEmpty() ? category : category + QStringLiteral(" · ") + layer;
+    return layer.isEmpty() || document.bands.byLine() ? kind : kind + QStringLiteral(" · ") + layer;
+}
+
+// The largest first.
+void listBands(const Document& document, const Moment& moment, std::size_t lines,
+               ReadoutContent& content) {
+    std::vector<Band> held;
+    for (Band band = 0; band < kBandCount; ++band)
+        if (moment.byBand[band] > core::Bytes(0)) held.push_back(band);
+    std::stable_sort(held.begin(), held.end(),
+                     [&](Band a, Band b) { return moment.byBand[a] > moment.byBand[b]; });
+    held.resize(std::min(held.size(), lines));
+    for (const Band band : held)
+        content.lines.push_back({theme().band(document.bands, band), document.bands.name(band),
+                                 document.size.text(moment.byBand[band])});
 }
 
 }  // namespace
@@ -43,19 +57,24 @@ ReadoutContent readoutAt(const Document& document, const StepCurve& recorded,
                 .arg(document.size.text(planned.total),
                      planned.recomputed ? QObject::tr(" (recomputing)") : QString());
     }
+    if (document.knowsPeakOnly()) {
+        listBands(document, moment, lines, content);
+        return content;
+    }
     const std::vector<core::StorageIndex> live =
         largestResident(graph, curve, at, std::numeric_limits<std::size_t>::max());
     core::Bytes rest;
-    const core::Bytes workspace =
-        moment.byCategory[static_cast<std::size_t>(core::Category::Workspace)];
+    const core::Bytes workspace = document.bands.of(moment.byBand, core::Category::Workspace);
     if (workspace > core::Bytes(0))
-        content.lines.push_back({core::Category::Workspace, QObject::tr("workspace of this op"),
+        content.lines.push_back({theme().category(core::Category::Workspace),
+                                 QObject::tr("workspace of this op"),
                                  document.size.text(workspace)});
     for (std::size_t i = 0; i < live.size(); ++i) {
         const core::Storage& storage = graph.storages[live[i]];
         if (i < lines)
-            content.lines.push_back(
-                {storage.category, storageText(graph, live[i]), document.size.text(storage.bytes)});
+            content.lines.push_back({theme().band(document.bands, document.bands.of(storage)),
+                                     storageText(document, live[i]),
+                                     document.size.text(storage.bytes)});
         else
             rest += storage.bytes;
     }
@@ -116,7 +135,7 @@ void Readout::draw(QCPPainter* painter) {
     line.translate(0, row + 4);
     for (const ReadoutContent::Line& item : content_->lines) {
         painter->setPen(Qt::NoPen);
-        painter->setBrush(theme().category(item.category));
+        painter->setBrush(item.colour);
         painter->drawRect(QRectF(line.left(), line.center().y() - kSwatch / 2, kSwatch, kSwatch));
         painter->setPen(theme().text);
         painter->drawText(line, Qt::AlignVCenter | Qt::AlignRight, item.size);

@@ -14,7 +14,7 @@ namespace hw::viewer {
 /// The text of the box, found without drawing.
 struct ReadoutContent {
     struct Line {
-        core::Category category;
+        QColor colour;
         QString name, size;
     };
     double milliseconds = 0;

@@ -3,6 +3,7 @@
 
 #include <QFontDatabase>
 #include <algorithm>
+#include <array>
 
 #include "viewer/plots/font_scale.h"
 
@@ -96,6 +97,14 @@ QColor Theme::category(core::Category category) const {
             break;
     }
     return QColor("#66707c");
+}
+
+// Of lines the same holds as of categories; those that follow each other lie on one another.
+QColor Theme::band(const Bands& bands, Band band) const {
+    if (!bands.byLine() || band == kUnknownBand) return category(static_cast<core::Category>(band));
+    constexpr std::array<const char*, kLineBands> kLines{
+        "#5b8def", "#8b2f4e", "#edc948", "#44aa99", "#a6761d", "#f6c9a8", "#c7a3dd", "#117733"};
+    return QColor(band == kOtherLines ? "#b9c2cc" : kLines.at(band));
 }
 
 QColor Theme::phase(core::Phase phase) const {

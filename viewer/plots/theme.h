@@ -7,6 +7,7 @@
 #include <QString>
 
 #include "core/graph/training_graph.h"
+#include "viewer/models/bands.h"
 #include "viewer/models/lanes.h"
 #include "viewer/models/plan_trace.h"
 
@@ -20,6 +21,7 @@ struct Theme {
     QColor otherLine() const;  // another session's step
     QColor liveLine() const;   // what a training under the plan holds
     QColor category(core::Category category) const;
+    QColor band(const Bands& bands, Band band) const;
     QColor phase(core::Phase phase) const;
     QColor family(OpFamily family) const;
     QColor lifetime(core::ActionKind by) const;  // of what that action leaves in memory

@@ -8,8 +8,8 @@ namespace hw::viewer {
 std::vector<Legend::Item> timelineLegend(const TimelinePlot& plot, const PlanPointer& plan,
                                          const Document* document) {
     std::vector<Legend::Item> items;
-    for (const core::Category category : plot.categories())
-        items.push_back({theme().category(category), categoryText(category)});
+    for (const Band band : document ? plot.bands() : std::vector<Band>())
+        items.push_back({theme().band(document->bands, band), document->bands.name(band)});
     if (isPlanned(plan) && document)
         items.push_back(
             {theme().planLine(),

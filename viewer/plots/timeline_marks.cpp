@@ -142,15 +142,15 @@ void TimelineMarks::drawRange(QCPPainter* painter) {
               theme().raised);
 }
 
-// When the selected tensor is in memory: a bar above the curve, and its shade; of a layer, the most
-// that it holds.
+// When the selected tensor or block is in memory: a bar above the curve, and its shade; of a layer,
+// the most that it holds.
 void TimelineMarks::drawLife(QCPPainter* painter) {
     const Document& document = *timeline_.document_;
     const Selection& selection = timeline_.selection_;
     const QRectF area = timeline_.area_->rect();
     const QCPAxis* time = timeline_.area_->axis(QCPAxis::atBottom);
     const auto name = [&](const QString& what, core::Bytes size, const QPointF& at) {
-        const QString text = QStringLiteral("%1 · %2").arg(what, document.size.text(size));
+        const QString text = (what.isEmpty() ? what : what + kSeparator) + document.size.text(size);
         const double width = QFontMetricsF(uiFont(kAxisPixels, true)).horizontalAdvance(text) + 16;
         const double left =
             std::clamp(at.x(), area.left(), std::max(area.left(), area.right() - width));
@@ -166,26 +166,28 @@ void TimelineMarks::drawLife(QCPPainter* painter) {
         name(layerText(document.graph, selection.layer), *most,
              {time->coordToPixel(milliseconds(moment.begin)) + 6, y - 26});
     }
-    if (selection.kind != Selection::Kind::Tensor) return;
     bool named = false;
-    for (const Lifetime& lifetime : document.curve.lifetimes) {
-        if (lifetime.storage != selection.storage) continue;
-        const Moment &first = document.curve.moments[static_cast<std::size_t>(lifetime.first)],
-                     &last = document.curve.moments[static_cast<std::size_t>(lifetime.last)];
-        const QRectF box =
-            QRectF(QPointF(time->coordToPixel(milliseconds(first.begin)), area.top()),
-                   QPointF(time->coordToPixel(milliseconds(last.end)), area.bottom()))
-                .intersected(area);
-        if (box.isEmpty()) continue;
-        QColor shade = theme().text;
-        shade.setAlphaF(0.13F);
-        painter->fillRect(box, shade);
+    const auto shade = [&](core::Nanoseconds begin, core::Nanoseconds end, const QString& what,
+                           core::Bytes size) {
+        const QRectF box = QRectF(QPointF(time->coordToPixel(milliseconds(begin)), area.top()),
+                                  QPointF(time->coordToPixel(milliseconds(end)), area.bottom()))
+                               .intersected(area);
+        if (box.isEmpty()) return;
+        QColor shadow = theme().text;
+        shadow.setAlphaF(0.13F);
+        painter->fillRect(box, shadow);
         painter->fillRect(QRectF(box.topLeft(), QSizeF(box.width(), 4)), theme().accent);
-        if (!std::exchange(named, true))
-            name(storageName(document.graph, selection.storage),
-                 document.graph.storages[selection.storage].bytes,
-                 {box.left() + 4, area.top() + 34});
-    }
+        if (!std::exchange(named, true)) name(what, size, {box.left() + 4, area.top() + 34});
+    };
+    if (const auto& block = selection.block)
+        shade(block->begin, block->end, document.bands.placeOf(block->storage), block->bytes);
+    if (selection.kind != Selection::Kind::Tensor) return;
+    for (const Lifetime& lifetime : document.curve.lifetimes)
+        if (lifetime.storage == selection.storage)
+            shade(document.curve.moments[static_cast<std::size_t>(lifetime.first)].begin,
+                  document.curve.moments[static_cast<std::size_t>(lifetime.last)].end,
+                  storageName(document, selection.storage),
+                  document.graph.storages[selection.storage].bytes);
 }
 
 // In the room above all curves, where the first one is beside it or, on a plot with room, below.

@@ -2,7 +2,6 @@
 #include "viewer/plots/timeline_plot.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "viewer/plots/area_graph.h"
@@ -12,12 +11,6 @@
 
 namespace hw::viewer {
 namespace {
-
-// From the bottom: what lasts the whole step first, what comes and goes on top.
-constexpr std::array<core::Category, core::kCategoryCount> kStackOrder{
-    core::Category::Parameter,  core::Category::OptimizerState, core::Category::Input,
-    core::Category::Unknown,    core::Category::Gradient,       core::Category::GatheredParameter,
-    core::Category::Activation, core::Category::Temporary,      core::Category::Workspace};
 
 double highestOf(const QCPGraph* graph) {
     double highest = 0;
@@ -88,11 +81,11 @@ void TimelinePlot::applyTheme() {
     laneNames->grid()->setVisible(false);
     laneArea_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
     area_->axis(QCPAxis::atBottom)->grid()->setVisible(false);
-    for (auto& [category, graph] : stack_) {
+    for (auto& [band, graph] : stack_) {
         // A seam on paper, where greys may be all that is left of the colours.
         graph->setPen(QPen(theme().panel, 0.3));
-        graph->setBrush(
-            blend(theme().panel, theme().category(category), theme().light ? 0.88 : 0.84));
+        graph->setBrush(blend(theme().panel, theme().band(document_->bands, band),
+                              theme().light ? 0.88 : 0.84));
     }
     if (planGraph_) planGraph_->setPen(QPen(theme().planLine(), 1.8));
     if (otherGraph_) otherGraph_->setPen(QPen(theme().otherLine(), 1.5));
@@ -107,15 +100,15 @@ void TimelinePlot::applyTheme() {
     replot(rpQueuedReplot);
 }
 
-std::vector<core::Category> TimelinePlot::categories() const {
-    std::vector<core::Category> present;
-    if (!document_) return present;
-    for (const core::Category category : kStackOrder)
-        for (const Moment& moment : document_->curve.moments)
-            if (moment.byCategory[static_cast<std::size_t>(category)] > core::Bytes(0)) {
-                present.push_back(category);
-                break;
-            }
+std::vector<Band> TimelinePlot::bands() const {
+    if (!document_) return {};
+    const std::vector<Moment>& moments = document_->curve.moments;
+    std::vector<Band> present = document_->bands.fromTheBottom();
+    std::erase_if(present, [&](Band band) {
+        return std::none_of(moments.begin(), moments.end(), [&](const Moment& moment) {
+            return moment.byBand[band] > core::Bytes(0);
+        });
+    });
     return present;
 }
 
@@ -141,21 +134,21 @@ void TimelinePlot::buildGraphs() {
     clearPlottables();
     QCPAxis *time = area_->axis(QCPAxis::atBottom), *size = area_->axis(QCPAxis::atLeft);
     QCPGraph* below = nullptr;
-    for (const core::Category category : categories()) {
+    for (const Band band : bands()) {
         auto* graph = new AreaGraph(time, size);
         graph->setLineStyle(QCPGraph::lsStepLeft);
         graph->setPen(Qt::NoPen);
         graph->setAntialiasedFill(false);
         graph->setAdaptiveSampling(false);  // the data are reduced already, peaks kept
         if (below) graph->setChannelFillGraph(below);
-        stack_.emplace_back(category, graph);
+        stack_.emplace_back(band, graph);
         below = graph;
     }
     heldGraph_ = addGraph(time, size);
     heldGraph_->setLineStyle(QCPGraph::lsStepLeft);
     heldGraph_->setAdaptiveSampling(false);
     QCPGraph* lower = nullptr;
-    for (const auto& [category, graph] : stack_) {
+    for (const auto& [band, graph] : stack_) {
         static_cast<AreaGraph*>(graph)->setStack(lower, below);
         lower = graph;
     }
@@ -258,7 +251,7 @@ void TimelinePlot::rebuild() {
         const double at = key(closing ? moment.end : moment.begin);
         core::Bytes top;
         for (std::size_t i = 0; i < stack_.size(); ++i) {
-            top += moment.byCategory[static_cast<std::size_t>(stack_[i].first)];
+            top += moment.byBand[stack_[i].first];
             data[i].push_back({at, document_->size.value(top)});
         }
     }

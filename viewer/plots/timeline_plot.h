@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Memory over the step: the recorded curve stacked by category, the plan's curve over it.
+// Memory over the step: the recorded curve stacked by band, the plan's curve over it.
 #pragma once
 
 #include <memory>
@@ -68,8 +68,8 @@ public:
     void resetZoom();
     bool showsWhole() const;
     void showTime(const QCPRange& milliseconds);
-    /// Categories that the recorded step has, from the bottom of the stack.
-    std::vector<core::Category> categories() const;
+    /// Those that the recorded step has, from the bottom of the stack.
+    std::vector<Band> bands() const;
 
     const Readout& readout() const { return *readout_; }
     QCPRange visibleTime() const;
@@ -135,7 +135,7 @@ private:
     LaneStrip* lanes_ = nullptr;
     TimelineMarks* marks_ = nullptr;
     Readout* readout_ = nullptr;
-    std::vector<std::pair<core::Category, QCPGraph*>> stack_;
+    std::vector<std::pair<Band, QCPGraph*>> stack_;
     QCPGraph* planGraph_ = nullptr;
     QCPGraph* liveGraph_ = nullptr;
     QCPGraph* otherGraph_ = nullptr;

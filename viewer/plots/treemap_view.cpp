@@ -17,11 +17,12 @@ namespace {
 constexpr double kCaption = 46, kTreemapMargin = 14, kTitleHeight = 17;
 constexpr double kTreemapPad = 5;
 
-QColor fillOf(core::Category category) {
-    return blend(theme().panel, theme().category(category), theme().light ? 0.85 : 0.9);
-}
-
 }  // namespace
+
+QColor TreemapView::fillOf(const LiveNode& node) const {
+    return blend(theme().panel, theme().band(document_->bands, node.band),
+                 theme().light ? 0.85 : 0.9);
+}
 
 TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
     setMouseTracking(true);
@@ -33,7 +34,7 @@ TreemapView::TreemapView(QWidget* parent) : QWidget(parent) {
 void TreemapView::show(const DocumentPointer& document, LiveSet set, const QString& name) {
     document_ = document;
     set_ = std::move(set);
-    root_ = liveTree(document_->graph, set_);
+    root_ = liveTree(*document_, set_);
     name_ = name;
     stale_ = true;
     update();
@@ -81,14 +82,15 @@ QString TreemapView::describe(const LiveNode& node) const {
                  document_->size.text(node.bytes), percentText(ratio(node.bytes, set_.total), 1));
     if (node.item < 0) return text;
     const LiveItem& item = set_.items[static_cast<std::size_t>(node.item)];
-    text += QStringLiteral(" · ") + categoryText(item.category);
+    if (!document_->bands.byLine())
+        text += QStringLiteral(" · ") + document_->bands.name(item.band);
     const QString layer = layerText(document_->graph, item.layer);
     if (!layer.isEmpty()) text += QLatin1Char('\n') + layer;
     if (item.storage == core::kNone) return text;
     const TensorInfo info = document_->tensorInfo(item.storage);
     if (!info.shape.isEmpty()) text += QStringLiteral("\n%1 · %2").arg(info.shape, info.dtype);
     const QString line = document_->lineOf(item.storage);
-    if (!line.isEmpty()) text += QLatin1Char('\n') + line;
+    if (!line.isEmpty() && line != node.name) text += QLatin1Char('\n') + line;
     return text;
 }
 
@@ -97,7 +99,7 @@ void TreemapView::drawCell(QPainter& painter, const TreemapCell& cell) const {
         // A seam between neighbours, where there is room for one.
         const bool seam = std::min(cell.box.width(), cell.box.height()) > 3;
         const QRectF box = seam ? cell.box.adjusted(0.5, 0.5, -0.5, -0.5) : cell.box;
-        painter.fillRect(box, fillOf(cell.node->category));
+        painter.fillRect(box, fillOf(*cell.node));
     } else if (cell.depth > 0) {
         const double share = std::min(0.22, 0.07 * cell.depth);
         painter.fillRect(cell.box.adjusted(0.5, 0.5, -0.5, -0.5),
@@ -136,9 +138,13 @@ void TreemapView::drawLabel(QPainter& painter, const TreemapCell& cell) const {
     painter.setFont(uiFont(kAxisPixels));
     const QFontMetricsF metrics(painter.font());
     if (room.height() < metrics.height() || room.width() < 22) return;
-    const QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
+    QString name = fits(metrics, cell.node->name, room.width(), Qt::ElideRight);
+    // Of a line of code its number says more than the beginning of all.
+    const QString line = cell.node->name.section(QLatin1Char(' '), 0, 0);
+    if (name != cell.node->name && line.contains(QLatin1String(".py:")))
+        name = fits(metrics, line, room.width(), Qt::ElideLeft);
     if (name.isEmpty()) return;
-    painter.setPen(inkOn(fillOf(cell.node->category)));
+    painter.setPen(inkOn(fillOf(*cell.node)));
     painter.drawText(room, Qt::AlignTop | Qt::AlignLeft, name);
     if (room.height() < 2 * metrics.height() || metrics.horizontalAdvance(size) > room.width())
         return;

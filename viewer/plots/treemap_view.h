@@ -51,6 +51,7 @@ private:
     void drawCell(QPainter& painter, const TreemapCell& cell) const;
     void drawLabel(QPainter& painter, const TreemapCell& cell) const;
     void drawSelection(QPainter& painter) const;
+    QColor fillOf(const LiveNode& node) const;
 
     DocumentPointer document_;
     LiveSet set_;
