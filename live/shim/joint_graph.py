@@ -176,7 +176,7 @@ class JointGraph:
                 inside = node.op == "call_function" or "tangents" in str(node.target)
                 add_storage((node, k), size if inside else 0)
         last = {}
-        for node in self.nodes:
+        for node in self.forward + self.backward:  # the compiler may have them in another order
             for read in [node, *node.all_input_nodes]:
                 if read in self.roots:
                     last[self.roots[read]] = node

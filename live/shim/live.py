@@ -180,7 +180,7 @@ class Live:
         self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         self.watch_threads()
         if self.budget and self.hands_over:
-            self.regions = CompiledRegions(self.patches, self.hands_over, lambda: tensors.find_objects()[1], self.remark)
+            self.regions = CompiledRegions(self.patches, self.hands_over, tensors.find_optimizers, self.remark)
         self.guards.open()
         access_guards.watch_graphs(self.patches, self.native)
         self.patches.set(Variable, "_execution_engine",
