@@ -7,7 +7,7 @@ planner runs beside the program, which waits for it as it waits for the compiler
 
 Not all is known when a region is compiled. A region that is given nearly all that is trained has no others beside it: it
 gets the budget without what is there, what an optimizer's first step will leave, and gradients that may still be there.
-Of others nobody knows as yet how many there are and how often they are called: they keep nothing at first. The first
+Of others it is not known yet how many there are and how often they are called: they keep nothing at first. The first
 whole step after that shows what is really there, and once more they are compiled, with what room there is."""
 import ctypes
 import functools

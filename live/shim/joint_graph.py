@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A joint graph of torch.compile (forward and backward of a region, torch/_functorch/partitioners.py) as a planner
-reads it (live/compile/traced_region.h), and what the planner keeps as what the partitioner is to save.
+reads it (live/compile/traced_step.h), and what the planner keeps as what the partitioner is to save.
 
 What the region is given is there anyway, and counts as 0; gradients that come to the backward count from its begin on."""
 import json

@@ -14,7 +14,6 @@ PartitionJudge::PartitionJudge(const JointRegion& region)
       fixed_(graph_.storages.size()),
       forwardOutput_(graph_.storages.size()),
       backwardOutput_(graph_.storages.size()) {
-    std::vector<bool> wanted(graph_.storages.size());  // by the backward, or by what it makes again
     const auto count = static_cast<OpIndex>(graph_.ops.size());
     for (OpIndex i = 0; i < count; ++i) {
         const Op& op = graph_.ops[i];
@@ -38,10 +37,6 @@ PartitionJudge::PartitionJudge(const JointRegion& region)
             choices_.push_back(s);
         }
     }
-}
-
-OpIndex PartitionJudge::makerOf(TensorIndex tensor) const {
-    return makers_[tensor];
 }
 
 // The frontier: from what the backward reads to what is kept or given.

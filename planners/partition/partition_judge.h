@@ -29,7 +29,6 @@ private:
     };
 
     bool isForward(core::OpIndex op) const { return op < region_.backward; }
-    core::OpIndex makerOf(core::TensorIndex tensor) const;
     std::vector<bool> madeAgain(const KeptFlags& kept, std::vector<bool>& saved) const;
     Order forward(const std::vector<bool>& saved) const;
     Order backward(const std::vector<bool>& again, const std::vector<bool>& saved) const;

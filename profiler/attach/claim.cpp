@@ -67,7 +67,7 @@ bool isPrivate(const std::string& path, uid_t user) {
            (about.st_mode & 022) == 0;
 }
 
-/// What is in a claim that somebody holds; nothing where nobody does.
+/// The contents of a claim that is held; nothing where it is free.
 std::optional<std::string> heldBy(const std::string& path) {
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (file < 0) return std::nullopt;

@@ -15,7 +15,7 @@ namespace hw::profiler {
 
 /// Held while a process is recorded; gone with its holder, however that ends. Files live in
 /// $XDG_RUNTIME_DIR/highwater, or /tmp/highwater-UID where that is not set, named by the process's
-/// number in its own PID namespace: whoever looks from another one finds the same file.
+/// number in its own PID namespace: a process in another namespace finds the same file.
 class Claim {
 public:
     /// Errors: Target when somebody holds it, Internal when the file cannot be made.

@@ -8,6 +8,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/gui/docks.h"
 #include "tests/gui/patience.h"
 #include "tests/models/small_trace.h"
 #include "viewer/models/inspection.h"
@@ -38,12 +39,7 @@ protected:
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
     }
-    void raise(const char* dock, const QWidget& view) {
-        auto* found = window_.findChild<QDockWidget*>(QLatin1String(dock));
-        ASSERT_NE(found, nullptr);
-        found->raise();
-        ASSERT_TRUE(QTest::qWaitFor([&] { return !view.visibleRegion().isEmpty(); }, kPatience));
-    }
+    void raise(const char* dock, const QWidget& view) { raiseDock(window_, dock, view); }
     static QStringList legendOf(const Panel& panel) {
         const auto* legend = panel.header()->findChild<Legend*>();
         return legend ? namesOf(legend->items()) : QStringList();

@@ -9,6 +9,7 @@
 #include <QTest>
 #include <algorithm>
 
+#include "tests/gui/docks.h"
 #include "tests/gui/patience.h"
 #include "tests/models/test_graphs.h"
 #include "viewer/models/table_text.h"
@@ -45,12 +46,7 @@ protected:
         window_.show();
         ASSERT_TRUE(QTest::qWaitForWindowExposed(&window_));
     }
-    void raise(const char* dock, const QWidget& view) {
-        auto* found = window_.findChild<QDockWidget*>(QLatin1String(dock));
-        ASSERT_NE(found, nullptr);
-        found->raise();
-        ASSERT_TRUE(QTest::qWaitFor([&] { return !view.visibleRegion().isEmpty(); }, kPatience));
-    }
+    void raise(const char* dock, const QWidget& view) { raiseDock(window_, dock, view); }
     MainWindow window_;
     Workspace& workspace_ = window_.workspace();
 };
