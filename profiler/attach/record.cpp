@@ -31,6 +31,11 @@ Error noStep(const Server& server, const RecordOptions& options, int status) {
     const std::string ended = " (it " + describeExit(status) + ")";
     const std::string name = std::filesystem::path(options.command.front()).filename().string();
     const bool python = name.starts_with("python") || name == "torchrun";
+    if (WIFSIGNALED(status) && !options.onOom)
+        return {ErrorCode::Target,
+                program + " " + describeExit(status) + " before it completed a step to record" +
+                    faultOf(server),
+                "see whether it ends so without Highwater, too"};
     if (!server.everConnected() && python)
         return {ErrorCode::Target,
                 program + " ended before anything of it could be recorded" + ended,

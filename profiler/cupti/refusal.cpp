@@ -37,8 +37,7 @@ Refusal refusalOf(CUptiResult code, const std::string& call, const std::string& 
                     "update the driver, or use a CUPTI of the driver's own CUDA version"};
         case CUPTI_ERROR_UNKNOWN:
             if (driver) break;
-            return {code, "there is no NVIDIA driver" + number,
-                    "record on a machine with an NVIDIA GPU, or leave --gpu out"};
+            return noDriver(number);
         case CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED:
         case CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED:
         case CUPTI_ERROR_CMP_DEVICE_NOT_SUPPORTED:
@@ -52,6 +51,11 @@ Refusal refusalOf(CUptiResult code, const std::string& call, const std::string& 
     }
     return {code, "CUPTI failed" + number,
             "leave --gpu out: ops and tensors are recorded without CUPTI"};
+}
+
+Refusal noDriver(const std::string& number) {
+    return {CUPTI_ERROR_UNKNOWN, "there is no NVIDIA driver" + number,
+            "record on a machine with an NVIDIA GPU, or leave --gpu out"};
 }
 
 Refusal noLibrary(const std::string& looked) {

@@ -21,6 +21,8 @@ struct Refusal {
 /// whether the driver's library is on this machine.
 Refusal refusalOf(CUptiResult code, const std::string& call, const std::string& holder,
                   bool driver);
+/// `number`: what CUPTI answered, in parentheses; empty where it was not asked.
+Refusal noDriver(const std::string& number = {});
 Refusal noLibrary(const std::string& looked);
 /// The program launched kernels, of which CUPTI delivered no record.
 Refusal starved(unsigned long long launches);

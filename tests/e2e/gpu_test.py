@@ -187,6 +187,14 @@ class Gpu(InFolder):
         self.refused(done, "there is no NVIDIA driver (cuptiSubscribe_v2: error 999)",
                      "record on a machine with an NVIDIA GPU, or leave --gpu out")
 
+    @unittest.skipIf(os.path.exists("/proc/driver/nvidia/version"), "a driver")
+    def test_no_library_is_asked_where_there_is_no_driver(self):
+        environment = self.environment("works")
+        del environment["HIGHWATER_CUPTI"]
+        done = self.record(environment)
+        self.refused(done, "there is no NVIDIA driver",
+                     "record on a machine with an NVIDIA GPU, or leave --gpu out")
+
 
 class Table(unittest.TestCase):
     """Of tests/gpu/run."""

@@ -402,6 +402,11 @@ class BadPrograms(Recording):
         self.assertIn("boom", output)
         self.assertIn("3 of 9 steps", output)
 
+    def test_program_killed_before_a_step(self):
+        for begin in ("", "import torch; "):
+            self.fails(self.record(PYTHON, "-c", begin + "import os; os.kill(os.getpid(), 11)"),
+                       "ended by signal 11", "before it completed a step")
+
     def test_program_killed_between_steps(self):
         script = self.script(MLP + "\nimport os; os.kill(os.getpid(), 9)\n")
         done, output = self.recorded(PYTHON, script, options=("--steps", "9"))
