@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "app/cli.h"
+#include "app/examples.h"
 #include "planners/registry.h"
 
 namespace hw::app {
@@ -11,13 +12,6 @@ namespace {
 
 using core::Error;
 using core::ErrorCode;
-
-std::vector<const CLI::App*> commandsOf(const CLI::App& app) {
-    std::vector<const CLI::App*> shown;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-        if (!command->get_group().empty()) shown.push_back(command);  // others are the window's
-    return shown;
-}
 
 std::vector<const CLI::Option*> optionsOf(const CLI::App& command, bool positional) {
     std::vector<const CLI::Option*> found;
@@ -54,6 +48,23 @@ std::string plannerNames() {
     return names;
 }
 
+/// The values that it may have, "a b c"; empty where they are not a list.
+std::string valuesOf(const CLI::Option& option) {
+    if (option.check_lname("planner") || option.check_lname("planners")) return plannerNames();
+    const std::string type = option.get_type_name();  // "TEXT:{a,b,c}"
+    const auto begin = type.find('{'), end = type.rfind('}');
+    if (begin == std::string::npos || end == std::string::npos) return "";
+    return replaced(type.substr(begin + 1, end - begin - 1), ",", " ");
+}
+
+/// A command whose first word is a process.
+bool takesProcess(const CLI::App& command) {
+    const auto words = optionsOf(command, true);
+    return !words.empty() && words.front()->get_name(true).starts_with("PID");
+}
+
+constexpr const char* kProcesses = "highwater ps 2>/dev/null | sed -n 's/^\\([0-9]*\\) .*/\\1/p'";
+
 std::string roff(const std::string& text) {
     return replaced(replaced(text, "\\", "\\e"), "-", "\\-");
 }
@@ -74,27 +85,40 @@ std::string manualSection(const CLI::App& command) {
     for (const bool positional : {true, false})
         for (const CLI::Option* option : optionsOf(command, positional))
             section += manualEntry(*option);
+    for (const std::string& example : examplesOf(command.get_name()))
+        section += ".PP\n.nf\n    " + roff(example) + "\n.fi\n";
     return section;
 }
 
 std::string bash(const CLI::App& app) {
-    std::string names, cases;
+    std::string names, cases, values, processes;
     for (const CLI::App* command : commandsOf(app)) {
         names += command->get_name() + " ";
         std::string options;
-        for (const CLI::Option* option : optionsOf(*command, false))
+        for (const CLI::Option* option : optionsOf(*command, false)) {
             options += (options.empty() ? "" : " ") + namesOf(*option, " ");
+            if (const std::string known = valuesOf(*option); !known.empty())
+                values += "        \"" + command->get_name() + " --" +
+                          option->get_lnames().front() + "\") values=\"" + known + "\" ;;\n";
+        }
         cases += "            " + command->get_name() + ") options=\"" + options + "\" ;;\n";
+        if (takesProcess(*command))
+            processes += (processes.empty() ? "" : "|") + command->get_name();
     }
     return "_highwater() {\n"
            "    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
            "    local options=\"" +
            names +
            "--help --version\"\n"
-           "    if [ \"$previous\" = --planner ] || [ \"$previous\" = --planners ]; then\n"
-           "        COMPREPLY=($(compgen -W \"" +
-           plannerNames() +
-           "\" -- \"$current\"))\n"
+           "    local values=\n"
+           "    case \"${COMP_WORDS[1]} $previous\" in\n" +
+           values +
+           "    esac\n"
+           "    case \"${COMP_WORDS[1]}\" in " +
+           processes + ") [ \"$COMP_CWORD\" = 2 ] && values=$(" + kProcesses +
+           ") ;; esac\n"
+           "    if [ -n \"$values\" ]; then\n"
+           "        COMPREPLY=($(compgen -W \"$values\" -- \"$current\"))\n"
            "        return\n"
            "    fi\n"
            "    if [ \"$COMP_CWORD\" -gt 1 ]; then\n"
@@ -125,12 +149,19 @@ std::string zsh(const CLI::App& app) {
                     quoted(command->get_name() + ":" + zshSaid(command->get_description())) + "\n";
         cases += "        " + command->get_name() + ") _arguments";
         for (const CLI::Option* option : optionsOf(*command, false)) {
-            const std::string value = takesValue(*option) ? ":value:_files" : "";
+            const std::string known = valuesOf(*option);
+            const std::string value = !takesValue(*option) ? ""
+                                      : known.empty()
+                                          ? ":value:_files"
+                                          : ":value:(" + replaced(known, ":", "\\:") + ")";
             for (const std::string& name : option->get_lnames())
                 cases +=
                     " \\\n            " +
                     quoted("--" + name + "[" + zshSaid(option->get_description()) + "]" + value);
         }
+        cases += takesProcess(*command)
+                     ? " \\\n            \"1:process:($(" + std::string(kProcesses) + "))\""
+                     : "";
         cases += " \\\n            '*:file:_files' ;;\n";
     }
     return "#compdef highwater\n"
@@ -151,6 +182,9 @@ std::string zsh(const CLI::App& app) {
 std::string fish(const CLI::App& app) {
     std::string text;
     for (const CLI::App* command : commandsOf(app)) {
+        if (takesProcess(*command))
+            text += "complete -c highwater -f -n '__fish_seen_subcommand_from " +
+                    command->get_name() + "' -a \"(" + kProcesses + ")\"\n";
         text += "complete -c highwater -n __fish_use_subcommand -a " + command->get_name() +
                 " -d " + quoted(command->get_description()) + "\n";
         for (const CLI::Option* option : optionsOf(*command, false)) {
@@ -159,6 +193,8 @@ std::string fish(const CLI::App& app) {
             for (const std::string& name : option->get_snames()) text += " -s " + name;
             for (const std::string& name : option->get_lnames()) text += " -l " + name;
             if (takesValue(*option)) text += " -r";
+            if (const std::string known = valuesOf(*option); !known.empty())
+                text += " -f -a " + quoted(known);
             text += " -d " + quoted(option->get_description()) + "\n";
         }
     }

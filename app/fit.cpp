@@ -355,8 +355,9 @@ void addFit(CLI::App& app, Common& common) {
                         "The largest size within it for each planner, as 4GiB, 500MB or bytes");
     command->add_option("--device-memory", arguments->deviceMemory,
                         "The same, within the memory of a device");
-    command->add_option("--besides", arguments->besides,
-                        "What the framework and the driver take of the device's memory");
+    command->add_option(
+        "--besides", arguments->besides,
+        "What the framework and the driver take of the device's memory (default: nothing)");
     command
         ->add_option("--planners", arguments->planners,
                      "Planners, separated by commas (default: those of the window)")
@@ -365,7 +366,7 @@ void addFit(CLI::App& app, Common& common) {
                         "The dimension of the batch that is the size, from 0, where several vary");
     command
         ->add_option("--time-limit", arguments->timeLimit,
-                     "Seconds that one planner may take for all sizes that it tries (10)")
+                     "Seconds that one planner may take for all sizes that it tries (default: 10)")
         ->check(positive(kMostSeconds));
     command->add_option("-o,--output", arguments->output,
                         "Write the program at that size as a session, which is planned, looked at "

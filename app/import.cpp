@@ -66,7 +66,7 @@ void addImport(CLI::App& app, Common& common) {
     command->add_option("FILE", arguments->file, "The trace, plain or gzip")->required();
     command->add_option("-o,--output", arguments->output,
                         "The session to write (default: FILE.hws here)");
-    command->add_option("--format", arguments->format, "auto, " + core::importFormats());
+    command->add_option("--format", arguments->format, "auto (default), " + core::importFormats());
     command->add_option("--join", arguments->join,
                         "The profiler's trace that gives an execution trace its times");
     command->callback([arguments, &common] { common.exitCode = run(*arguments, common); });

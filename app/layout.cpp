@@ -201,10 +201,12 @@ void addLayout(CLI::App& app, Common& common) {
     command->add_option("PLAN", arguments->plan, "The plan file");
     command->add_option("--capacity", arguments->capacity,
                         "Stop when the arena is no larger; exit 3 when it stays larger");
-    command->add_option("--time-limit", arguments->timeLimit, "Seconds that the search may take")
+    command
+        ->add_option("--time-limit", arguments->timeLimit,
+                     "Seconds that the search may take (default: no limit but --work-limit)")
         ->check(positive(kMostSeconds));
     command->add_option("--work-limit", arguments->workLimit,
-                        "Units of work that the search may take; repeatable");
+                        "Units of work that the search may take: the same layout each time");
     command->add_option("--alignment", arguments->alignment,
                         "Of offsets, in bytes (default: 64 for a plan, 1 for a table)");
     command->add_flag("--in-place", arguments->inPlace,

@@ -8,7 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "app/arguments.h"
 #include "app/cli.h"
+#include "app/examples.h"
 #include "app/window_apart.h"
 #include "core/base/error_json.h"
 #include "core/base/printable.h"
@@ -17,20 +19,11 @@
 namespace hw::app {
 namespace {
 
-/// Takes what follows "--" off the arguments: the program to be started.
-std::vector<std::string> takeProgram(int& argc, char** argv) {
-    for (int i = 1; i < argc; ++i)
-        if (std::string_view(argv[i]) == "--") {
-            std::vector<std::string> program(argv + i + 1, argv + argc);
-            argc = i;
-            return program;
-        }
-    return {};
-}
-
-bool wantsJson(int argc, char** argv) {
-    char** const program = std::find(argv + 1, argv + argc, std::string_view("--"));
-    return std::find(argv + 1, program, std::string_view("--json")) != program;
+int failOnCommand(const CLI::App& app, const std::string& word) {
+    const std::string nearest = nearestCommand(app, word);
+    return fail({core::ErrorCode::Usage, "there is no command '" + word + "'",
+                 (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") +
+                     std::string("See 'highwater --help'")});
 }
 
 int runCommandLine(int argc, char** argv) {
@@ -39,9 +32,6 @@ int runCommandLine(int argc, char** argv) {
     app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
     app.require_subcommand(1);
     Common common;
-    common.program = takeProgram(argc, argv);
-    // Known before the rest is parsed: a usage error is told as JSON, too.
-    if (wantsJson(argc, argv)) answerInJson();
     addRecord(app, common);
     addAttach(app, common);
     addDetach(app, common);
@@ -71,13 +61,25 @@ int runCommandLine(int argc, char** argv) {
     addDoctor(app, common);
     addCompletion(app, common);
     addManual(app, common);
+    addExamples(app);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    common.program = takeProgram(app, arguments);
+    std::optional<core::PrintableOnly> output;
+    std::optional<core::PrintableStdout> file;
+    if (std::ranges::find(arguments, "--json") != arguments.end()) {
+        answerInJson();  // before the rest is parsed: a usage error is told as JSON, too
+    } else {
+        output.emplace(std::cout);  // JSON escapes what no terminal should see
+        file.emplace();
+    }
     try {
-        app.parse(argc, argv);
+        app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
         return common.exitCode;
     } catch (const CLI::Success& done) {  // --help, --version
         return app.exit(done);
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
+        if (chosen.empty() && argc > 1 && argv[1][0] != '-') return failOnCommand(app, argv[1]);
         return fail({core::ErrorCode::Usage, error.what(),
                      "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") +
                          "--help'"});
@@ -93,20 +95,19 @@ int runCommandLine(int argc, char** argv) {
 int main(int argc, char** argv) {
     using namespace hw::app;
     hw::core::rememberSignals();
+    std::vector<char*> words(argv, argv + argc);
+    static char view[] = "view";
+    if (argc > 1 && namesFile(argv[1])) words.insert(words.begin() + 1, view);
+    words.push_back(nullptr);
+    argc = static_cast<int>(words.size()) - 1;
+    argv = words.data();
 #ifndef HIGHWATER_WITH_VIEWER
     becomeWindow(argc, argv);
 #endif
     if (argc == 1) return openWindow();
     const hw::core::PrintableOnly errors(std::cerr);
-    std::optional<hw::core::PrintableOnly> output;
-    std::optional<hw::core::PrintableStdout> file;
-    if (!wantsJson(argc, argv)) {  // JSON escapes them
-        output.emplace(std::cout);
-        file.emplace();
-    }
     const int code = runCommandLine(argc, argv);
     writeAnswer();
-    file.reset();
     if (code == 0 && (!std::cout.flush() || std::fflush(stdout) != 0 || std::ferror(stdout) != 0))
         return hw::core::printError({hw::core::ErrorCode::Internal,
                                      "standard output could not be written",

@@ -21,7 +21,7 @@ namespace {
 using namespace hw::core;
 
 struct PlanArguments {
-    std::string file, planner = planners::defaultPlanner().name, budget, output, costs, dealloc;
+    std::string file, planner = planners::ownPlanner().name, budget, output, costs, dealloc;
     std::vector<std::string> options;  // name=value
     std::optional<double> ratio, timeLimit;
     std::optional<std::int64_t> step, workLimit;
@@ -240,7 +240,8 @@ int run(const PlanArguments& arguments, const Common& common) {
 void addPlan(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "plan", "Plan a step within a memory budget");
     auto arguments = std::make_shared<PlanArguments>();
-    std::string planners = "One of", known;
+    std::string planners = "Who plans (default: " + planners::ownPlanner().name + "): one of",
+                known;
     for (const auto& info : planners::plannerList()) {
         planners += " " + info.name;
         for (const std::string& option : info.options)
@@ -253,14 +254,17 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--budget", arguments->budget, "Highest peak, as 4GiB, 500MB or bytes");
     command->add_option("--ratio", arguments->ratio, "Highest peak as a share of the baseline's")
         ->check(positive(kMostRatio));
-    command->add_option("--time-limit", arguments->timeLimit, "Seconds that a search may take")
+    command
+        ->add_option("--time-limit", arguments->timeLimit,
+                     "Seconds that a search may take (default: 10; DTR: no limit)")
         ->check(positive(kMostSeconds));
     command->add_option("--work-limit", arguments->workLimit,
-                        "Units of work that a search may take; repeatable");
-    command->add_option("--seed", arguments->seed, "Seed of a randomised planner");
+                        "Units of work that a search may take instead of seconds: the same plan "
+                        "each time (default: none)");
+    command->add_option("--seed", arguments->seed, "Seed of a randomised planner (default: 0)");
     command
         ->add_option("--thrash-limit", arguments->thrashLimit,
-                     "DTR stops above baseline time times this")
+                     "DTR stops above baseline time times this (default: 2)")
         ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
     addMenu(*command, arguments->menu);
@@ -283,8 +287,9 @@ void addPlan(CLI::App& app, Common& common) {
     command->add_option("--costs", arguments->costs,
                         "captured or measured (default: measured where present)");
     command
-        ->add_option("--fit", arguments->fit,
-                     "What the budget binds: peak (live bytes) or arena (packed, 64-byte blocks)")
+        ->add_option(
+            "--fit", arguments->fit,
+            "What the budget binds: peak (live bytes, default) or arena (packed, 64-byte blocks)")
         ->check(CLI::IsMember({"peak", "arena"}));
     command->add_flag("--layout", arguments->layout, "Add the address layout to the plan");
     command->add_option("-o,--output", arguments->output, "Where to write the plan (*.plan.json)");

@@ -62,7 +62,7 @@ int tell(const profiler::RecordSummary& summary, const Json& own, const Common& 
 CLI::Option* addCaptureOptions(CLI::App& command, profiler::CaptureOptions& options) {
     command.add_option("-o,--output", options.output,
                        "The session to write (default: named after the program)");
-    command.add_option("--every", options.every, "Record every N-th step");
+    command.add_option("--every", options.every, "Record every N-th step (default: 1)");
     command.add_flag("--contents", options.contents,
                      "Store the contents of floating-point tensors too");
     command.add_flag("--on-oom", options.onOom,
@@ -89,11 +89,11 @@ void addRecord(CLI::App& app, Common& common) {
     auto options = std::make_shared<profiler::RecordOptions>();
     addCaptureOptions(*command, *options);
     command->add_option("--warmup", options->warmup,
-                        "Steps to let pass before the first recorded one");
-    command->add_option("PROG", options->command, "After --: the program and its arguments");
+                        "Steps to let pass before the first recorded one (default: 0)");
+    command->add_option("PROG", options->command,
+                        "The program and its arguments; write -- before it");
     command->callback([options, &common] {
-        options->command.insert(options->command.end(), common.program.begin(),
-                                common.program.end());
+        options->command = common.program;
         common.exitCode = run(*options, common);
     });
 }

@@ -128,7 +128,7 @@ void addRun(CLI::App& app, Common& common) {
     command->add_option("--steps", arguments->steps,
                         "Train so many steps in a row, with and without the plan, and compare");
     command->add_option("--repeat", arguments->repeat, "Passes that are timed (default: 3)");
-    command->add_option("--device", arguments->device, "cpu or cuda");
+    command->add_option("--device", arguments->device, "cpu (default) or cuda");
     command->add_option("--python", arguments->python,
                         "An interpreter: run with its torch (default: the one that the session was "
                         "recorded with, where you have trained with it before; else python3)");

@@ -230,19 +230,25 @@ void addSweep(CLI::App& app, Common& common) {
     auto arguments = std::make_shared<SweepArguments>();
     for (const auto& info : planners::plannerList()) arguments->planners.push_back(info.name);
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
-    command->add_option("--planners", arguments->planners, "Planners, separated by commas")
+    command
+        ->add_option("--planners", arguments->planners,
+                     "Planners, separated by commas (default: all)")
         ->delimiter(',');
-    command->add_option("--ratios", arguments->ratios, "Budgets as shares of the baseline's peak")
+    command
+        ->add_option("--ratios", arguments->ratios,
+                     "Budgets as shares of the baseline's peak (default: 1,0.9,…,0.2)")
         ->delimiter(',')
         ->check(positive(kMostRatio));
     command
         ->add_option("--thrash-limit", arguments->thrashLimit,
-                     "DTR stops above baseline time times this")
+                     "DTR stops above baseline time times this (default: 2)")
         ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);
-    command->add_option("--time-limit", arguments->timeLimit, "Seconds that one search may take")
+    command
+        ->add_option("--time-limit", arguments->timeLimit,
+                     "Seconds that one search may take (default: 10; DTR: no limit)")
         ->check(positive(kMostSeconds));
     command->add_option("--step", arguments->step, "The step (default: the last complete one)");
     command->add_option("--costs", arguments->costs,

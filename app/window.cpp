@@ -98,8 +98,10 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--preset", options->preset,
                         "column (8.5 cm), page (17.8 cm) or slide (16 : 9): size, text and light "
                         "colours of a figure");
-    command->add_option("--width", options->width, "Pixels");
-    command->add_option("--height", options->height, "Pixels");
+    command->add_option("--width", options->width,
+                        "Pixels (default: what the view needs, or the preset's)");
+    command->add_option("--height", options->height,
+                        "Pixels (default: what the view needs, or the preset's)");
     command->add_option("--scale", options->scale, "Device pixels per pixel")
         ->check(positive(kMostScale));
     command->add_option("--step", options->step, "The step (default: the last complete one)");
@@ -109,7 +111,9 @@ void addShot(CLI::App& app, Common& common) {
     command->add_option("--select", options->select,
                         "Words: the op, tensor, layer or source line that they find first is "
                         "selected (\"#12\": an op)");
-    command->add_option("--planners", options->planners, "Planners to show, separated by commas")
+    command
+        ->add_option("--planners", options->planners,
+                     "Planners to show, separated by commas (default: those of the window)")
         ->delimiter(',');
     command->add_flag("--by-steps", options->bySteps,
                       "Steps of the schedule across instead of time, in views that have both");
@@ -128,10 +132,14 @@ void addReport(CLI::App& app, Common& common) {
     command->add_option("-o,--output", options->output, "The report: .html or .pdf")->required();
     command->add_option("--plan", options->plans, "Plans to compare; the first one is the chosen");
     command->add_option("--with", options->with, kWithHelp);
-    command->add_option("--ratio", options->ratio, "The budget as a share of the recorded peak")
+    command
+        ->add_option("--ratio", options->ratio,
+                     "The budget as a share of the recorded peak (default: the plan's, or 0.6)")
         ->check(positive(kMostRatio));
     command->add_option("--step", options->step, "The step (default: the last complete one)");
-    command->add_option("--planners", options->planners, "Planners, separated by commas")
+    command
+        ->add_option("--planners", options->planners,
+                     "Planners, separated by commas (default: those of the window)")
         ->delimiter(',');
     command->callback([options, &common] { common.exitCode = writeReport(*options, common); });
 }

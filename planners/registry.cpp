@@ -88,7 +88,7 @@ Status checkOptions(std::string_view planner, const std::map<std::string, std::s
     return {};
 }
 
-const PlannerInfo& defaultPlanner() {
+const PlannerInfo& quickPlanner() {
     static const PlannerInfo& info = *findPlanner("dtr:eqclass");
     return info;
 }

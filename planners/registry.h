@@ -24,9 +24,10 @@ core::Result<std::unique_ptr<Planner>> makePlanner(std::string_view name);
 core::Status checkOptions(std::string_view planner,
                           const std::map<std::string, std::string>& options);
 
-/// Where no planner is named: it answers within a second nearly everywhere.
-const PlannerInfo& defaultPlanner();
-/// Highwater's own: the best plans, and with `search=first` a first one at once.
+/// For a plan at once: it answers within a second nearly everywhere.
+const PlannerInfo& quickPlanner();
+/// Highwater's own, and what plans where no planner is named: the best plans, and with
+/// `search=first` a first one at once.
 const PlannerInfo& ownPlanner();
 /// Names of the planners with a trait, for messages: "a, b".
 std::string plannersWith(bool PlannerInfo::*trait);

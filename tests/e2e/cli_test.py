@@ -265,9 +265,29 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "no planner 'magic'", "plan", self.log, "--planner", "magic", "--ratio", "1")
         self.refused(2, "no size", "plan", self.log, "--planner", "none", "--budget", "lots")
         self.refused(2, "ratio", "plan", self.log, "--planner", "none", "--ratio", "-1")
-        self.refused(2, "", "frobnicate")
+        self.refused(2, "no command 'frobnicate'", "frobnicate")
+        self.refused(2, "did you mean 'record'", "recrod", "-o", "run.hws")
         self.refused(2, "no program", "record")
         self.refused(2, "unknown format", "import", self.log, "--format", "tarot")
+
+    def test_the_program_to_record_keeps_its_options(self):
+        show = "import sys; print(sys.argv[1:], file=sys.stderr)"
+        for between in ([], ["--"]):
+            done = self.run_command("record", "--warmup", "1", "-o", self.path / "none.hws", *between, "/usr/bin/python3", "-c",
+                                    show, "--steps", "9", "--json")
+            self.assertIn("['--steps', '9', '--json']", done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertEqual("'-c' too (write -- before the program)" in done.stderr, not between)
+
+    def test_the_best_planner_plans_unless_another_is_named(self):
+        self.assertEqual(self.json_of("plan", self.log, "--ratio", "0.8")["planner"], "highwater")
+
+    def test_a_file_alone_is_viewed(self):
+        bare = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
+        alone, viewed = (subprocess.run([HIGHWATER, *words, "./run.hws"], env=bare, capture_output=True, text=True, timeout=60)
+                         for words in ([], ["view"]))
+        self.assertIn("no display", alone.stderr)
+        self.assertEqual((alone.returncode, alone.stderr), (viewed.returncode, viewed.stderr))
 
     def test_a_trace_without_a_step_tells_its_memory(self):
         blocks = self.path / "blocks.csv"

@@ -128,6 +128,11 @@ class DescriptionTest(InFolder):
         self.assertIn(".B \\-\\-contents\n", page)
         self.assertNotIn("plan\\-step", page)
 
+    def test_every_command_has_an_example_of_itself(self):
+        for name in self.commands():
+            _, _, examples = run(name, "--help")[1].partition("Example")
+            self.assertRegex(examples, rf"(?m)^  (source <\()?highwater {name}\b", name)
+
     def test_bash_completes(self):
         script = os.path.join(self.folder, "completion")
         with open(script, "w") as file:
@@ -142,6 +147,8 @@ class DescriptionTest(InFolder):
         self.assertEqual(completed("reco"), ["record"])
         self.assertEqual(completed("record", "--cont"), ["--contents"])
         self.assertEqual(completed("plan", "--planner", "chec"), ["checkmate"])
+        self.assertEqual(completed("info", "run.hws", "--by", "fu"), ["function"])
+        self.assertEqual(completed("export", "--to", "p"), ["perfetto"])
 
     def test_shells_without_one(self):
         code, out, errors = run("completion", "tcsh")

@@ -102,7 +102,7 @@ TEST(Registry, SaysWhatPlannersCanDo) {
     EXPECT_EQ(plannersWith(&PlannerInfo::baseline), kBaselinePlanner);
     EXPECT_NE(plannersWith(&PlannerInfo::preselected).find("none, chen-greedy, "),
               std::string::npos);
-    EXPECT_TRUE(defaultPlanner().quick);
+    EXPECT_TRUE(quickPlanner().quick);
     EXPECT_TRUE(ownPlanner().takesOption("search"));
     EXPECT_FALSE(ownPlanner().takesOption("sea"));
 }

@@ -126,7 +126,7 @@ void Workspace::requestQuickPlans(core::Bytes budget) {
     };
     submit([budget](const Document& document, const planners::Progress& progress) {
         constexpr double kAtMost = 1;  // seconds
-        return computePlan(document, planners::defaultPlanner().name, budget, kAtMost, progress);
+        return computePlan(document, planners::quickPlanner().name, budget, kAtMost, progress);
     });
     if (budget > plans_.quickInfeasibleUpTo())
         submit([budget](const Document& document, const planners::Progress& progress) {
