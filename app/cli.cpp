@@ -2,12 +2,15 @@
 #include "app/cli.h"
 
 #include <unistd.h>
+#include <filesystem>
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 
 #include "core/base/error_json.h"
+#include "core/base/utf8.h"
 #include "core/import/import.h"
 #include "core/memory/evaluate.h"
 
@@ -22,6 +25,33 @@ Json optionalCount(const std::optional<core::Nanoseconds>& time) {
     return time ? Json(time->count()) : Json(nullptr);
 }
 
+/// Of options that name files.
+void addFiles(const CLI::App& command, std::initializer_list<const char*> names,
+              std::vector<std::string>& files) {
+    for (const char* name : names)
+        if (const CLI::Option* option = command.get_option_no_throw(name))
+            files.insert(files.end(), option->results().begin(), option->results().end());
+}
+
+/// Writing over what is read would leave neither. Throws what is told as a usage error.
+void refuseToOverwriteInput(const CLI::App& command) {
+    std::vector<std::string> inputs, outputs;
+    for (const CLI::Option* option : command.get_options([](const CLI::Option*) { return true; }))
+        if (option->get_positional())
+            inputs.insert(inputs.end(), option->results().begin(), option->results().end());
+    addFiles(command, {"--with", "--session", "--rules", "--menu", "--join"}, inputs);
+    addFiles(command, {"--output", "--csv", "--report", "--progress"}, outputs);
+    // `fit` writes a plan, the others read some.
+    addFiles(command, {"--plan"}, command.get_name() == "fit" ? outputs : inputs);
+    for (const std::string& output : outputs)
+        for (const std::string& input : inputs) {
+            std::error_code error;
+            if (std::filesystem::is_regular_file(input, error) &&
+                std::filesystem::equivalent(input, output, error))
+                throw CLI::ValidationError("'" + output + "' is read: it is not written over");
+        }
+}
+
 }  // namespace
 
 CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
@@ -29,6 +59,7 @@ CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
     CLI::App* command = app.add_subcommand(name, description);
     command->add_flag("--json", common.json,
                       "Print one JSON object on stdout and nothing else there");
+    command->parse_complete_callback([command] { refuseToOverwriteInput(*command); });
     return command;
 }
 
@@ -66,8 +97,18 @@ void answerWith(const Json& value) {
 
 void writeAnswer() {
     if (!answer || answer->empty()) return;
-    // Names and fragments of damaged files may be no UTF-8.
-    std::cout << answer->dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    // Names and fragments of damaged files may be no UTF-8, or what a terminal obeys.
+    const std::string text = answer->dump(-1, ' ', false, Json::error_handler_t::replace);
+    core::forEachCharacter(text, [](std::string_view sequence, std::optional<char32_t> character) {
+        char escape[8];
+        if (!character || !core::isHarmful(*character)) {
+            std::cout << sequence;
+            return;
+        }
+        std::snprintf(escape, sizeof(escape), "\\u%04x", static_cast<unsigned>(*character));
+        std::cout << escape;
+    });
+    std::cout << std::endl;
 }
 
 Json cachingAllocatorJson(const core::CachingAllocatorStats& stats) {

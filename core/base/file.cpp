@@ -56,6 +56,14 @@ Result<std::string> readTextFile(const std::string& path, const std::string& wha
     return text;
 }
 
+int openOrdinaryFile(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat about {};
+    if (file < 0 || (fstat(file, &about) == 0 && S_ISREG(about.st_mode))) return file;
+    close(file);
+    return -1;
+}
+
 std::filesystem::path programFolder() {
     std::error_code ignored;
     return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
@@ -69,7 +77,7 @@ std::filesystem::path temporaryFolder() {
 
 namespace {
 
-constexpr const char* kScratchName = "highwater.";
+constexpr std::string_view kScratchName = "highwater-scratch.", kUnique = "XXXXXX";
 constexpr time_t kSecondsToLock = 60;  // that a new folder has, before it counts as left behind
 
 /// Whether the folder is ours, and no process has it any more: then it is locked.
@@ -84,7 +92,10 @@ void sweep(const std::filesystem::path& parent) {
     for (std::filesystem::directory_iterator at(parent, error), end; !error && at != end;
          at.increment(error)) {
         const std::filesystem::path folder = at->path();
-        if (!folder.filename().string().starts_with(kScratchName)) continue;
+        const std::string name = folder.filename().string();
+        if (!name.starts_with(kScratchName) ||
+            name.size() != (kScratchName.size() + kUnique.size()))
+            continue;
         const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (file < 0) continue;
         if (isLeft(file)) std::filesystem::remove_all(folder, ignored);
@@ -96,7 +107,7 @@ void sweep(const std::filesystem::path& parent) {
 
 ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
     sweep(parent);
-    std::string name = (parent / (std::string(kScratchName) + "XXXXXX")).string();
+    std::string name = (parent / std::string(kScratchName).append(kUnique)).string();
     if (mkdtemp(name.data()) == nullptr) return;
     path_ = name;
     lock_ = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

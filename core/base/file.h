@@ -21,6 +21,10 @@ Status writeFileAtomically(const std::string& path, const std::string& text);
 /// does not end within 1 GiB, as a device may not.
 Result<std::string> readTextFile(const std::string& path, const std::string& what);
 
+/// A descriptor that reads it, at once and through no link; -1 where there is none or it is no
+/// ordinary file: what another user may have put there does not make us wait.
+int openOrdinaryFile(const std::string& path);
+
 /// Of the program that runs, where other files of an installation are found from; empty where it
 /// cannot be told.
 std::filesystem::path programFolder();

@@ -6,17 +6,20 @@
 #include <cstdio>
 #include <ostream>
 #include <streambuf>
+#include <string>
 #include <utility>
+
+#include "core/base/utf8.h"
 
 namespace hw::core {
 
-/// While it lives, control characters that go into `stream` become "?", but for line ends and tabs;
-/// those of Unicode's second block (U+0080 to U+009F in UTF-8), too.
+/// While it lives, what is harmful in `stream` (utf8.h), but for line ends and tabs, and what is no
+/// UTF-8 becomes "?".
 class PrintableOnly : public std::streambuf {
 public:
     explicit PrintableOnly(std::ostream& stream) : stream_(stream), below_(stream.rdbuf(this)) {}
     ~PrintableOnly() override {
-        putLead();
+        putSequence();
         stream_.rdbuf(below_);
     }
     PrintableOnly(const PrintableOnly&) = delete;
@@ -26,38 +29,31 @@ protected:
     int_type overflow(int_type character) override {
         if (traits_type::eq_int_type(character, traits_type::eof()))
             return traits_type::not_eof(character);
-        const auto byte = static_cast<unsigned char>(traits_type::to_char_type(character));
-        if (lead_) {
-            lead_ = false;
-            if (byte >= 0x80 && byte < 0xa0) return below_->sputc('?');
-            if (isEnd(below_->sputc(kLead))) return traits_type::eof();
-        }
-        if (byte == static_cast<unsigned char>(kLead)) {
-            lead_ = true;
-            return character;
-        }
-        const bool control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-        return below_->sputc(control ? '?' : traits_type::to_char_type(character));
+        const char byte = traits_type::to_char_type(character);
+        const bool goesOn = (static_cast<unsigned char>(byte) & 0xc0U) == 0x80;
+        if (!goesOn && !putSequence()) return traits_type::eof();
+        sequence_ += byte;
+        const bool whole =
+            sequence_.size() >= utf8Length(static_cast<unsigned char>(sequence_.front()));
+        return whole && !putSequence() ? traits_type::eof() : character;
     }
-    int sync() override {
-        putLead();
-        return below_->pubsync();
-    }
+    int sync() override { return putSequence() ? below_->pubsync() : -1; }
 
 private:
-    static constexpr char kLead = '\xc2';  // of U+0080 to U+00BF
-
-    static bool isEnd(int_type character) {
-        return traits_type::eq_int_type(character, traits_type::eof());
-    }
-    void putLead() {
-        if (lead_) below_->sputc(kLead);
-        lead_ = false;
+    bool putSequence() {
+        if (sequence_.empty()) return true;
+        const auto character = utf8Character(sequence_);
+        const bool layout = character == U'\n' || character == U'\t';
+        if (!layout && (!character || isHarmful(*character))) sequence_ = "?";
+        const auto size = static_cast<std::streamsize>(sequence_.size());
+        const bool put = below_->sputn(sequence_.data(), size) == size;
+        sequence_.clear();
+        return put;
     }
 
     std::ostream& stream_;
     std::streambuf* below_;
-    bool lead_ = false;  // a byte that waits for the one after it
+    std::string sequence_;  // bytes that wait for those after them
 };
 
 /// The same of what goes to C's stdout, for as long as it lives.

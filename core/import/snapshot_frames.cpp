@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/utf8.h"
 #include "core/session/call_stacks.h"
 
 namespace hw::core {
@@ -131,17 +132,18 @@ std::vector<SourceFrameRow> snapshotFrames(const PickleDocument& document, Pickl
     std::vector<SourceFrameRow> frames;
     for (const PickleRef frame : document.items(list)) {
         if (frames.size() >= kMostSnapshotFrames) break;
-        const std::string_view file = textOf(frame, "filename"), name = textOf(frame, "name");
+        const std::string_view file = textOf(frame, "filename"),
+                               name = textOf(frame, "name").substr(0, kLongestName);
         if (name.empty()) continue;
         const auto number = document.find(frame, "line");
         const std::int64_t line =
             std::max<std::int64_t>(0, number ? document.integer(*number).value_or(0) : 0);
         if (!isCpp(file)) {
             SourceFrameRow& row = frames.emplace_back();
-            row.file = file, row.function = name, row.line = line;
+            row.file = shownName(file), row.function = shownName(name), row.line = line;
             row.framework = isFrameworkFile(row.file);
         } else if (!saysNothing(name)) {
-            SourceFrameRow row = cppFrame(file, name, line);
+            SourceFrameRow row = cppFrame(file.substr(0, kLongestName), name, line);
             // An operator is called, and dispatched again, once a layer of the dispatcher.
             const bool again = !frames.empty() && isOperator(row) && isOperator(frames.back()) &&
                                frames.back().function == row.function;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/call_stacks.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 
@@ -17,8 +18,9 @@ Result<CallStacks> CallStacks::load(const Session& session) {
         if (!database.hasTable("stacks")) return stacks;
         Statement frames(database, "SELECT id, file, function, line, framework FROM source_frames");
         while (frames.step())
-            stacks.frames_[frames.integer(0)] = {frames.integer(0), frames.text(1), frames.text(2),
-                                                 frames.integer(3), frames.integer(4) != 0};
+            stacks.frames_[frames.integer(0)] = {frames.integer(0), shownName(frames.text(1)),
+                                                 shownName(frames.text(2)), frames.integer(3),
+                                                 frames.integer(4) != 0};
         Statement nodes(database, "SELECT id, coalesce(parent, -1), frame FROM stacks");
         while (nodes.step()) stacks.nodes_[nodes.integer(0)] = {nodes.integer(1), nodes.integer(2)};
         const std::vector<std::pair<std::int64_t, Node>> known(stacks.nodes_.begin(),

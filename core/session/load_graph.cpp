@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/base/utf8.h"
 #include "core/graph/unseen_ops.h"
 #include "core/session/access.h"
 #include "core/session/circles.h"
@@ -55,7 +56,7 @@ private:
         std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>> rows;  // id, parent
         while (from.step()) {
             layerOf_[from.integer(0)] = static_cast<LayerIndex>(graph_.layers.size());
-            graph_.layers.push_back({from.text(1), from.text(2), kNone});
+            graph_.layers.push_back({shownName(from.text(1)), shownName(from.text(2)), kNone});
             rows.emplace_back(from.integer(0), from.optionalInteger(3));
         }
         requireNoCircle(

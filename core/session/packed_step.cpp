@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/packed_step.h"
+#include "core/base/utf8.h"
 
 #include <zlib.h>
 
@@ -265,7 +266,7 @@ private:
         const std::uint64_t flags = columns_[OpFlags].unsignedNumber();
         row.phase = static_cast<Phase>(flags & kPhaseBits);
         row.random = (flags & OpIsRandom) != 0;
-        row.name = text(OpName), row.overload = text(OpOverload);
+        row.name = shownName(text(OpName)), row.overload = shownName(text(OpOverload));
         row.id = next(OpId), row.seq = next(OpSeq);
         row.beginNs = difference(OpBegin);
         row.duration = Nanoseconds(columns_[OpDuration].number());

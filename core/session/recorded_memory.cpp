@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/recorded_memory.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 #include <limits>
@@ -87,7 +88,7 @@ private:
         while (from.step()) {
             layerOf_[from.integer(0)] = static_cast<LayerIndex>(found_.graph.layers.size());
             found_.graph.layers.push_back(
-                {from.text(1), from.text(2), layer(from.optionalInteger(3))});
+                {shownName(from.text(1)), shownName(from.text(2)), layer(from.optionalInteger(3))});
         }
     }
     LayerIndex layer(const std::optional<std::int64_t>& id) const {

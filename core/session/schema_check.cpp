@@ -23,9 +23,18 @@ std::string foreignParts(Database& database) {
     Statement others(database,
                      "SELECT type, name FROM sqlite_master WHERE type NOT IN ('table', 'index')"
                      " UNION ALL SELECT 'virtual table', name FROM sqlite_master"
-                     " WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' LIMIT 1");
+                     " WHERE type = 'table' AND (coalesce(rootpage, 0) = 0 OR sql IS NULL OR"
+                     " sql NOT LIKE 'CREATE TABLE%') LIMIT 1");
     if (others.step()) return "the " + others.text(0) + " " + quoted(others.text(1));
+    Statement conflict(database,
+                       "SELECT name FROM sqlite_master WHERE sql LIKE '%conflict%' LIMIT 1");
+    if (conflict.step()) return "a conflict clause in " + quoted(conflict.text(0));
     for (const std::string& table : namesOf(database, "table")) {
+        Statement computed(database,
+                           "SELECT name FROM pragma_table_xinfo(?) WHERE dflt_value LIKE '%(%'");
+        if (computed.bind(1, table).step())
+            return "the computed default of " + quoted(computed.text(0)) + " in the table " +
+                   quoted(table);
         Statement columns(database, "SELECT name FROM pragma_table_xinfo(?) WHERE hidden > 0");
         if (columns.bind(1, table).step())
             return "the generated column " + quoted(columns.text(0)) + " of the table " +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/session/step_rows.h"
+#include "core/base/utf8.h"
 
 #include <algorithm>
 #include <array>
@@ -59,7 +60,7 @@ constexpr const char* kOpColumns =
 OpRow opOf(const Statement& from) {
     OpRow row;
     row.id = from.integer(0), row.seq = from.integer(1);
-    row.name = from.text(2), row.overload = from.text(3);
+    row.name = shownName(from.text(2)), row.overload = shownName(from.text(3));
     row.phase = phaseFromName(from.text(4));
     row.layer = from.optionalInteger(5), row.thread = from.integer(6);
     row.beginNs = from.integer(7);

@@ -90,7 +90,7 @@ Result<std::vector<TableColumn>> TableFile::columns(const std::string& table) co
     return reading([&] {
         Statement known(*database_,
                         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-                        " AND sql NOT LIKE 'CREATE VIRTUAL%'");
+                        " AND rootpage > 0 AND sql LIKE 'CREATE TABLE%'");
         known.bind(1, table);
         return known.step() ? columnsOf(*database_, table) : std::vector<TableColumn>();
     });

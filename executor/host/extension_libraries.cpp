@@ -22,7 +22,7 @@ def loaded():
     with open("/proc/self/maps") as maps:
         return list(dict.fromkeys(line.split(maxsplit=5)[5].rstrip("\n") for line in maps if "/" in line))
 before = set(loaded())
-sys.path.insert(0, sys.argv[1])
+sys.path.append(sys.argv[1])  # last: what is received there must not stand in for a library
 for name in sys.argv[2:]:
     importlib.import_module(name)
 def uses_torch(path):

@@ -282,6 +282,16 @@ class CommandLine(unittest.TestCase):
     def test_the_best_planner_plans_unless_another_is_named(self):
         self.assertEqual(self.json_of("plan", self.log, "--ratio", "0.8")["planner"], "highwater")
 
+    def test_what_is_read_is_not_written_over(self):
+        session, plan = self.make_session(), self.path / "p.plan.json"
+        self.json_of("plan", session, "--planner", "none", "--ratio", "1", "-o", plan)
+        before = session.read_bytes(), plan.read_bytes()
+        self.refused(2, "not written over", "plan", session, "--planner", "none", "--ratio", "1", "-o", session)
+        self.refused(2, "not written over", "export", session, "--to", "perfetto", "-o", self.path / "." / session.name)
+        self.refused(2, "not written over", "export", session, "--to", "layers", "--plan", plan, "-o", plan)
+        self.refused(2, "not written over", "sweep", session, "--csv", session)
+        self.assertEqual((session.read_bytes(), plan.read_bytes()), before)
+
     def test_a_file_alone_is_viewed(self):
         bare = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
         alone, viewed = (subprocess.run([HIGHWATER, *words, "./run.hws"], env=bare, capture_output=True, text=True, timeout=60)

@@ -102,17 +102,21 @@ TEST(ScratchFolder, SweepsWhatKilledProcessesHaveLeft) {
     const test::TemporaryFolder folder;
     const std::filesystem::path parent(folder / "");
     const core::ScratchFolder lives(parent);
-    std::filesystem::create_directory(parent / "highwater.dead");
-    std::filesystem::create_directory(parent / "highwater.new");
-    std::filesystem::create_directory(parent / "another");
+    std::filesystem::create_directory(parent / "highwater-scratch.abc123");
+    std::filesystem::create_directory(parent / "highwater-scratch.new123");
+    // Somebody's own.
+    for (const char* name : {"highwater.results", "highwater-scratch.results", "highwater-scratch"})
+        std::filesystem::create_directory(parent / name);
     const auto longAgo = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
     for (const std::filesystem::path& old :
-         {lives.path(), parent / "highwater.dead", parent / "another"})
+         {lives.path(), parent / "highwater-scratch.abc123", parent / "highwater.results",
+          parent / "highwater-scratch.results", parent / "highwater-scratch"})
         std::filesystem::last_write_time(old, longAgo);
     const core::ScratchFolder next(parent);
-    EXPECT_FALSE(std::filesystem::exists(parent / "highwater.dead"));
-    EXPECT_TRUE(std::filesystem::exists(parent / "highwater.new"));
-    EXPECT_TRUE(std::filesystem::exists(parent / "another"));
+    EXPECT_FALSE(std::filesystem::exists(parent / "highwater-scratch.abc123"));
+    EXPECT_TRUE(std::filesystem::exists(parent / "highwater-scratch.new123"));
+    for (const char* name : {"highwater.results", "highwater-scratch.results", "highwater-scratch"})
+        EXPECT_TRUE(std::filesystem::exists(parent / name)) << name;
     EXPECT_TRUE(std::filesystem::exists(lives.path()));
 }
 
@@ -121,9 +125,9 @@ TEST(PrintableOnly, LeavesTextAndTakesControlCharacters) {
     {
         const core::PrintableOnly only(text);
         text << "a\x1b[31mb\r\n\tü \xc2\x9b"
-             << "2J \xc2\xa0é\x7f \xc2";
+             << "2J \xc2\xa0é\x7f 漢\xf0\x9f\x99\x82\xe2\x80\xae\xed\xa0\x80\xff \xc2";
     }
-    EXPECT_EQ(text.str(), "a?[31mb?\n\tü ?2J \xc2\xa0é? \xc2");
+    EXPECT_EQ(text.str(), "a?[31mb?\n\tü ?2J \xc2\xa0é? 漢\xf0\x9f\x99\x82??? ?");
 }
 
 TEST(UsedTorches, AreThoseThatWereRemembered) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/utf8.h"
 #include "core/session/access.h"
 #include "core/session/call_stacks.h"
 #include "core/session/session_writer.h"
@@ -69,6 +70,44 @@ TEST_F(UntrustedSession, IsRefusedWithATrigger) {
 TEST_F(UntrustedSession, IsRefusedWithAGeneratedColumn) {
     change("CREATE TABLE z(a, b GENERATED ALWAYS AS (hex(zeroblob(a))) VIRTUAL)");
     expectRefused("the generated column 'b' of the table 'z'");
+}
+
+/// As text of the file itself, where no statement would put it.
+std::string rewritten(const std::string& what, const std::string& by, const std::string& table) {
+    return "PRAGMA writable_schema=ON; UPDATE sqlite_master SET sql = replace(sql, '" + what +
+           "', '" + by + "') WHERE name = '" + table + "'";
+}
+
+TEST_F(UntrustedSession, IsRefusedWithAVirtualTableHoweverItIsWritten) {
+    change("CREATE VIRTUAL TABLE z USING rtree(id, a, b)");
+    expectRefused("the virtual table 'z'");
+    change(rewritten("CREATE VIRTUAL", "CREATE/**/VIRTUAL", "z"));
+    expectRefused("the virtual table 'z'");
+}
+
+TEST_F(UntrustedSession, IsRefusedWhereItSaysThatWhatIsWrittenIsLost) {
+    change(rewritten("document TEXT NOT NULL",
+                     "document TEXT NOT NULL, z INT NOT NULL ON CONFLICT IGNORE DEFAULT NULL",
+                     "plans"));
+    expectRefused("a conflict clause in 'plans'");
+}
+
+TEST_F(UntrustedSession, IsRefusedWithADefaultThatComputes) {
+    change("CREATE TABLE z(a, b TEXT DEFAULT (hex(zeroblob(450000000))))");
+    expectRefused("the computed default of 'b' in the table 'z'");
+}
+
+TEST_F(UntrustedSession, ItsNamesAreLinesThatEnd) {
+    change(
+        "UPDATE layers SET path = replace(hex(zeroblob(1000000)), '0', 'x') || char(10) WHERE id = "
+        "1;"
+        "UPDATE ops SET name = 'a' || char(10) || 'highwater: saved' || char(8238)");
+    auto session = Session::open(path());
+    ASSERT_TRUE(session) << session.error().what;
+    const auto graph = loadGraph(*session, 0);
+    ASSERT_TRUE(graph) << graph.error().what;
+    for (const Op& op : graph->ops) EXPECT_EQ(op.name, "a?highwater: saved?");
+    for (const Layer& layer : graph->layers) EXPECT_LE(layer.path.size(), kLongestName + 3);
 }
 
 TEST_F(UntrustedSession, IsRefusedWithAnIndexThatComputes) {
