@@ -12,6 +12,7 @@
 #include <fstream>
 #include <utility>
 
+#include "core/base/file.h"
 #include "profiler/attach/process.h"
 
 namespace hw::profiler {
@@ -67,18 +68,32 @@ bool isPrivate(const std::string& path, uid_t user) {
            (about.st_mode & 022) == 0;
 }
 
-/// The contents of a claim that is held; nothing where it is free.
-std::optional<std::string> heldBy(const std::string& path) {
-    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+/// Whether the process has that very file open, as whoever holds a claim has.
+bool hasOpen(pid_t pid, const struct stat& file) {
+    std::error_code error;
+    const std::filesystem::directory_iterator files(procPath(pid, "fd"), error);
+    return !error && std::ranges::any_of(files, [&](const auto& entry) {
+        struct stat about {};
+        return stat(entry.path().c_str(), &about) == 0 && about.st_dev == file.st_dev &&
+               about.st_ino == file.st_ino;
+    });
+}
+
+/// Who holds the claim; nothing where it is free. Anybody may have written the file of a container:
+/// only a process that has it open is believed to be its holder, else 0.
+std::optional<pid_t> heldBy(const std::string& path) {
+    const int file = core::openOrdinaryFile(path);
     if (file < 0) return std::nullopt;
-    std::optional<std::string> text;
+    std::optional<pid_t> holder;
     if (flock(file, LOCK_SH | LOCK_NB) != 0) {
-        char read[64] = {};
-        text = std::string(
-            read, static_cast<std::size_t>(std::max<ssize_t>(0, ::read(file, read, sizeof(read)))));
+        char text[64] = {};
+        const ssize_t size = std::max<ssize_t>(0, ::read(file, text, sizeof(text)));
+        holder = pidOf(std::string(text, static_cast<std::size_t>(size)));
+        struct stat about {};
+        if (*holder != 0 && (fstat(file, &about) != 0 || !hasOpen(*holder, about))) holder = 0;
     }
     close(file);
-    return text;
+    return holder;
 }
 
 /// Where recorders in the container of that process note it. Users may have other numbers there.
@@ -123,11 +138,11 @@ std::optional<pid_t> Claim::holder(pid_t pid) {
     struct stat process {};
     if (stat(procPath(pid, "status").c_str(), &process) != 0) return std::nullopt;
     if (isPrivate(folder(), geteuid()))
-        if (const auto text = heldBy(pathIn(folder(), pid))) return pidOf(*text);
+        if (const auto holder = heldBy(pathIn(folder(), pid))) return holder;
     if (inItsNamespace(pid).space == inItsNamespace(getpid()).space) return std::nullopt;
     for (const std::string& theirs : foldersInItsContainer(pid, process.st_uid))
         if (isPrivate(theirs, process.st_uid))
-            if (const auto text = heldBy(pathIn(theirs, pid))) return pidOf(*text);
+            if (const auto holder = heldBy(pathIn(theirs, pid))) return holder;
     return std::nullopt;
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/enter.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <sstream>
+#include <string_view>
 #include <thread>
 
+#include "core/base/file.h"
 #include "profiler/attach/inject.h"
 #include "profiler/attach/process.h"
 
@@ -27,10 +30,13 @@ bool hasEnded(pid_t pid) {
 }
 
 std::string firstLine(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
+    const int file = core::openOrdinaryFile(path);  // the folder may be another user's
+    if (file < 0) return {};
+    char text[512];
+    const ssize_t size = std::max<ssize_t>(0, read(file, text, sizeof(text)));
+    close(file);
+    const std::string_view line(text, static_cast<std::size_t>(size));
+    return std::string(line.substr(0, line.find('\n')));
 }
 
 /// The way in that the state of the main thread asks for, each once.

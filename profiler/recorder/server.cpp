@@ -108,8 +108,9 @@ core::Status Server::listen(std::string folder) {
         ::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
         ::listen(listener_, 16) != 0)
         return cannotListen(std::strerror(errno));
-    if (user_ != geteuid() && (::chown(folder_.c_str(), user_, static_cast<gid_t>(-1)) != 0 ||
-                               ::chown(socketPath_.c_str(), user_, static_cast<gid_t>(-1)) != 0))
+    // The folder last: before that nobody else can put something in the socket's place.
+    if (user_ != geteuid() && (::lchown(socketPath_.c_str(), user_, static_cast<gid_t>(-1)) != 0 ||
+                               ::lchown(folder_.c_str(), user_, static_cast<gid_t>(-1)) != 0))
         return cannotListen(std::strerror(errno));
     return {};
 }

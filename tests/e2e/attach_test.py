@@ -70,6 +70,25 @@ while True:
 """
 
 
+# Of another user, in a container: says that it is recorded, by a process that knows nothing of it.
+FORGER = """
+import fcntl, os, shutil, sys, time
+kind, holder, ready, user = sys.argv[1:]
+folder = "/tmp/highwater-" + user
+shutil.rmtree(folder, ignore_errors=True)
+os.mkdir(folder, 0o700)
+path = folder + "/" + "".join(filter(str.isdigit, os.readlink("/proc/self/ns/pid"))) + "-" + str(os.getpid())
+if kind == "claim":
+    file = open(path, "w")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    print(holder, end="", file=file, flush=True)
+else:
+    os.mkfifo(path)
+open(ready, "w").close()
+time.sleep(100)
+"""
+
+
 class Attaching(unittest.TestCase):
     python = "/usr/bin/python3"
 
@@ -252,6 +271,32 @@ class Records(Attaching):
         done = subprocess.run([HIGHWATER, "detach", process], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(inside.wait(30), 0)
+
+    @unittest.skipIf(os.geteuid() != 0, "reaching processes of other users takes root")
+    def test_what_another_user_claims_in_a_container_is_not_believed(self):
+        space = "".join(filter(str.isdigit, os.readlink("/proc/self/ns/pid")))
+        victim = subprocess.Popen(["sleep", "100"])
+        self.addCleanup(victim.wait)
+        self.addCleanup(victim.kill)
+        other = 65534
+        for kind in ("claim", "pipe"):
+            ready = os.path.join(self.folder, kind)
+            os.chmod(self.folder, 0o777)
+            forger = subprocess.Popen(["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc", "--kill-child",
+                                       "/usr/bin/python3", "-c", FORGER, kind, f"{space}-{victim.pid}", ready, str(other)],
+                                      user=other, group=other, extra_groups=[], cwd="/", stderr=subprocess.DEVNULL)
+            self.addCleanup(forger.wait)
+            self.addCleanup(forger.kill)
+            deadline = time.monotonic() + 20
+            while not os.path.exists(ready) and forger.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            if not os.path.exists(ready):
+                self.skipTest("no container may be made here: unshare --user --pid")
+            inner, = subprocess.check_output(["pgrep", "-P", str(forger.pid)], text=True).split()
+            done = subprocess.run([HIGHWATER, "detach", inner], capture_output=True, text=True, timeout=20)
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertIn("cannot be seen from here" if kind == "claim" else "is not being recorded", done.stderr)
+            self.assertIsNone(victim.poll())
 
     def test_the_step_that_runs_out_of_memory(self):
         script = os.path.join(self.folder, "grow.py")
