@@ -33,6 +33,19 @@ constexpr int kForbidden[] = {SYS_mq_open,
                               SYS_sched_setparam,
                               SYS_sched_setscheduler,
                               SYS_sched_setattr,
+                              SYS_sched_setaffinity,
+                              SYS_ioprio_set,
+                              SYS_shmget,
+                              SYS_shmat,
+                              SYS_shmctl,
+                              SYS_semget,
+                              SYS_semop,
+                              SYS_semtimedop,
+                              SYS_semctl,
+                              SYS_msgget,
+                              SYS_msgsnd,
+                              SYS_msgrcv,
+                              SYS_msgctl,
                               SYS_migrate_pages,
                               SYS_move_pages,
                               SYS_kcmp,
@@ -168,6 +181,18 @@ void noTyping(Filter& filter) {
     answer(filter, SECCOMP_RET_ALLOW);
 }
 
+/// What is ready to be read or written would send another process a signal.
+void noSignalsOfFiles(Filter& filter) {
+    constexpr std::uint32_t kSetSignal = 10, kSetOwnerEx = 15;  // named in GNU's headers only
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fcntl, 0, 6));
+    load(filter, offsetof(seccomp_data, args) + 8);
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, F_SETOWN, 3, 0));
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSetOwnerEx, 2, 0));
+    filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kSetSignal, 1, 0));
+    answer(filter, SECCOMP_RET_ALLOW);
+    answer(filter, kFail);
+}
+
 Filter filterFor(Device device) {
     Filter filter;
 #ifdef __x86_64__
@@ -183,6 +208,7 @@ Filter filterFor(Device device) {
     onlyOnUs(filter, SYS_tgkill, false);
     onlyOnUs(filter, SYS_prlimit64, true);
     noTyping(filter);
+    noSignalsOfFiles(filter);
     answerByFlags(filter, SYS_clone, 0, CLONE_THREAD, SECCOMP_RET_ALLOW, kFail);
     if (device == Device::Cpu) {
         answerByFlags(filter, SYS_open, 1, kWriting, kFail, SECCOMP_RET_ALLOW);

@@ -2,8 +2,10 @@
 // A session names the ops that are run, so they run without rights, and not all of them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -68,6 +70,15 @@ TEST(Sandbox, TakesTheRightsToDoHarm) {
              const rlimit none{1, 1};
              return prlimit(getppid(), RLIMIT_NOFILE, &none, nullptr) == 0;
          }},
+        {"shared memory", [&] { return shmget(IPC_PRIVATE, 4096, IPC_CREAT | 0600) >= 0; }},
+        {"processors",
+         [&] {
+             cpu_set_t all{};
+             CPU_SET(0, &all);
+             return sched_setaffinity(getppid(), sizeof(all), &all) == 0;
+         }},
+        {"signal of a file",
+         [&] { return fcntl(STDIN_FILENO, F_SETOWN, getppid()) == 0 || errno != EPERM; }},
         {"typing", [&] { return ioctl(STDIN_FILENO, TIOCSTI, "x") == 0 || errno != EPERM; }}};
     for (const auto& [name, attempt] : attempts)
         EXPECT_EQ(inSandbox(Device::Cpu, attempt), 0) << name;
