@@ -66,7 +66,7 @@ Result<std::vector<CategoryRule>> parseCategoryRules(const std::string& text) {
     const json document = json::parse(text, nullptr, false);
     if (!document.is_array())
         return badInput("the category rules are no JSON array",
-                        "see 'highwater categorize --help'");
+                        "write, for example, [{\"set\": \"input\", \"op\": \"aten::embedding\"}]");
     std::vector<CategoryRule> rules;
     for (std::size_t i = 0; i < document.size(); ++i) {
         auto rule = parseRule(document[i], i);
