@@ -2,7 +2,6 @@
 #include "viewer/viewer.h"
 
 #include <QApplication>
-#include <QFileInfo>
 #include <QIcon>
 #include <QPageSize>
 #include <QStyleFactory>
@@ -16,6 +15,7 @@
 #include "viewer/export/report.h"
 #include "viewer/panels/main_window.h"
 #include "viewer/panels/view_picture.h"
+#include "viewer/platform_check.h"
 #include "viewer/plots/theme.h"
 
 // Resources of a static library have to be named once, outside any namespace.
@@ -28,18 +28,6 @@ namespace {
 
 constexpr int kSmallest = 200, kLargest = 20000, kWindowHeight = 1000;
 constexpr const char* kWindowView = "window";
-
-// Qt ends the process where it cannot reach a display, so this asks first. A local X display (":0",
-// ":0.0") has a socket; of a remote one only its server could tell.
-bool hasDisplay() {
-    if (qEnvironmentVariableIsSet("QT_QPA_PLATFORM") ||
-        !qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY"))
-        return true;
-    const QString display = qEnvironmentVariable("DISPLAY");
-    if (!display.startsWith(QLatin1Char(':'))) return !display.isEmpty();
-    const QString number = display.mid(1).section(QLatin1Char('.'), 0, 0);
-    return QFileInfo::exists(QStringLiteral("/tmp/.X11-unix/X") + number);
-}
 
 void dress(bool light) {
     initResources();
@@ -215,9 +203,7 @@ core::Result<ReportSummary> report(const ReportOptions& options) {
 core::Result<int> runWindow(int& argc, char** argv, const std::string& session,
                             const std::vector<std::string>& plans,
                             const std::vector<std::string>& with) {
-    if (!hasDisplay())
-        return core::Error{core::ErrorCode::Usage, "there is no display to open the window on",
-                           "set DISPLAY, or draw into a file with `highwater shot`"};
+    if (core::Status able = checkPlatform(); !able) return able.error();
     QApplication application(argc, argv);
     dress(false);
     MainWindow window;

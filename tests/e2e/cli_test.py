@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import pickle
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -298,6 +299,25 @@ class CommandLine(unittest.TestCase):
                          for words in ([], ["view"]))
         self.assertIn("no display", alone.stderr)
         self.assertEqual((alone.returncode, alone.stderr), (viewed.returncode, viewed.stderr))
+
+    def window_fails(self, **others):
+        environment = {name: value for name, value in os.environ.items()
+                       if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+        done = subprocess.run([HIGHWATER], env={**environment, **others}, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 5, done.stderr)
+        return done.stderr
+
+    def test_what_keeps_the_window_from_opening_is_told(self):
+        self.assertRegex(self.window_fails(QT_QPA_PLATFORM="nonesuch"), "^highwater: error: .*nonesuch.*\nhint: ")
+        folder = pathlib.Path("/tmp/.X11-unix")
+        folder.mkdir(mode=0o1777, exist_ok=True)
+        number = next(number for number in range(970, 990) if not (folder / f"X{number}").exists())
+        with socket.socket(socket.AF_UNIX) as silent:
+            silent.bind(str(folder / f"X{number}"))
+        try:
+            self.assertIn(f"error: the display ':{number}' does not answer\nhint: ", self.window_fails(DISPLAY=f":{number}"))
+        finally:
+            (folder / f"X{number}").unlink()
 
     def test_a_trace_without_a_step_tells_its_memory(self):
         blocks = self.path / "blocks.csv"
