@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "profiler/attach/claim.h"
 #include "profiler/attach/elf_symbols.h"
@@ -146,6 +147,12 @@ bool isCalledPython(const std::string& command) {
     return fileName(command.substr(0, command.find(' '))).starts_with("python");
 }
 
+/// The name of the file that it runs; empty where we may not look.
+std::string programOf(pid_t pid) {
+    std::error_code error;
+    return std::filesystem::read_symlink(procPath(pid, "exe"), error).filename().string();
+}
+
 }  // namespace
 
 core::Status mayAttach(bool descends) {
@@ -189,6 +196,7 @@ std::vector<Candidate> listCandidates(const std::string& agentPath, bool all) {
     for (const pid_t pid : processes()) {
         const auto status = statusOf(pid);
         if (!status || pid == getpid() || (user != 0 && status->uid != user)) continue;
+        if (programOf(pid).starts_with("highwater")) continue;  // replays a step, trains nothing
         const auto files = mappedFiles(pid);
         const std::string command = commandOf(pid);
         const bool torch = files && std::any_of(files->begin(), files->end(), isTorch);

@@ -64,11 +64,12 @@ core::Result<fs::path> cacheFolder(const Unit& unit) {
     else if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
         folder = fs::path(home) / ".cache";
     else
-        return none("there is no cache folder (HOME is not set)");
+        return none("there is no cache folder: HOME is not set, and XDG_CACHE_HOME names none");
     folder /= "highwater/capture";
     std::error_code error;
     fs::create_directories(folder, error);
-    if (access(folder.c_str(), W_OK) != 0) return none(folder.string() + " is not writable");
+    if (access(folder.c_str(), W_OK) != 0)
+        return none(folder.string() + " is not writable; XDG_CACHE_HOME names another folder");
     return folder;
 }
 

@@ -6,6 +6,7 @@ HIGHWATER_CYCLES: how often each of three scripts is attached to in a row (defau
 """
 import json
 import os
+import pathlib
 import shutil
 import signal
 import sqlite3
@@ -468,6 +469,22 @@ class Lists(Attaching):
         self.assertEqual(found[process.pid], {
             "pid": process.pid, "command": f"{self.python} {self.mlp} {MANY} main", "framework": "pytorch",
             "attachable": True, "why": ""})
+
+    def test_our_own_executor_trains_nothing(self):
+        executor = os.path.join(os.path.dirname(HIGHWATER), "highwater-exec")
+        if not os.access(executor, os.X_OK):
+            self.skipTest("highwater-exec is not built (install libtorch with scripts/setup, then build)")
+        session = os.path.join(self.folder, "s.hws")
+        self.attached(self.start_mlp().pid, "--steps", "1", name="s.hws")
+        process = subprocess.Popen([executor, session, "--repeat", "1000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        deadline = time.monotonic() + 20
+        while "libtorch_cpu" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        done = subprocess.run([HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
+        listed = [each["pid"] for each in json.loads(done.stdout)["processes"]]
+        self.assertIsNone(process.poll())
+        self.assertNotIn(process.pid, listed)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
     def test_processes_that_hide_what_they_have_loaded(self):
