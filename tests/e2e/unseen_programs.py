@@ -309,10 +309,11 @@ WARNED = LAYERS + """
 
 # Frames, places of warnings, functions of the framework and what is told of threads, in the lines.
 LOOKED = LAYERS + """
-    import _thread, hashlib, inspect, pickle, sys, threading, time, traceback, warnings
+    import _thread, hashlib, inspect, pickle, sys, threading, traceback, warnings
     def told(error): traceback.print_exception(type(error), error, error.__traceback__, file=sys.stdout)
     threading.excepthook = lambda each: told(each.exc_value)
-    sys.unraisablehook = lambda each: (told(each.exc_value), print(each.object.__name__))
+    done = threading.Event()
+    sys.unraisablehook = lambda each: (told(each.exc_value), print(each.object.__name__), done.set())
     def wrong(): raise ValueError(len(inspect.stack()))
     class Looks(torch.autograd.Function):
         @staticmethod
@@ -345,8 +346,9 @@ LOOKED = LAYERS + """
         thread = threading.Thread(target=wrong)
         thread.start()
         thread.join()
+        done.clear()
         _thread.start_new_thread(wrong, ())
-        time.sleep(0.1)
+        done.wait()
         print(len(h.detach().storage()))
         return h.pow(2).mean()
     """ + STEPS
