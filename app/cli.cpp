@@ -33,9 +33,32 @@ void addFiles(const CLI::App& command, std::initializer_list<const char*> names,
             files.insert(files.end(), option->results().begin(), option->results().end());
 }
 
-/// Writing over what is read would leave neither. Throws what is told as a usage error.
-void refuseToOverwriteInput(const CLI::App& command) {
-    std::vector<std::string> inputs, outputs;
+/// The same file, or one that a folder of tables or of plans would replace.
+bool isWrittenOver(const std::string& input, const std::string& output) {
+    std::error_code error;
+    const std::filesystem::path file(input);
+    if (!std::filesystem::is_regular_file(file, error)) return false;
+    if (std::filesystem::equivalent(file, output, error)) return true;
+    return (input.ends_with(".csv") || input.ends_with(".plan.json")) &&
+           std::filesystem::is_directory(output, error) &&
+           std::filesystem::equivalent(std::filesystem::absolute(file).parent_path(), output,
+                                       error);
+}
+
+/// Two files of one name.
+bool areOne(const std::string& a, const std::string& b) {
+    std::error_code error;
+    const auto place = [&](const std::string& path) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
+    };
+    return place(a) == place(b) &&
+           (!std::filesystem::exists(a, error) || std::filesystem::is_regular_file(a, error));
+}
+
+/// Writing over what is read would leave neither. `program`: what is started reads its own files.
+/// Throws what is told as a usage error.
+void refuseToOverwriteInput(const CLI::App& command, const std::vector<std::string>& program) {
+    std::vector<std::string> inputs = program, outputs;
     for (const CLI::Option* option : command.get_options([](const CLI::Option*) { return true; }))
         if (option->get_positional())
             inputs.insert(inputs.end(), option->results().begin(), option->results().end());
@@ -44,12 +67,12 @@ void refuseToOverwriteInput(const CLI::App& command) {
     // `fit` writes a plan, the others read some.
     addFiles(command, {"--plan"}, command.get_name() == "fit" ? outputs : inputs);
     for (const std::string& output : outputs)
-        for (const std::string& input : inputs) {
-            std::error_code error;
-            if (std::filesystem::is_regular_file(input, error) &&
-                std::filesystem::equivalent(input, output, error))
-                throw CLI::ValidationError("'" + output + "' is read: it is not written over");
-        }
+        for (const std::string& input : inputs)
+            if (isWrittenOver(input, output))
+                throw CLI::ValidationError("'" + input + "' is read: it is not written over");
+    for (std::size_t i = 1; i < outputs.size(); ++i)
+        if (areOne(outputs[i - 1], outputs[i]))
+            throw CLI::ValidationError("'" + outputs[i] + "' cannot hold both results");
 }
 
 }  // namespace
@@ -59,7 +82,8 @@ CLI::App* addCommand(CLI::App& app, Common& common, const std::string& name,
     CLI::App* command = app.add_subcommand(name, description);
     command->add_flag("--json", common.json,
                       "Print one JSON object on stdout and nothing else there");
-    command->parse_complete_callback([command] { refuseToOverwriteInput(*command); });
+    command->parse_complete_callback(
+        [command, &common] { refuseToOverwriteInput(*command, common.program); });
     return command;
 }
 

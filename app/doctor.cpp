@@ -211,12 +211,14 @@ void addDoctor(CLI::App& app, Common& common) {
                         "The interpreter whose torch is looked at (default: python3)");
     auto build = std::make_shared<Build>(Build::Nothing);
     command
-        ->add_option("--build", *build,
-                     "Compile now what else is compiled when it is first wanted: capture (and "
-                     "live runtime), or all (the executor, too)")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, Build>{{"capture", Build::Capture}, {"all", Build::All}}))
-        ->type_name("PART");
+        ->add_option_function<std::string>(
+            "--build",
+            [build](const std::string& part) {
+                *build = part == "all" ? Build::All : Build::Capture;
+            },
+            "Compile now what else is compiled when it is first wanted: capture (and "
+            "live runtime), or all (the executor, too)")
+        ->check(CLI::IsMember({"capture", "all"}));
     command->callback([python, build, &common] { common.exitCode = run(*python, *build, common); });
 }
 

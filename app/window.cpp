@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // `view`, `shot` and `report`, and the window without arguments.
+#include <filesystem>
 #include <iostream>
 
 #include "app/cli.h"
@@ -20,6 +21,9 @@ constexpr const char* kWithHelp =
 
 int showWindow(const std::string& session, const std::vector<std::string>& plans,
                const std::vector<std::string>& with) {
+    std::error_code error;
+    if (!session.empty() && !std::filesystem::exists(session, error))
+        return fail(core::badInput("there is no file '" + session + "'", "check the path"));
     char name[] = "highwater";
     char* argv[] = {name, nullptr};
     int argc = 1;

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/utf8.h"
 #include "core/session/circles.h"
 #include "core/session/database.h"
 #include "core/session/guarded.h"
@@ -77,8 +78,9 @@ Result<std::vector<ProcessRow>> Session::processes() const {
         while (from.step()) {
             ProcessRow& row = rows[from.integer(0)];
             row.id = from.integer(0), row.pid = from.integer(1);
-            row.command = from.text(2), row.host = from.text(3);
-            row.framework = from.text(4), row.frameworkVersion = from.text(5);
+            row.command = from.text(2), row.host = shownName(from.text(3));
+            row.framework = shownName(from.text(4));
+            row.frameworkVersion = shownName(from.text(5));
             row.startedNs = from.integer(6), row.rank = static_cast<int>(from.integer(7));
             if (!from.isNull(8)) row.exitStatus = static_cast<int>(from.integer(8));
         }
@@ -196,7 +198,7 @@ Result<std::vector<DeviceRow>> Session::devices() const {
                        "SELECT id, kind, ordinal, name, capacity_bytes FROM devices ORDER BY id");
         std::vector<DeviceRow> rows;
         while (from.step())
-            rows.push_back({from.integer(0), from.text(1), from.integer(2), from.text(3),
+            rows.push_back({from.integer(0), from.text(1), from.integer(2), shownName(from.text(3)),
                             from.optionalInteger(4)});
         return rows;
     });
@@ -237,7 +239,8 @@ Result<std::vector<GapRow>> Session::gaps() const {
         std::vector<GapRow> rows;
         while (from.step())
             rows.push_back({from.optionalInteger(0), from.optionalInteger(1),
-                            from.optionalInteger(2), from.text(3), from.text(4)});
+                            from.optionalInteger(2), shownName(from.text(3)),
+                            shownName(from.text(4))});
         return rows;
     });
 }

@@ -291,11 +291,24 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "not written over", "export", session, "--to", "perfetto", "-o", self.path / "." / session.name)
         self.refused(2, "not written over", "export", session, "--to", "layers", "--plan", plan, "-o", plan)
         self.refused(2, "not written over", "sweep", session, "--csv", session)
+        table = (self.path / "folder").absolute() / "ops.csv"
+        table.parent.mkdir()
+        table.write_bytes(before[0])
+        self.refused(2, "not written over", "export", table, "--to", "csv", "-o", table.parent)
+        script = self.path / "train.py"
+        script.write_text("")
+        for outputs, words in ((("--report", script), "not written over"), (("--progress", script), "not written over"),
+                               (("--report", "r.json", "--progress", "./r.json"), "both results")):
+            done = self.run_command("train", "--budget", "1GB", *outputs, "--", "/usr/bin/python3", script)
+            self.assertEqual((done.returncode, words in done.stderr), (2, True), done.stderr)
+        self.assertEqual((table.read_bytes(), script.read_text()), (before[0], ""))
         self.assertEqual((session.read_bytes(), plan.read_bytes()), before)
 
     def test_a_file_alone_is_viewed(self):
+        self.refused(4, "there is no file './run.hws'", "./run.hws")
+        (self.path / "run.hws").touch()
         bare = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY")}
-        alone, viewed = (subprocess.run([HIGHWATER, *words, "./run.hws"], env=bare, capture_output=True, text=True, timeout=60)
+        alone, viewed = (subprocess.run([HIGHWATER, *words, str(self.path / "run.hws")], env=bare, capture_output=True, text=True, timeout=60)
                          for words in ([], ["view"]))
         self.assertIn("no display", alone.stderr)
         self.assertEqual((alone.returncode, alone.stderr), (viewed.returncode, viewed.stderr))
@@ -433,7 +446,7 @@ class CommandLine(unittest.TestCase):
                           b'{"ph":"X","cat":"cpu_op","name":"aten::\xff')
         info = self.json_of("info", trace)
         self.assertEqual(info["ops"], 1)
-        self.assertIn("aten::\ufffd", " ".join(gap["why"] for gap in info["gaps"] if gap["what"] == "end"))
+        self.assertIn("aten::?", " ".join(gap["why"] for gap in info["gaps"] if gap["what"] == "end"))
 
     def sample(self):
         session = self.path / "sample.hws"
