@@ -476,11 +476,13 @@ class Lists(Attaching):
             self.skipTest("highwater-exec is not built (install libtorch with scripts/setup, then build)")
         session = os.path.join(self.folder, "s.hws")
         self.attached(self.start_mlp().pid, "--steps", "1", name="s.hws")
-        process = subprocess.Popen([executor, session, "--repeat", "1000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(self.end, process)
+        process = subprocess.Popen([executor, session, "--repeat", "100"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
         deadline = time.monotonic() + 20
         while "libtorch_cpu" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text() and time.monotonic() < deadline:
-            time.sleep(0.05)
+            time.sleep(0.002)
+        process.send_signal(signal.SIGSTOP)  # while it loads
         done = subprocess.run([HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
         listed = [each["pid"] for each in json.loads(done.stdout)["processes"]]
         self.assertIsNone(process.poll())
