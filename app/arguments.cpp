@@ -5,7 +5,7 @@
 #include <iostream>
 #include <numeric>
 
-#include "app/examples.h"
+#include "app/describe.h"
 
 namespace hw::app {
 namespace {

@@ -13,8 +13,8 @@ namespace hw::app {
 bool namesFile(const std::string& word);
 
 /// Takes the program that is to be started, and its arguments, off the arguments: what follows
-/// "--". `record` needs no
-/// "--": there the program begins at the first word that is neither an option nor its value.
+/// "--". `record` needs none: there the program begins at the first word that is neither an option
+/// nor the value of one.
 std::vector<std::string> takeProgram(const CLI::App& app, std::vector<std::string>& arguments);
 
 /// The command that was probably meant; empty where none is like it.

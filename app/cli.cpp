@@ -2,7 +2,6 @@
 #include "app/cli.h"
 
 #include <unistd.h>
-#include <filesystem>
 
 #include <csignal>
 #include <cstdio>
@@ -70,9 +69,10 @@ void refuseToOverwriteInput(const CLI::App& command, const std::vector<std::stri
         for (const std::string& input : inputs)
             if (isWrittenOver(input, output))
                 throw CLI::ValidationError("'" + input + "' is read: it is not written over");
-    for (std::size_t i = 1; i < outputs.size(); ++i)
-        if (areOne(outputs[i - 1], outputs[i]))
-            throw CLI::ValidationError("'" + outputs[i] + "' cannot hold both results");
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (areOne(outputs[i], outputs[j]))
+                throw CLI::ValidationError("'" + outputs[i] + "' cannot hold both results");
 }
 
 }  // namespace

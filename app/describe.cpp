@@ -203,6 +203,13 @@ std::string fish(const CLI::App& app) {
 
 }  // namespace
 
+std::vector<const CLI::App*> commandsOf(const CLI::App& app) {
+    std::vector<const CLI::App*> shown;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+        if (!command->get_group().empty()) shown.push_back(command);
+    return shown;
+}
+
 std::string manualOf(const CLI::App& app) {
     std::string text =
         ".TH HIGHWATER 1 \"\" \"highwater " HIGHWATER_VERSION

@@ -4,8 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace hw::app {
+
+/// The commands that people use; the others are called by Highwater itself.
+std::vector<const CLI::App*> commandsOf(const CLI::App& app);
 
 /// A manual page, as roff.
 std::string manualOf(const CLI::App& app);

@@ -5,13 +5,6 @@
 
 namespace hw::app {
 
-std::vector<const CLI::App*> commandsOf(const CLI::App& app) {
-    std::vector<const CLI::App*> shown;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-        if (!command->get_group().empty()) shown.push_back(command);
-    return shown;
-}
-
 const std::vector<std::string>& examplesOf(const std::string& command) {
     static const std::map<std::string, std::vector<std::string>> examples{
         {"record",

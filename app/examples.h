@@ -8,8 +8,6 @@
 
 namespace hw::app {
 
-/// Those that people use; the others are called by Highwater itself.
-std::vector<const CLI::App*> commandsOf(const CLI::App& app);
 /// Of that command, a line each.
 const std::vector<std::string>& examplesOf(const std::string& command);
 /// To every command that has some.

@@ -9,6 +9,7 @@
 
 #include "core/base/file.h"
 #include "profiler/framework/command.h"
+#include "viewer/needed_packages.h"
 
 namespace hw::app {
 namespace {
@@ -42,14 +43,9 @@ core::Result<std::string> windowApart() {
         return path.string();
     const std::string said = profiler::contentsOf(output), library = missingLibrary(said);
     const bool ofQt = library.starts_with("libQt6");
-    return Error{
-        ErrorCode::Target, "the window and pictures need " + (library.empty() ? said : library),
-        ofQt ? "pip install PySide6-Essentials"
-             : "install the system's package that has it; on Debian and Ubuntu: apt-get "
-               "install libgl1 libegl1 libxkbcommon0 libfontconfig1 libdbus-1-3 "
-               "libglib2.0-0 fonts-dejavu-core libxcb-cursor0 libxkbcommon-x11-0 libxcb-icccm4 "
-               "libxcb-image0 libxcb-keysyms1 libxcb-render-util0 libxcb-shape0 "
-               "libxcb-xinerama0"};
+    return Error{ErrorCode::Target,
+                 "the window and pictures need " + (library.empty() ? said : library),
+                 ofQt ? "pip install PySide6-Essentials" : viewer::kInstallNeeded};
 }
 
 void becomeWindow(int argc, char** argv) {

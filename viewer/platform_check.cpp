@@ -14,6 +14,8 @@
 #include <csignal>
 #include <regex>
 
+#include "viewer/needed_packages.h"
+
 namespace hw::viewer {
 namespace {
 
@@ -66,10 +68,7 @@ bool readAll(int input, std::string& text) {
 Error platformError(const std::string& said, const std::string& display) {
     static const std::regex missing(R"((lib[\w.+-]+\.so[\w.]*): cannot open shared object)");
     if (std::smatch found; std::regex_search(said, found, missing))
-        return {ErrorCode::Target, "the window needs " + found[1].str(),
-                "install the system's package that has it; on Debian and Ubuntu: apt-get install "
-                "libxcb-cursor0 libxkbcommon-x11-0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 "
-                "libxcb-render-util0 libxcb-shape0 libxcb-xinerama0"};
+        return {ErrorCode::Target, "the window needs " + found[1].str(), kInstallNeeded};
     if (said.find("could not connect to display") != std::string::npos || said.empty())
         return {ErrorCode::Target, "the display '" + display + "' does not answer",
                 "check DISPLAY and who may use it (xauth), or draw into a file with `highwater "

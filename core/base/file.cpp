@@ -77,8 +77,9 @@ std::filesystem::path temporaryFolder() {
 
 namespace {
 
-constexpr std::string_view kScratchName = "highwater-scratch.", kUnique = "XXXXXX";
-constexpr time_t kSecondsToLock = 60;  // that a new folder has, before it counts as left behind
+constexpr std::string_view kScratchName = "highwater-scratch.";
+constexpr std::size_t kUniqueLetters = 6;  // mkdtemp() puts them in the place of as many X
+constexpr time_t kSecondsToLock = 60;      // that a new folder has, before it counts as left behind
 
 /// Whether the folder is ours, and no process has it any more: then it is locked.
 bool isLeft(int file) {
@@ -93,8 +94,7 @@ void sweep(const std::filesystem::path& parent) {
          at.increment(error)) {
         const std::filesystem::path folder = at->path();
         const std::string name = folder.filename().string();
-        if (!name.starts_with(kScratchName) ||
-            name.size() != (kScratchName.size() + kUnique.size()))
+        if (!name.starts_with(kScratchName) || name.size() != kScratchName.size() + kUniqueLetters)
             continue;
         const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (file < 0) continue;
@@ -107,7 +107,7 @@ void sweep(const std::filesystem::path& parent) {
 
 ScratchFolder::ScratchFolder(const std::filesystem::path& parent) {
     sweep(parent);
-    std::string name = (parent / std::string(kScratchName).append(kUnique)).string();
+    std::string name = (parent / std::string(kScratchName).append(kUniqueLetters, 'X')).string();
     if (mkdtemp(name.data()) == nullptr) return;
     path_ = name;
     lock_ = open(name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -21,8 +21,8 @@ Status writeFileAtomically(const std::string& path, const std::string& text);
 /// does not end within 1 GiB, as a device may not.
 Result<std::string> readTextFile(const std::string& path, const std::string& what);
 
-/// A descriptor that reads it, at once and through no link; -1 where there is none or it is no
-/// ordinary file: what another user may have put there does not make us wait.
+/// Opens an ordinary file for reading. -1 if there is none, or if it is a link, a pipe or a device:
+/// another user may have put one there, and opening it could wait for ever.
 int openOrdinaryFile(const std::string& path);
 
 /// Of the program that runs, where other files of an installation are found from; empty where it

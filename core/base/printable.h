@@ -13,8 +13,8 @@
 
 namespace hw::core {
 
-/// While it lives, what is harmful in `stream` (utf8.h), but for line ends and tabs, and what is no
-/// UTF-8 becomes "?".
+/// While it lives, harmful characters (utf8.h) and invalid UTF-8 that go into `stream` become "?".
+/// Line ends and tabs pass.
 class PrintableOnly : public std::streambuf {
 public:
     explicit PrintableOnly(std::ostream& stream) : stream_(stream), below_(stream.rdbuf(this)) {}

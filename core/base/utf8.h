@@ -19,16 +19,16 @@ constexpr std::size_t utf8Length(unsigned char lead) {
 /// The character of one whole sequence; nothing where it is no UTF-8 (RFC 3629).
 std::optional<char32_t> utf8Character(std::string_view sequence);
 
-/// Controls, separators of lines and marks that turn the direction of text: a terminal obeys them,
-/// and a line looks like another one.
+/// Control characters, line separators and marks that change the direction of text. A terminal
+/// obeys them, and one line can be made to look like another.
 constexpr bool isHarmful(char32_t character) {
     return character < 0x20 || (character >= 0x7f && character < 0xa0) || character == 0x2028 ||
            character == 0x2029 || (character >= 0x202a && character <= 0x202e) ||
            (character >= 0x2066 && character <= 0x2069);
 }
 
-/// Calls with each sequence of `text` and its character; a byte that is none of a sequence comes
-/// alone, with nothing.
+/// Calls `visit` with each sequence of `text` and its character. A byte that belongs to no valid
+/// sequence is visited by itself, without a character.
 template <typename Visit>
 void forEachCharacter(std::string_view text, Visit visit) {
     while (!text.empty()) {

@@ -68,7 +68,7 @@ bool isPrivate(const std::string& path, uid_t user) {
            (about.st_mode & 022) == 0;
 }
 
-/// Whether the process has that very file open, as whoever holds a claim has.
+/// Whether the process has that file open. The holder of a claim does.
 bool hasOpen(pid_t pid, const struct stat& file) {
     std::error_code error;
     const std::filesystem::directory_iterator files(procPath(pid, "fd"), error);
@@ -79,8 +79,8 @@ bool hasOpen(pid_t pid, const struct stat& file) {
     });
 }
 
-/// Who holds the claim; nothing where it is free. Anybody may have written the file of a container:
-/// only a process that has it open is believed to be its holder, else 0.
+/// The process that holds the claim; nothing if the claim is free. Another user may have written
+/// the file in a container, so the process that it names has to have it open; otherwise 0.
 std::optional<pid_t> heldBy(const std::string& path) {
     const int file = core::openOrdinaryFile(path);
     if (file < 0) return std::nullopt;

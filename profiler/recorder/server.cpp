@@ -108,7 +108,7 @@ core::Status Server::listen(std::string folder) {
         ::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
         ::listen(listener_, 16) != 0)
         return cannotListen(std::strerror(errno));
-    // The folder last: before that nobody else can put something in the socket's place.
+    // The folder comes last: until then no other user can replace the socket.
     if (user_ != geteuid() && (::lchown(socketPath_.c_str(), user_, static_cast<gid_t>(-1)) != 0 ||
                                ::lchown(folder_.c_str(), user_, static_cast<gid_t>(-1)) != 0))
         return cannotListen(std::strerror(errno));
