@@ -5,13 +5,9 @@ reads it (live/compile/traced_step.h), and what the planner keeps as what the pa
 What the region is given is there anyway, and counts as 0; gradients that come to the backward count from its begin on."""
 import json
 import operator
+import sys
 
 import torch
-
-try:
-    from torch.utils.flop_counter import flop_registry
-except ImportError:
-    flop_registry = {}
 
 aten = torch.ops.aten
 VIEWS = (aten.reshape.default, aten._unsafe_view.default, aten.alias.default, aten.detach.default)
@@ -134,7 +130,8 @@ class JointGraph:
         values = lambda read: read.meta.get("val")
         moved = bytes_of(values(node)) + sum(bytes_of(values(read)) for read in node.all_input_nodes)
         flops = 0
-        count = flop_registry.get(getattr(node.target, "_overloadpacket", None))
+        counter = sys.modules.get("torch.utils.flop_counter")  # inductor has it; to import it may print a warning
+        count = getattr(counter, "flop_registry", {}).get(getattr(node.target, "_overloadpacket", None))
         if count is not None:
             try:
                 arguments, named = torch.fx.node.map_aggregate(

@@ -201,6 +201,16 @@ class Models(Recording):
         self.assertEqual(done["steps"], 2)
         self.assertNotIn("through Python", output)
 
+    def test_no_module_is_imported_for_the_recording(self):
+        """Some print as they are imported, or change what torch does."""
+        script = self.script(MLP + "print('imported', *sorted(sys.modules))\n")
+        imported = lambda output: {name for line in output.splitlines() if line.startswith("imported ") for name in line.split()}
+        alone = imported(subprocess.check_output([self.python, script], text=True, timeout=300))
+        _, output = self.recorded(self.python, script)
+        ours = imported(output) - alone
+        self.assertIn("_highwater.install", ours)
+        self.assertEqual({name.split(".")[0] for name in ours}, {"_highwater"})
+
     def test_the_capture_through_python_records_the_same(self):
         """But for what a dispatch mode brings about: autograd's aliases of what it saves become ops, torch 2
         adds gradients up out of place (and linear layers with three-dimensional inputs their bias)."""
