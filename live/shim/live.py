@@ -8,7 +8,7 @@ import struct
 import threading
 
 import torch
-from _highwater import access_guards, encode, gpu, higher_order, library, tensors, wire
+from _highwater import access_guards, blocking, encode, gpu, higher_order, library, tensors, wire
 from _highwater.access_guards import without
 from _highwater.by_hand import ByHand
 from _highwater.compiled_regions import CompiledRegions
@@ -543,7 +543,7 @@ def forget(live):
 
 
 def at_exit():
-    library.hw_leave_interpreter()
+    blocking.hw_leave_interpreter()
     if _current is not None:
         try:
             _current.finish()

@@ -19,6 +19,7 @@
 #include "profiler/agent/channel.h"
 #include "profiler/agent/embedded.h"
 #include "profiler/agent/gpu.h"
+#include "profiler/agent/interpreter.h"
 #include "profiler/wire/format.h"
 
 namespace hw::profiler::agent {
@@ -30,29 +31,7 @@ namespace {
 constexpr int kConfigMilliseconds = 10000;
 constexpr long kPollNanoseconds = 200000;
 
-/// The few entries of CPython that the agent calls; the same in every version from 3.6 on.
-struct PythonApi {
-    int (*isInitialized)();
-    int (*ensure)();
-    void (*release)(int);
-    int (*run)(const char*);
-};
-
-template <class Function>
-bool resolve(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-    return function != nullptr;
-}
-
-bool resolvePython(PythonApi& api) {
-    return dlsym(RTLD_DEFAULT, "Py_AddPendingCall") != nullptr &&
-           resolve(api.isInitialized, "Py_IsInitialized") &&
-           resolve(api.ensure, "PyGILState_Ensure") && resolve(api.release, "PyGILState_Release") &&
-           resolve(api.run, "PyRun_SimpleString");
-}
-
 std::atomic<bool> gStarting{false};  // the agent's thread runs
-std::atomic<bool> gExiting{false};
 char gSocketPath[128];
 
 struct Scratch {
@@ -62,7 +41,7 @@ struct Scratch {
 Scratch gScratch[4];
 
 /// The shim finds this library again by its own path, so that ctypes gets the same copy.
-bool bootShim(const PythonApi& python) {
+bool bootShim() {
     Dl_info self{};
     if (dladdr(reinterpret_cast<void*>(&bootShim), &self) == 0) return false;
     // The path goes into a Python literal: hexadecimal needs no quoting.
@@ -83,21 +62,15 @@ bool bootShim(const PythonApi& python) {
              "  t=repr(e).encode()\n"
              "  l.hw_fault(t,len(t))\n"
              " except BaseException: pass\n\"\"\",{})\n");
-    const int state = python.ensure();
-    const bool done = python.run(script) == 0;
-    python.release(state);
-    return done;
+    return stay(script);
 }
 
 /// The recorder has hung up, or is gone: the shim takes its hooks out at the next chance.
-void stopShim(const PythonApi& python) {
-    if (gExiting.load()) return;
-    const int state = python.ensure();
-    python.run(
+void stopShim() {
+    stay(
         "exec(\"\"\"try:\n import sys\n m=sys.modules.get('_highwater')\n"
         " if m is not None: m.install.stop()\n"
         "except BaseException: pass\n\"\"\",{})\n");
-    python.release(state);
 }
 
 /// What the injector mapped to talk to us; the command in it has long been read by now.
@@ -111,16 +84,15 @@ void unmapScratch() {
 /// Runs with all signals blocked. The interpreter may still be starting up; PyGILState_Ensure then
 /// waits until its main thread lets go of the lock for the first time.
 void* watchProgram(void*) {
-    PythonApi python{};
     bool booted = false;
-    if (resolvePython(python)) {
+    if (findPython()) {
         const timespec pause{0, kPollNanoseconds};
-        while (python.isInitialized() == 0) nanosleep(&pause, nullptr);
-        booted = bootShim(python);
+        while (!pythonInitialized()) nanosleep(&pause, nullptr);
+        booted = bootShim();
     }
     if (booted) {
         waitForHangup(gConfig);
-        stopShim(python);
+        stopShim();
         unmapScratch();
     } else {
         closeChannel();
@@ -140,6 +112,7 @@ void onForkInChild() {
     disableCounting();
     abandonGpu();
     abandonChannel();
+    forgetStays();
     gStarting.store(false);
 }
 
@@ -179,11 +152,6 @@ int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
         break;
     }
     return started;
-}
-
-/// The interpreter is about to end: leave it alone from now on.
-void leaveInterpreter() {
-    gExiting.store(true);
 }
 
 namespace {
@@ -227,8 +195,8 @@ bool isLauncher() {
 /// stay for its children until it imports torch (shim/launching.py).
 __attribute__((constructor)) void onLoad() {
     const char* socketPath = getenv(wire::kSocketVariable);
-    PythonApi python{};
-    if (socketPath == nullptr || !resolvePython(python) || isLauncher()) return;
+    if (socketPath == nullptr || !findPython() || isLauncher()) return;
+    watchBegin();
     start(socketPath, Wait::Here);
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 // Callables that stand for others without a frame of Python's: a traceback, a warning's place and
-// whatever else looks at the stack is as without them. Python's headers are not on every machine:
-// what is declared here is its stable ABI (but for PyMethod_New), looked up in the process.
+// whatever else looks at the stack is as without them. Of Python's stable ABI, but for
+// PyMethod_New.
 #include "profiler/agent/callables.h"
 
-#include <dlfcn.h>
 #include <string.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "profiler/agent/python_abi.h"
 
 struct _object {
     std::ptrdiff_t references;
@@ -47,17 +48,10 @@ struct Member {
     int flags;
     const char* text;
 };
-struct Method {
-    const char* name;
-    PyObject* (*function)(PyObject*, PyObject*);
-    int flags;
-    const char* text;
-};
-
 // Include/typeslots.h, structmember.h, methodobject.h and object.h of Python.
 constexpr int kCall = 50, kDealloc = 52, kBind = 54, kGetAttribute = 58, kHash = 59, kMethods = 64,
               kRepr = 66, kCompare = 67, kSetAttribute = 69, kString = 70, kMembers = 72;
-constexpr int kSsize = 19, kReadOnly = 1, kOneArgument = 8;
+constexpr int kSsize = 19, kReadOnly = 1;
 constexpr unsigned kDefaultFlags = 1U << 18, kVectorcallFlag = 1U << 11;
 constexpr std::size_t kSpareArgument = std::size_t{1} << (8 * sizeof(std::size_t) - 1);
 
@@ -93,12 +87,6 @@ struct Python {
     PyObject* callables;  // the type of these here
 };
 Python gPython;
-
-template <class Entry>
-bool find(Entry& entry, const char* name) {
-    entry = reinterpret_cast<Entry>(dlsym(RTLD_DEFAULT, name));
-    return entry != nullptr;
-}
 
 Callable& callable(PyObject* object) {
     return *reinterpret_cast<Callable*>(object);

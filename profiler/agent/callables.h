@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-using PyObject = struct _object;
+#include "profiler/agent/python_abi.h"
 
 namespace hw::profiler::agent {
 

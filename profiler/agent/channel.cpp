@@ -16,6 +16,7 @@
 
 #include <atomic>
 
+#include "profiler/agent/interpreter.h"
 #include "profiler/wire/ring.h"
 
 namespace hw::profiler::agent {
@@ -248,8 +249,8 @@ Read readAnswer(Config& config, int milliseconds) {
 
 void awaitNative(Config& config, int timeoutMilliseconds) {
     constexpr int kPause = 20;
-    for (int waited = 0; waited < timeoutMilliseconds && !gAnswered.load() && !gBroken.load();
-         waited += kPause)
+    const auto waits = [] { return !gAnswered.load() && !gBroken.load() && !interpreterEnds(); };
+    for (int waited = 0; waited < timeoutMilliseconds && waits(); waited += kPause)
         if (readAnswer(config, kPause) == Read::End) return;
 }
 

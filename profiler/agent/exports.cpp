@@ -11,13 +11,13 @@
 #include "profiler/agent/embedded.h"
 #include "profiler/agent/got.h"
 #include "profiler/agent/gpu.h"
+#include "profiler/agent/interpreter.h"
 #include "profiler/agent/native/agent_api.h"
 
 namespace hw::profiler::agent {
 
 extern Config gConfig;
 int attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes);
-void leaveInterpreter();
 
 }  // namespace hw::profiler::agent
 
@@ -28,6 +28,9 @@ using namespace hw::profiler::agent;
 
 HW_EXPORT int agent_attach(const char* socketPath, std::uint64_t scratch, std::uint64_t bytes) {
     return attach(socketPath, scratch, bytes);
+}
+HW_EXPORT void hw_watch_end() {
+    if (findPython()) watchEnd();
 }
 HW_EXPORT void hw_leave_interpreter() {
     leaveInterpreter();

@@ -64,6 +64,7 @@ std::string Injector::startCommand(std::uint64_t scratch) const {
            " l=c.PyDLL(bytes.fromhex('" +
            hexadecimal(agentPath_) + path +
            ")\n"
+           " l.hw_watch_end()\n"
            " l.agent_attach.argtypes=(c.c_char_p,c.c_uint64,c.c_uint64)\n"
            " r=l.agent_attach(bytes.fromhex('" +
            hexadecimal(socketPath_) + "')," + std::to_string(scratch) + "," +

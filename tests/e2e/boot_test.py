@@ -245,6 +245,33 @@ class WithTorch(InFolder):
                     ("the first step", "the program was under way before it could be watched")])
 
 
+class AtTheEnd(InFolder):
+    """A thread that enters an interpreter while it ends damages its memory; the program's end waits for the agent's."""
+
+    def recorded(self, *command, environment=None):
+        return subprocess.run([HIGHWATER, "record", "-o", self.session, "--", *command], capture_output=True, text=True,
+                              timeout=120, env=environment)
+
+    def test_the_interpreter_waits_for_the_agent(self):
+        self.script("""
+            import os, time
+            open(os.environ["BEGUN"], "w").close()
+            time.sleep(2)  # the program is at its end by now
+            open(os.environ["ENDED"], "w").close()
+            raise ImportError("not today")
+            """, "ctypes.py")
+        script = self.script("import os, time\nwhile not os.path.exists(os.environ['BEGUN']): time.sleep(0.01)\n")
+        begun, ended = os.path.join(self.folder, "begun"), os.path.join(self.folder, "ended")
+        done = self.recorded(PYTHON, script, environment={**os.environ, "PYTHONPATH": self.folder, "BEGUN": begun, "ENDED": ended})
+        self.assertEqual(done.returncode, 5, done.stderr)
+        self.assertTrue(os.path.exists(ended))
+
+    def test_programs_that_end_at_once(self):
+        for _ in range(20):
+            done = self.recorded(PYTHON, os.path.join(self.folder, "none.py"))
+            self.assertIn("exited with status 2", done.stderr)
+
+
 class UnderLoad(InFolder):
     def test_no_recording_is_lost(self):
         script = self.script(THREE_STEPS)

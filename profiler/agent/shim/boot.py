@@ -29,6 +29,7 @@ def declare(library):
              ctypes.c_int64),
             ("hw_broken", ctypes.c_int),
             ("hw_close", None),
+            ("hw_watch_end", None),
             ("hw_leave_interpreter", None),
             ("hw_abandon", None),
             ("hw_fault", None, ctypes.c_char_p, ctypes.c_int64),
@@ -238,6 +239,8 @@ def main():
 
 
 declare(library)
+if "atexit" in sys.modules:  # to import it may have to wait for the import of torch that is to be watched
+    library.hw_watch_end()
 run_file(1, wire)
 library.hw_send(wire.TYPE_MILESTONE, wire.MILESTONE_SHIM.to_bytes(4, "little"), 4)
 main()

@@ -177,7 +177,7 @@ def in_child():
 
 
 def at_exit():
-    library.hw_leave_interpreter()
+    blocking.hw_leave_interpreter()
     hooks = _current
     if hooks is not None and not hooks.capture.failed:
         try:
