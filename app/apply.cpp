@@ -63,8 +63,8 @@ int runApply(const ApplyArguments& arguments, const Common& common) {
     if (!arguments.limits.budget.empty() && !summary->shortage.empty())
         std::cerr << "note: live bytes went above the budget: " << summary->shortage << '\n';
     const Json report = live::liveReport(*summary, *plans, limits->cap);
-    const core::Status reported = tellReport(*summary, report, arguments.report, common);
-    progress.ended(report);
+    core::Status reported = tellReport(*summary, report, arguments.report, common);
+    if (const core::Status ended = progress.ended(report); reported && !ended) reported = ended;
     if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
     return reported ? 0 : fail(reported.error());
 }

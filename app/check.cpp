@@ -38,11 +38,7 @@ int run(const CheckArguments& arguments, const Common& common) {
         if (!judged.valid) json["action"] = judged.action, json["why"] = judged.why;
         answerWith(json);
     }
-    if (!judged.valid)
-        return fail({ErrorCode::Verification,
-                     "the plan is invalid: schedule entry " + std::to_string(judged.action) + ": " +
-                         judged.why,
-                     "plan again; a plan file should not be edited by hand"});
+    if (const Status valid = requireValid(judged); !valid) return fail(valid.error());
     if (!within)
         return fail({ErrorCode::NoPlan,
                      "the plan's peak is " + humanBytes(judged.peak) + ", its budget " +

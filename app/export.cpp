@@ -6,6 +6,7 @@
 #include "core/export/csv.h"
 #include "core/export/perfetto.h"
 #include "core/import/import.h"
+#include "core/memory/evaluate.h"
 #include "planners/checkpoints/export_plan.h"
 
 namespace hw::app {
@@ -69,6 +70,8 @@ Status exportPlan(const ExportArguments& arguments, Json& told) {
     const auto step = loadStep(source->session, source->step, source->plan.costs);
     if (!step) return step.error();
     if (Status same = requireSameGraph(source->plan, step->graph); !same) return same;
+    if (Status valid = requireValid(evaluate(step->graph, source->plan.schedule)); !valid)
+        return valid;
     if (arguments.format == "layers")
         return writeFileAtomically(arguments.output,
                                    planners::exportLayers(step->graph, source->plan));

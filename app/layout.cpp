@@ -169,11 +169,8 @@ int runPlan(const LayoutArguments& arguments, const Common& common) {
     auto step = loadStep(arguments.file, arguments.step, plan->costs);
     if (!step) return fail(step.error());
     if (const Status same = requireSameGraph(*plan, step->graph); !same) return fail(same.error());
-    if (const Evaluation judged = evaluate(step->graph, plan->schedule); !judged.valid)
-        return fail({ErrorCode::Verification,
-                     "the plan is invalid: schedule entry " + std::to_string(judged.action) + ": " +
-                         judged.why,
-                     "plan again; a plan file should not be edited by hand"});
+    if (const Status valid = requireValid(evaluate(step->graph, plan->schedule)); !valid)
+        return fail(valid.error());
 
     const auto signatures = loadSignatures(step->session, step->graph);
     if (!signatures) return fail(signatures.error());

@@ -109,8 +109,8 @@ int run(const TrainArguments& arguments, const Common& common) {
     if (!summary->shortage.empty() && !common.json)
         std::cerr << "highwater: memory was refused: " << summary->shortage << '\n';
     const Json report = live::liveReport(*summary, plans, limits->cap);
-    const Status reported = tellReport(*summary, report, arguments.report, common);
-    progress.ended(report);
+    Status reported = tellReport(*summary, report, arguments.report, common);
+    if (const Status ended = progress.ended(report); reported && !ended) reported = ended;
     if (const auto wrong = live::mismatchError(report["mismatches"])) return fail(*wrong);
     if (const auto error = refusal(*summary, arguments.limits, limits->cap)) return fail(*error);
     if (summary->running)

@@ -149,6 +149,8 @@ bool Op::is(std::string_view op) const {
 
 /// Of one storage: sums of them stay far from the largest number.
 constexpr Bytes kMostBytes(std::int64_t{1} << 50);
+/// Of all ops together, 104 days; a plan may run each a thousand times.
+constexpr Nanoseconds kMostTime(std::int64_t{1} << 53);
 
 /// What finish() is about to find out.
 std::string TrainingGraph::clearFound() {
@@ -220,8 +222,12 @@ void TrainingGraph::linkTensors() {
 std::string TrainingGraph::finish() {
     if (std::string wrong = clearFound(); !wrong.empty()) return wrong;
     std::vector<bool> readBefore(tensors.size(), false);
-    for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i)
+    Nanoseconds total;
+    for (OpIndex i = 0; i < static_cast<OpIndex>(ops.size()); ++i) {
         if (std::string wrong = linkOp(i, readBefore); !wrong.empty()) return wrong;
+        if (ops[i].time > kMostTime - total) return "the ops take longer than any step";
+        total += ops[i].time;
+    }
     linkTensors();
     for (const TensorIndex tensor : finalTensors) {
         if (tensor < 0 || tensor >= static_cast<TensorIndex>(tensors.size()))

@@ -61,6 +61,14 @@ std::vector<StorageIndex> residentDuring(const TrainingGraph& graph, const Sched
     return list;
 }
 
+Status requireValid(const Evaluation& judged) {
+    if (judged.valid) return {};
+    return Error{
+        ErrorCode::Verification,
+        "the plan is invalid: schedule entry " + std::to_string(judged.action) + ": " + judged.why,
+        "plan again; a plan file should not be edited by hand"};
+}
+
 Schedule baselineSchedule(const TrainingGraph& graph) {
     Schedule schedule;
     schedule.reserve(graph.events.size());

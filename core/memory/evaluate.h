@@ -40,6 +40,9 @@ Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule);
 Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule,
                     std::vector<MemoryPoint>& curve);
 
+/// Error: Verification, where the schedule is invalid; which action and why.
+Status requireValid(const Evaluation& judged);
+
 /// Storages resident right before action `action` of a valid schedule, and those that it adds.
 std::vector<StorageIndex> residentDuring(const TrainingGraph& graph, const Schedule& schedule,
                                          std::size_t action);

@@ -7,6 +7,7 @@ namespace hw::live {
 
 core::Status ProgressFile::open(const std::string& path) {
     if (path.empty()) return {};
+    path_ = path;
     file_.open(path, std::ios::app);
     if (file_) return {};
     return core::Error{core::ErrorCode::Usage, "cannot write '" + path + "'",
@@ -43,8 +44,12 @@ void ProgressFile::step(const LiveStep& step) {
     line(event);
 }
 
-void ProgressFile::ended(const Json& report) {
-    if (file_.is_open()) line({{"event", "ended"}, {"report", report}});
+core::Status ProgressFile::ended(const Json& report) {
+    if (!wanted()) return {};
+    line({{"event", "ended"}, {"report", report}});
+    if (file_) return {};
+    return core::Error{core::ErrorCode::Internal, "'" + path_ + "' is not complete",
+                       "make room on the disk, or choose another file with --progress"};
 }
 
 /// A reader sees whole lines only, but for one at the end.

@@ -19,12 +19,13 @@ public:
     /// Whether there is such a file.
     bool wanted() const { return file_.is_open(); }
     void step(const LiveStep& step);
-    /// `report`: that of the whole run.
-    void ended(const Json& report);
+    /// `report`: that of the whole run. Errors: Internal (a line was not written).
+    core::Status ended(const Json& report);
 
 private:
     void line(const Json& event);
 
+    std::string path_;
     std::ofstream file_;
 };
 

@@ -78,10 +78,12 @@ class Saved(InFolder):
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_a_report_without_room(self):
-        done = subprocess.run([HIGHWATER, "train", "--budget", "1GB", "--report", "/dev/full", "--", "/usr/bin/python3",
-                               self.script(TRAINING), "2"], capture_output=True, text=True, timeout=100)
-        self.assertEqual((done.returncode, done.stdout), (1, "trained\n"), done.stderr)
-        self.assertIn("error: cannot write '/dev/full'", done.stderr)
+        for option, what in (("--report", "cannot write '/dev/full'"), ("--progress", "'/dev/full' is not complete")):
+            with self.subTest(option=option):
+                done = subprocess.run([HIGHWATER, "train", "--budget", "1GB", option, "/dev/full", "--", "/usr/bin/python3",
+                                       self.script(TRAINING), "2"], capture_output=True, text=True, timeout=100)
+                self.assertEqual((done.returncode, done.stdout), (1, "trained\n"), done.stderr)
+                self.assertIn("error: " + what, done.stderr)
 
     @unittest.skipUnless(os.path.exists("/dev/full"), "no /dev/full")
     def test_standard_output_without_room(self):

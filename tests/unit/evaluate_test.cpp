@@ -236,6 +236,14 @@ TEST(Evaluate, NamesWhatIsWrongWithNonsense) {
     }
 }
 
+TEST(Evaluate, SumsOfTimesStayFarFromTheLargestNumber) {
+    TrainingGraph graph = test::chain(3, 10);
+    for (Op& op : graph.ops) op.time = Nanoseconds(std::int64_t{1} << 50);
+    EXPECT_EQ(graph.finish(), "");
+    for (Op& op : graph.ops) op.time = Nanoseconds(INT64_MAX / 2);
+    EXPECT_EQ(graph.finish(), "the ops take longer than any step");
+}
+
 TEST(Evaluate, BaselineOfRandomGraphsIsValidAndAboveTheFloor) {
     for (unsigned seed = 0; seed < 200; ++seed) {
         const TrainingGraph graph = test::randomGraph(seed, 60);
