@@ -38,10 +38,15 @@ public:
         if (error_ == 0 && std::fwrite(text.data(), 1, text.size(), file_) != text.size())
             error_ = errno;
     }
+    /// Has all that was written reach the disk, so that finish() has little that can fail. Errors:
+    /// cannotWrite().
+    Status flush() {
+        if (error_ == 0 && !reachesDisk()) error_ = errno;
+        return status();
+    }
     /// Errors: cannotWrite() where anything could not be written; nothing is left behind then.
     Status finish() {
-        if (error_ == 0) {
-            if (!reachesDisk()) error_ = errno;
+        if (flush()) {
             if (std::fclose(std::exchange(file_, nullptr)) != 0 && error_ == 0) error_ = errno;
             std::error_code error;
             if (error_ == 0 && temporary_ != path_) {
@@ -50,10 +55,11 @@ public:
             }
             if (error_ != 0 && temporary_ != path_) std::filesystem::remove(temporary_, error);
         }
-        return error_ == 0 ? Status() : Status(cannotWrite(path_, error_));
+        return status();
     }
 
 private:
+    Status status() const { return error_ == 0 ? Status() : Status(cannotWrite(path_, error_)); }
     /// What is no file on a disk, such as a pipe, has nothing to wait for.
     bool reachesDisk() const {
         return std::fflush(file_) == 0 &&

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 #include "core/base/csv.h"
@@ -77,6 +78,25 @@ Status writeSeriesSamples(const Session& session, OutputFile& out) {
     return {};
 }
 
+Status writeAnyTable(const Session& session, const std::string& table, OutputFile& out) {
+    if (table == kMemoryEvents) return writeMemoryEvents(session, out);
+    if (table == kSeriesSamples) return writeSeriesSamples(session, out);
+    return writeTable(session, table, out);
+}
+
+/// All tables take their places together, once they are on the disk.
+Status writeTables(const Session& session, const std::vector<std::string>& names,
+                   const std::filesystem::path& folder) {
+    std::vector<std::unique_ptr<OutputFile>> files;
+    for (const std::string& name : names) {
+        files.push_back(std::make_unique<OutputFile>((folder / (name + ".csv")).string()));
+        HW_TRY(writeAnyTable(session, name, *files.back()));
+        HW_TRY(files.back()->flush());
+    }
+    for (const auto& file : files) HW_TRY(file->finish());
+    return {};
+}
+
 }  // namespace
 
 Result<std::vector<std::string>> csvTables(const Session& session) {
@@ -100,9 +120,7 @@ Status exportCsvTable(const Session& session, const std::string& table, const st
         return Error{ErrorCode::Usage, "there is no table '" + table + "'", "tables: " + all};
     }
     OutputFile out(path);
-    HW_TRY(table == kMemoryEvents    ? writeMemoryEvents(session, out)
-           : table == kSeriesSamples ? writeSeriesSamples(session, out)
-                                     : writeTable(session, table, out));
+    HW_TRY(writeAnyTable(session, table, out));
     return out.finish();
 }
 
@@ -110,14 +128,13 @@ Status exportCsv(const Session& session, const std::string& folder) {
     const auto names = csvTables(session);
     if (!names) return names.error();
     std::error_code error;
-    std::filesystem::create_directories(folder, error);
+    const bool made = std::filesystem::create_directories(folder, error);
     if (error)
         return badInput("cannot make the folder '" + folder + "': " + error.message(),
                         "choose another place with -o");
-    for (const std::string& name : *names)
-        HW_TRY(exportCsvTable(session, name,
-                              (std::filesystem::path(folder) / (name + ".csv")).string()));
-    return {};
+    const Status written = writeTables(session, *names, folder);
+    if (!written && made) std::filesystem::remove(folder, error);  // where it is empty
+    return written;
 }
 
 }  // namespace hw::core

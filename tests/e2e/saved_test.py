@@ -64,6 +64,11 @@ class Saved(InFolder):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_tables_without_room_are_not_there(self):
+        done = self.without_room("export", SAMPLE, "--to", "csv", "-o", os.path.join(self.folder, "tables"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_a_session_without_room_is_not_there(self):
         done = self.without_room("import", "-o", self.session, SAMPLE)
         self.assertEqual(done.returncode, 1, done.stderr)
