@@ -201,6 +201,31 @@ class Models(Recording):
         self.assertEqual(done["steps"], 2)
         self.assertNotIn("through Python", output)
 
+    def test_garbage_collection_does_not_change_the_graph(self):
+        """Python lists its objects by when it last collected garbage."""
+        script = self.script("""
+            import gc, sys, torch
+            gc.disable()
+            layers = []
+            for width in (4, 4, 4, 4):
+                layers += [torch.nn.Linear(width, 4), torch.nn.BatchNorm1d(4)]
+                if "collect" in sys.argv and len(layers) == 4:
+                    gc.collect()
+            model = torch.nn.Sequential(*layers)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.randn(8, 4)).pow(2).mean().backward()
+                optimizer.step()
+            """)
+        names = []
+        for way in ("leave", "collect"):
+            self.session = self.session + way
+            self.recorded(self.python, script, way, options=("--warmup", "1"))
+            names.append(self.query("select o.name, t.storage from ops o join op_inputs i on i.op = o.id join tensors t on "
+                                    "t.id = i.tensor order by o.seq, i.position"))
+        self.assertEqual(*names)
+
     def test_no_module_is_imported_for_the_recording(self):
         """Some print as they are imported, or change what torch does."""
         script = self.script(MLP + "print('imported', *sorted(sys.modules))\n")

@@ -10,7 +10,7 @@ import torch
 from _highwater import encode, library, wire
 from _highwater.sharded import local
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
-from _highwater.tensors import parameters_of
+from _highwater.tensors import parameters_of, tensors_of
 from torch.nn.parameter import UninitializedTensorMixin
 
 
@@ -110,7 +110,8 @@ class NativeRegistry:
         self.categorize_owned = native.hwn_categorize_owned
         self.categorize_gradients = native.hwn_categorize_gradients
         self.release = native.hwn_release
-        for weak, category, layer in owned.values():
+        self.first = list(owned.values())
+        for weak, category, layer in self.first:
             tensor = weak()
             if tensor is not None:
                 self.own(tensor, category, layer)
@@ -139,6 +140,9 @@ class NativeRegistry:
         trained = []
         self.library.hwn_optimizers(gc.get_objects, self.library.classes, trained)
         self.note_all(parameters_of(trained), not others)
+        if not others:
+            self.note_all(tensors_of(self.first), not others)
+            self.first = []
         impls = [each._cdata for each in passing if isinstance(each, torch.Tensor)]
         optimizers = []
         self.library.hwn_scan(gc.get_objects, self.library.classes, optimizers,

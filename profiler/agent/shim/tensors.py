@@ -227,6 +227,8 @@ class Registry:
         alone = not others and _thread._count() == 0
         tensors, optimizers = find_objects() if alone else ([], find_optimizers())
         self.note_all(parameters_of(optimizers), gradients=alone)
+        if alone:
+            self.note_all(tensors_of(self.owned.values()), gradients=True)
         self.note_all((tensor for tensor in tensors if id(tensor) not in passing), gradients=True)
         return optimizers
 
@@ -344,9 +346,16 @@ def find_optimizers():
 
 
 def parameters_of(optimizers):
-    """What is trained. It is numbered first: where a scan finds it depends on when Python last collected garbage."""
+    """What is trained. It is numbered first, then what modules own: where a scan finds tensors depends on when Python
+    last collected garbage."""
     return [parameter for optimizer in optimizers for group in optimizer.param_groups for parameter in group["params"]
             if not isinstance(parameter, UninitializedTensorMixin)]
+
+
+def tensors_of(owned):
+    """In the order of their modules, as Registry.own() was told."""
+    tensors = [weak() for weak, _, _ in owned]
+    return [local(tensor) for tensor in tensors if tensor is not None]
 
 
 def state_bytes(state):
