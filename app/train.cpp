@@ -81,16 +81,19 @@ int run(const TrainArguments& arguments, const Common& common) {
     const auto limits = live::limitsOf(arguments.limits, !arguments.words.empty());
     if (!limits) return fail(limits.error());
     std::vector<live::LivePlan> plans;
+    std::optional<live::OtherKinds> others;
     if (!arguments.words.empty()) {
         auto from = plansOf(arguments);
         if (!from) return fail(from.error());
-        auto prepared = prepare(*from);
+        auto prepared = from->fromStart ? prepare(*from) : live::prepareFirst(*from);
         if (!prepared) return fail(prepared.error());
         plans = std::move(*prepared);
+        if (!from->fromStart) others.emplace(plans, noteToTerminal);
     }
     live::TrainOptions options;
     options.command = arguments.command;
     for (const live::LivePlan& plan : plans) options.programs.push_back(plan.programs);
+    if (others) options.others = &*others;
     options.limits = *limits;
     for (const live::LivePlan& plan : plans) options.limits.stableSources = plan.stableSources;
     options.childStdoutToStderr = common.json;
@@ -104,6 +107,7 @@ int run(const TrainArguments& arguments, const Common& common) {
         progress.step(step);
     };
     auto summary = live::train(options, toTerminal);
+    others.reset();
     if (!summary) return fail(summary.error());
     if (!plans.empty()) keepInSession(arguments.words.front(), *summary, plans);
     if (!summary->shortage.empty() && !common.json)

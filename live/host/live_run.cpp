@@ -43,10 +43,11 @@ void addOnce(std::vector<std::string>& notes, const std::string& note) {
 
 }  // namespace
 
-core::Status writePrograms(const std::vector<LivePrograms>& programs, const std::string& path) {
+core::Status writePrograms(const std::vector<LivePrograms>& programs, const std::string& path,
+                           std::size_t first) {
     for (const LivePrograms& each : programs) {
         const std::string of = each.rank ? ".rank" + std::to_string(*each.rank) : "";
-        for (std::size_t i = 0; i < each.programs.size(); ++i) {
+        for (std::size_t i = first; i < each.programs.size(); ++i) {
             std::ofstream file(path + of + "." + std::to_string(i), std::ios::binary);
             file << each.programs[i].bytes;
             if (!file.flush())

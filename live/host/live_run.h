@@ -87,8 +87,10 @@ struct LiveSummary {
     std::string shortage;  // the last allocation that was refused because of a limit; else empty
 };
 
-/// Writes the programs where the agent looks for them. Errors: Internal (no room).
-core::Status writePrograms(const std::vector<LivePrograms>& programs, const std::string& path);
+/// Writes the programs where the agent looks for them, from the one with that number on. Errors:
+/// Internal (no room).
+core::Status writePrograms(const std::vector<LivePrograms>& programs, const std::string& path,
+                           std::size_t first = 0);
 /// The configuration of a process; `framework`: of the process, if it is known. `files`: begin of
 /// the names of those that go to and fro. Errors: Target (no runtime can be compiled for it).
 core::Result<wire::ConfigRecord> liveConfig(

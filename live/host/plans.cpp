@@ -2,18 +2,32 @@
 #include "live/host/plans.h"
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "core/base/digest.h"
 #include "core/import/load_step.h"
 #include "core/memory/keep_nondeterministic.h"
 #include "core/session/step_environment.h"
 #include "planners/plan_with.h"
+#include "planners/registry.h"
 
 namespace hw::live {
-namespace {
 
 using namespace hw::core;
+
+/// What other recorded kinds of steps came to.
+struct Kinds {
+    std::vector<LiveProgram> programs;
+    std::int64_t unplanned = 0;
+    std::string whyUnplanned;
+    Status firstStep;  // why the first one has none
+};
+
+namespace {
 
 constexpr double kOtherStepSeconds = 5;  // to plan a step that the given plan is not for
 constexpr std::size_t kMostPrograms = 8;
@@ -47,62 +61,126 @@ Result<LiveProgram> compile(const LoadedStep& step, Plan& plan) {
 }
 
 /// A plan for another recorded step by the given one's planner: within its peak, or at least within
-/// its budget.
-Result<Plan> planLike(const Plan& plan, const LoadedStep& step,
+/// its budget. `once`: a step that comes but once is worth no long search.
+Result<Plan> planLike(const Plan& plan, const LoadedStep& step, bool once,
                       const planners::Progress& progress) {
     planners::PlanRequest request;
     request.seed = plan.seed;
     request.timeLimitSeconds = kOtherStepSeconds;
+    std::vector<std::string> by{plan.planner};
+    if (once) by.insert(by.begin(), planners::quickPlanner().name);
     std::string why;
-    for (const Bytes budget : {plan.predictedPeak, plan.budget}) {
-        request.budget = budget;
-        const auto outcome = planners::planWith(plan.planner, step.graph, request, progress);
-        if (!outcome) return outcome.error();
-        if (outcome->plan) return *outcome->plan;
-        why = outcome->reason;
-    }
+    for (const std::string& planner : by)
+        for (const Bytes budget : {plan.predictedPeak, plan.budget}) {
+            request.budget = budget;
+            const auto outcome = planners::planWith(planner, step.graph, request, progress);
+            if (!outcome) return outcome.error();
+            if (outcome->plan) return *outcome->plan;
+            why = outcome->reason;
+        }
     return Error{ErrorCode::NoPlan,
                  "step " + std::to_string(step.graph.sessionStep) + " has no plan within " +
                      humanBytes(plan.budget) + ": " + why,
                  "leave out --from-start, or plan with a larger budget"};
 }
 
+/// The same for steps of which one plan serves all: tensors are numbered as ops come by them. What
+/// is left of the step before has other places among the constants in a program's second step.
+std::string kindOf(const TrainingGraph& graph) {
+    std::vector<std::int64_t> tensors(graph.tensors.size(), -1),
+        storages(graph.storages.size(), -1);
+    std::int64_t seenTensors = 0, seenStorages = 0;
+    Digest digest;
+    const auto addStorage = [&](StorageIndex storage) {
+        if (storages[storage] < 0) {
+            storages[storage] = seenStorages++;
+            digest.add(graph.storages[storage].bytes.count());
+            digest.add(graph.storages[storage].creator);
+        }
+        digest.add(storages[storage]);
+    };
+    const auto addTensor = [&](TensorIndex tensor) {
+        if (tensors[tensor] < 0) tensors[tensor] = seenTensors++;
+        digest.add(tensors[tensor]);
+        addStorage(graph.storageOf(tensor));
+    };
+    for (const Op& op : graph.ops) {
+        digest.add(op.name);
+        for (const std::size_t count : {op.inputs.size(), op.outputs.size(), op.writes.size()})
+            digest.add(static_cast<std::int64_t>(count));
+        for (const Use& use : op.inputs) addTensor(use.tensor), digest.add(use.version);
+        for (const OpOutput& output : op.outputs)
+            addTensor(output.tensor), digest.add(output.makesStorage);
+        for (const Write& write : op.writes)
+            addStorage(write.storage), digest.add(write.versionBefore);
+    }
+    std::set<std::int64_t> alive;
+    for (const TensorIndex tensor : graph.finalTensors) alive.insert(tensors[tensor]);
+    for (const std::int64_t tensor : alive) digest.add(tensor);
+    return digest.hex();
+}
+
+/// Whether more is live at the next step's begin: optimizers have made their states, which comes
+/// but once.
+bool leavesMore(const StepRow& step, const std::vector<StepRow>& all) {
+    const auto next = std::find_if(all.begin(), all.end(), [&](const StepRow& row) {
+        return row.process == step.process && row.firstSeq >= step.endSeq;
+    });
+    return next != all.end() && step.allocatorBeginBytes && next->allocatorBeginBytes &&
+           *next->allocatorBeginBytes > *step.allocatorBeginBytes;
+}
+
 /// Steps differ: optimizers make their states in the first one, gradients are made or zeroed, the
-/// last batch is smaller. Each kind that was recorded gets a plan of its own. `firstStep`: why the
-/// first one has none.
-Status addOtherSteps(const std::string& session, const LoadedStep& planned, const Plan& plan,
-                     const planners::Progress& progress, LivePlan& prepared, Status& firstStep) {
+/// last batch is smaller. Each kind that was recorded gets a plan of its own.
+Result<Kinds> otherKinds(const std::string& session, const LoadedStep& planned, const Plan& plan,
+                         const planners::Progress& progress) {
     const auto steps = planned.session.steps();
     if (!steps) return steps.error();
     const auto own = std::find_if(steps->begin(), steps->end(), [&](const StepRow& row) {
         return row.id == planned.graph.sessionStep;
     });
-    std::set<std::string> known{plan.fingerprint};
+    Kinds kinds;
+    std::set<std::string> known{kindOf(planned.graph)};
     bool first = true;
     for (const StepRow& row : *steps) {
-        if (prepared.programs.programs.size() == kMostPrograms) break;
+        if (kinds.programs.size() + 1 == kMostPrograms || progress.cancelled()) break;
         if (own == steps->end() || row.process != own->process) continue;
         Status unplanned;
-        Status& outcome = std::exchange(first, false) ? firstStep : unplanned;
+        const bool isFirst = std::exchange(first, false);
+        Status& outcome = isFirst ? kinds.firstStep : unplanned;
         auto step = loadStep(session, row.id, plan.costs);
         if (!step) {
             outcome = step.error();
             continue;
         }
-        if (!known.insert(step->graph.fingerprint()).second) continue;
-        auto other = planLike(plan, *step, progress);
+        if (!known.insert(kindOf(step->graph)).second) continue;
+        auto other = planLike(plan, *step, isFirst && leavesMore(row, *steps), progress);
         if (!other) {
-            ++prepared.unplannedKinds;
-            prepared.whyUnplanned = other.error().what;
+            ++kinds.unplanned;
+            kinds.whyUnplanned = other.error().what;
             outcome = other.error();
             continue;
         }
         auto program = compile(*step, *other);
         if (!program) return program.error();
-        prepared.kept = std::max(prepared.kept, program->kept);
-        prepared.programs.programs.push_back(std::move(*program));
+        kinds.programs.push_back(std::move(*program));
     }
-    return {};
+    return kinds;
+}
+
+void take(Kinds kinds, LivePlan& prepared, const profiler::Progress& note) {
+    for (LiveProgram& program : kinds.programs) {
+        prepared.kept = std::max(prepared.kept, program.kept);
+        prepared.programs.programs.push_back(std::move(program));
+    }
+    prepared.unplannedKinds = kinds.unplanned;
+    prepared.whyUnplanned = std::move(kinds.whyUnplanned);
+    if (prepared.kept > Bytes(0))
+        note(humanBytes(prepared.kept) +
+             " that the plan drops could not be restored at any time, and stay");
+    if (prepared.unplannedKinds > 0)
+        note("no plan of their own for " + std::to_string(prepared.unplannedKinds) +
+             " of the recorded kinds of steps: " + prepared.whyUnplanned);
 }
 
 /// Of each process its last step, then all others, so that the step of a plan is found soon.
@@ -153,8 +231,7 @@ Result<PlannedStep> stepOf(const LivePlanFrom& from, const Plan& plan,
                  "give one plan a rank"};
 }
 
-Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedStep& bound,
-                            const planners::Progress& progress, const profiler::Progress& note) {
+Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedStep& bound) {
     LivePlan prepared;
     const Evaluation judged = evaluate(bound.step.graph, plan.schedule);
     if (!judged.valid)
@@ -173,26 +250,13 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
                       [](const Action& action) { return action.recomputes(); });
     prepared.kept = program->kept;
     prepared.programs.programs.push_back(std::move(*program));
-    Status firstStep;
-    if (Status done = addOtherSteps(from.session, bound.step, plan, progress, prepared, firstStep);
-        !done)
-        return done.error();
-    if (prepared.kept > Bytes(0))
-        note(humanBytes(prepared.kept) +
-             " that the plan drops could not be restored at any time, and stay");
-    if (!firstStep && from.fromStart) return firstStep.error();
-    if (prepared.unplannedKinds > 0)
-        note("no plan of their own for " + std::to_string(prepared.unplannedKinds) +
-             " of the recorded kinds of steps: " + prepared.whyUnplanned);
     prepared.plan = std::move(plan);
     return prepared;
 }
 
-}  // namespace
-
-Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from,
-                                          const planners::Progress& progress,
-                                          const profiler::Progress& note) {
+/// One each plan, still without the other kinds of steps; `more` is called with each.
+Result<std::vector<LivePlan>> prepareEach(
+    const LivePlanFrom& from, const std::function<Status(const LoadedStep&, LivePlan&)>& more) {
     std::vector<LivePlan> all;
     std::set<std::int64_t> planned;
     for (const std::string& path : from.plans) {
@@ -200,12 +264,79 @@ Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from,
         if (!plan) return plan.error();
         const auto bound = stepOf(from, *plan, planned);
         if (!bound) return bound.error();
-        auto prepared = prepareOne(from, std::move(*plan), *bound, progress, note);
+        auto prepared = prepareOne(from, std::move(*plan), *bound);
         if (!prepared) return prepared.error();
+        if (const Status done = more(bound->step, *prepared); !done) return done.error();
         planned.insert(bound->rank);
         if (from.plans.size() > 1) prepared->programs.rank = bound->rank;
         all.push_back(std::move(*prepared));
     }
+    return all;
+}
+
+}  // namespace
+
+Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from,
+                                          const planners::Progress& progress,
+                                          const profiler::Progress& note) {
+    return prepareEach(from, [&](const LoadedStep& step, LivePlan& prepared) -> Status {
+        auto kinds = otherKinds(from.session, step, prepared.plan, progress);
+        if (!kinds) return kinds.error();
+        if (!kinds->firstStep && from.fromStart) return kinds->firstStep;
+        take(std::move(*kinds), prepared, note);
+        return {};
+    });
+}
+
+Result<std::vector<LivePlan>> prepareFirst(const LivePlanFrom& from) {
+    return prepareEach(from, [](const LoadedStep&, LivePlan&) { return Status(); });
+}
+
+struct OtherKinds::Made {
+    std::vector<Kinds> of;  // plans
+    Status outcome;
+};
+
+OtherKinds::OtherKinds(std::vector<LivePlan>& plans, profiler::Progress note)
+    : plans_(plans), note_(std::move(note)) {
+    std::vector<LivePlan> copies = plans;
+    made_ = std::async(std::launch::async, [this, copies = std::move(copies)] {
+        planners::Progress progress;
+        progress.cancelled = [this] { return cancelled_.load(); };
+        auto made = std::make_unique<Made>();
+        for (const LivePlan& each : copies) {
+            const auto step = loadStep(each.session, each.step, each.plan.costs);
+            auto kinds = step ? otherKinds(each.session, *step, each.plan, progress)
+                              : Result<Kinds>(step.error());
+            if (kinds)
+                made->of.push_back(std::move(*kinds));
+            else
+                made->outcome = kinds.error();
+            if (!kinds) break;
+        }
+        return made;
+    });
+}
+
+OtherKinds::~OtherKinds() {
+    cancelled_ = true;
+    if (made_.valid()) made_.wait();
+}
+
+bool OtherKinds::poll() {
+    if (!made_.valid()) return true;
+    if (made_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+    const std::unique_ptr<Made> made = made_.get();
+    for (std::size_t i = 0; i < made->of.size(); ++i)
+        take(std::move(made->of[i]), plans_[i], note_);
+    if (!made->outcome)
+        note_("no plan of their own for the other kinds of steps: " + made->outcome.error().what);
+    return true;
+}
+
+std::vector<LivePrograms> OtherKinds::programs() const {
+    std::vector<LivePrograms> all;
+    for (const LivePlan& plan : plans_) all.push_back(plan.programs);
     return all;
 }
 

@@ -2,6 +2,9 @@
 // Plans become programs for the training process: one for each kind of step that was recorded.
 #pragma once
 
+#include <atomic>
+#include <future>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +44,31 @@ struct LivePlan {
 core::Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from,
                                                 const planners::Progress& progress,
                                                 const profiler::Progress& note);
+
+/// The same but for the plans of other kinds of steps than those that the given plans are for.
+core::Result<std::vector<LivePlan>> prepareFirst(const LivePlanFrom& from);
+
+/// Has these made on a thread of its own, beside a program that starts.
+class OtherKinds {
+public:
+    /// `plans`, of prepareFirst(), outlive it. `note`: as above, called by poll().
+    OtherKinds(std::vector<LivePlan>& plans, profiler::Progress note);
+    /// Gives up what is not there yet.
+    ~OtherKinds();
+    OtherKinds(const OtherKinds&) = delete;
+    OtherKinds& operator=(const OtherKinds&) = delete;
+
+    /// Once true, `plans` have them all.
+    bool poll();
+    std::vector<LivePrograms> programs() const;
+
+private:
+    struct Made;
+
+    std::vector<LivePlan>& plans_;
+    profiler::Progress note_;
+    std::atomic<bool> cancelled_{false};
+    std::future<std::unique_ptr<Made>> made_;
+};
 
 }  // namespace hw::live

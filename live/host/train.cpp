@@ -3,6 +3,8 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <utility>
 
 #include "core/base/file.h"
 #include "profiler/attach/claim.h"
@@ -17,15 +19,38 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
+/// Plans that come while the program starts: its first step waits as long as a file is there.
+class Awaited {
+public:
+    Awaited(OtherKinds* others, const std::string& programs)
+        : others_(others), programs_(programs), file_(programs + wire::kLiveAwaited) {
+        if (others_ != nullptr) std::ofstream(file_, std::ios::binary).flush();
+    }
+    core::Status poll() {
+        if (others_ == nullptr || !others_->poll()) return {};
+        const core::Status written =
+            writePrograms(std::exchange(others_, nullptr)->programs(), programs_, 1);
+        std::error_code ignored;
+        std::filesystem::remove(file_, ignored);
+        return written;
+    }
+
+private:
+    OtherKinds* others_;
+    std::string programs_, file_;
+};
+
 /// The program's wait status; none where the plan was taken out of it.
 std::optional<int> followUntilExit(Server& server, Child& child, StepTeller& teller,
-                                   PlannerPool& planners) {
+                                   PlannerPool& planners, Awaited& awaited,
+                                   const Progress& progress) {
     Claims claims;
     std::optional<int> status;
     for (int drained = 0; !status || (server.connected() && drained < kDrainRounds);) {
         const bool received = server.poll(kLivePollMilliseconds);
         teller.tellNew();
         planners.poll();
+        if (const core::Status written = awaited.poll(); !written) progress(written.error().what);
         claims.take(server.recordedProcesses());
         if (!status && SignalFlag::raised(SIGUSR1)) return std::nullopt;
         if (!status) status = child.poll();
@@ -43,6 +68,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     const core::ScratchFolder scratch;
     const std::string programs = (scratch.path() / "program").string();
     if (core::Status done = writePrograms(options.programs, programs); !done) return done.error();
+    Awaited awaited(options.others, programs);
     const std::string folder = std::filesystem::current_path().string();
     writeKeptOps(options.command, folder, programs);
     auto agent = findAgent(options.agentPath);
@@ -66,7 +92,8 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     progress("started '" + options.command.front() + "', process " + std::to_string(child->pid()));
     StepTeller teller(**server, options.onStep, progress);
     PlannerPool plans(programs, options.limits.planners, progress);
-    const std::optional<int> status = followUntilExit(**server, *child, teller, plans);
+    const std::optional<int> status =
+        followUntilExit(**server, *child, teller, plans, awaited, progress);
     const bool left = status || leave(**server, {child->pid()});
     teller.tellNew();
 

@@ -8,12 +8,14 @@
 #include "core/base/units.h"
 #include "live/host/live_run.h"
 #include "live/host/planner_pool.h"
+#include "live/host/plans.h"
 
 namespace hw::live {
 
 struct TrainOptions {
     std::vector<std::string> command;
     std::vector<LivePrograms> programs;  // none: nothing is dropped
+    OtherKinds* others = nullptr;  // whose plans the first step waits for; null: all are there
     LiveLimits limits;
     bool childStdoutToStderr = false;
     StepListener onStep;    // none: not told

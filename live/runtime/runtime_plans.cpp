@@ -30,6 +30,10 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
             why = "this framework has no op " + name;
             return false;
         }
+    for (const OpName& name : program->names)
+        if (const auto op = c10::Dispatcher::singleton().findSchema({name.name, name.overload}))
+            profiler::native::takeTyped(*op);
+    const std::lock_guard<OpLock> guard(lock_);
     for (Program& other : programs_) {
         const std::size_t common = shared(other, *program).ops;
         for (std::size_t i = 0; i < common; ++i)
@@ -39,9 +43,6 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
         other.settledAt = std::max(here, std::min(there, split));
         program->settledAt = std::max(there, std::min(here, split));
     }
-    for (const OpName& name : program->names)
-        if (const auto op = c10::Dispatcher::singleton().findSchema({name.name, name.overload}))
-            profiler::native::takeTyped(*op);
     programs_.push_back(std::move(*program));
     return true;
 }

@@ -6,6 +6,7 @@ import ctypes
 import os
 import struct
 import threading
+import time
 
 import torch
 from _highwater import access_guards, blocking, encode, gpu, higher_order, library, tensors, wire
@@ -26,6 +27,8 @@ MODES = {wire.BOUNDARY_PLANNED: wire.LIVE_MODE_PLAN, wire.BOUNDARY_BUDGET: wire.
          wire.BOUNDARY_BY_SIZE: wire.LIVE_MODE_MIMOSE}
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
+AWAITED_SECONDS = 0.01  # between two looks
+
 
 def load():
     """The runtime, ready; or why there is none."""
@@ -168,6 +171,7 @@ class Live:
         self.places = Places(native)
         self.by_hand = ByHand()
         self.leaving = False      # at the end of this step
+        self.awaits = None        # called before the first step: more plans may be on their way
         self.told = True          # figures of the runtime are among those of a step that has ended
         self.next_curve = None    # not before that time; None: they are not wanted
 
@@ -342,6 +346,9 @@ class Live:
     def enter(self):
         """This thread trains, and a step begins."""
         self.trainer = _thread.get_ident()
+        if self.awaits is not None:
+            self.awaits, awaits = None, self.awaits
+            awaits()
         library.hw_window(ctypes.byref(self.window))
         self.begun = library.hw_now()
         if self.running and self.budget:
@@ -484,6 +491,22 @@ def programs(rank):
         index += 1
 
 
+def awaiting(native, rank, known):
+    """Waits for plans that are made while the program starts, and adds them to those that are known; None: all are."""
+    file = os.fsencode(library.hw_programs()) + os.fsencode(wire.LIVE_AWAITED)
+    if not os.path.exists(file):
+        return None
+
+    def wait():
+        while os.path.exists(file) and not library.hw_broken():
+            time.sleep(AWAITED_SECONDS)
+        for path in list(programs(rank))[known:]:
+            why = native.hwl_add(path).decode()
+            if why:
+                encode.send(wire.TYPE_FAULT, encode.text(why))
+    return wait
+
+
 def verification(flags):
     """How much is compared, as the runtime counts it (live/runtime/verifier.h)."""
     levels = (wire.CONFIG_VERIFY_OFF, wire.CONFIG_VERIFY_SAMPLED, wire.CONFIG_VERIFY_FULL)
@@ -507,7 +530,8 @@ def start(flags, rank):
     native, why = load()
     if native is None:
         return why
-    for path in programs(rank):
+    known = list(programs(rank))
+    for path in known:
         why = native.hwl_add(path).decode()
         if why:
             return why
@@ -525,6 +549,8 @@ def start(flags, rank):
     if plans and rank >= 0:
         plans += b".rank%d" % rank
     _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans)
+    if known:
+        _current.awaits = awaiting(native, rank, len(known))
     if flags & wire.CONFIG_CURVES:
         native.hwl_trace()
         _current.next_curve = 0

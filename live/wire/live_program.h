@@ -86,6 +86,9 @@ inline constexpr std::uint8_t kLiveRandom = 2;  // flag of an op: it draws from 
 inline constexpr const char* kLivePlan = ".plan.";
 inline constexpr const char* kLiveSoon = ".soon";    // one of several kinds, as it came by first
 inline constexpr const char* kLiveOften = ".often";  // worth a longer search
+/// Behind the begin of the names of programs: the first step waits for more of them until it is
+/// gone.
+inline constexpr char kLiveAwaited[] = ".awaited";
 /// Of a region that torch.compile makes, which waits for the answer (live/host/planner_task.h).
 inline constexpr char kLiveRegion[] = ".region";
 inline constexpr char kLiveAnswer[] = ".answer";

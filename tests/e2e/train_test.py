@@ -441,6 +441,19 @@ class Train(InFolder):
         self.assertEqual(under.returncode, 0, under.stderr)
         self.assertEqual(under.stdout, plain)
 
+    def test_the_first_step_has_a_plan_that_is_made_while_the_program_starts(self):
+        """It makes the optimizer's states, and is of a kind of its own."""
+        script, plain, plan, _ = self.planned(DEEP)
+        done, report = self.train(script, plan)
+        self.assertEqual((done.returncode, done.stdout), (0, plain), done.stderr)
+        self.assertEqual((report["steps_planned"], [each["step"] for each in report["divergences"]]), (7, [6]), done.stderr)
+        self.assertLess(done.stderr.index("started"), done.stderr.index("under the plan"))
+
+    def test_a_program_that_ends_before_its_plans_are_there(self):
+        _, _, plan, _ = self.planned(DEEP)
+        done = self.run_it(HIGHWATER, "train", self.session, plan, "--", self.python, "-c", "raise SystemExit(7)")
+        self.assertEqual(done.returncode, 7, done.stderr)
+
     def test_another_programs_plan_leaves_it_alone(self):
         _, _, plan, _ = self.planned(DEEP)
         other = self.script(CONVOLUTIONS)
