@@ -2,6 +2,7 @@
 #include "app/arguments.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iostream>
 #include <numeric>
 
@@ -41,10 +42,33 @@ std::size_t editDistance(const std::string& a, const std::string& b) {
     return of.back().back();
 }
 
+/// A hint: which of the names was probably meant, and which help to read.
+std::string likeOneOf(const Words& names, const std::string& word, const std::string& help) {
+    std::string nearest;
+    std::size_t least = word.size() / 2 + 1;
+    for (const std::string& name : names)
+        if (const std::size_t distance = editDistance(word, name); distance < least) {
+            least = distance;
+            nearest = name;
+        }
+    return nearest.empty() ? "see '" + help + "'"
+                           : "did you mean '" + nearest + "'? See '" + help + "'";
+}
+
 }  // namespace
 
 bool namesFile(const std::string& word) {
     return !word.starts_with('-') && word.find_first_of("./") != std::string::npos;
+}
+
+void askForHelp(const CLI::App& app, Words& arguments) {
+    if (arguments.empty() || arguments.front() != "help") return;
+    arguments.erase(arguments.begin());
+    const auto isMeant = [&](const CLI::App* command) {
+        return command->get_name() == arguments.front();
+    };
+    if (arguments.empty() || std::ranges::any_of(commandsOf(app), isMeant))
+        arguments.emplace_back("--help");
 }
 
 Words takeProgram(const CLI::App& app, Words& arguments) {
@@ -66,16 +90,32 @@ Words takeProgram(const CLI::App& app, Words& arguments) {
     return program;
 }
 
-std::string nearestCommand(const CLI::App& app, const std::string& word) {
-    std::string nearest;
-    std::size_t least = word.size() / 2 + 1;
-    for (const CLI::App* command : commandsOf(app))
-        if (const std::size_t distance = editDistance(word, command->get_name());
-            distance < least) {
-            least = distance;
-            nearest = command->get_name();
-        }
-    return nearest;
+std::string hintFor(const CLI::App& app, const std::string& word) {
+    Words names{"help"};
+    for (const CLI::App* command : commandsOf(app)) names.push_back(command->get_name());
+    return likeOneOf(names, word, "highwater --help");
+}
+
+std::optional<core::Error> notKnown(const CLI::App& command, const Words& arguments) {
+    const std::string help = "highwater " + command.get_name() + " --help";
+    Words names, known;
+    for (const CLI::Option* option : command.get_options([](const CLI::Option*) { return true; })) {
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+        for (const std::string& name : option->get_snames()) known.push_back("-" + name);
+    }
+    known.insert(known.end(), names.begin(), names.end());
+    for (const std::string& word : arguments) {
+        const std::string option = word.substr(0, word.find('='));
+        const bool looksLikeOne = word.size() > 1 && word[0] == '-' && !std::isdigit(word[1]);
+        if (looksLikeOne && std::ranges::find(known, option) == known.end())
+            return core::Error{core::ErrorCode::Usage,
+                               "'" + command.get_name() + "' has no option '" + option + "'",
+                               likeOneOf(names, option, help)};
+    }
+    const Words extra = command.remaining();
+    if (extra.empty()) return std::nullopt;
+    return core::Error{core::ErrorCode::Usage, "'" + extra.front() + "' is one word too many",
+                       "see '" + help + "'"};
 }
 
 }  // namespace hw::app

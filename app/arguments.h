@@ -4,8 +4,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "core/base/result.h"
 
 namespace hw::app {
 
@@ -17,7 +20,15 @@ bool namesFile(const std::string& word);
 /// nor the value of one.
 std::vector<std::string> takeProgram(const CLI::App& app, std::vector<std::string>& arguments);
 
-/// The command that was probably meant; empty where none is like it.
-std::string nearestCommand(const CLI::App& app, const std::string& word);
+/// `highwater help plan` is `highwater plan --help`.
+void askForHelp(const CLI::App& app, std::vector<std::string>& arguments);
+
+/// A hint for a word that is no command: the one that was probably meant.
+std::string hintFor(const CLI::App& app, const std::string& word);
+
+/// What a command does not know among its arguments: an option, with the one that was probably
+/// meant, or a word. None: it knows them all.
+std::optional<core::Error> notKnown(const CLI::App& command,
+                                    const std::vector<std::string>& arguments);
 
 }  // namespace hw::app

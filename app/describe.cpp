@@ -51,6 +51,8 @@ std::string plannerNames() {
 /// The values that it may have, "a b c"; empty where they are not a list.
 std::string valuesOf(const CLI::Option& option) {
     if (option.check_lname("planner") || option.check_lname("planners")) return plannerNames();
+    if (option.check_lname("view")) return replaced(option.get_description(), ",", "");
+    if (option.check_lname("preset")) return "column page slide";
     const std::string type = option.get_type_name();  // "TEXT:{a,b,c}"
     const auto begin = type.find('{'), end = type.rfind('}');
     if (begin == std::string::npos || end == std::string::npos) return "";

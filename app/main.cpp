@@ -19,13 +19,6 @@
 namespace hw::app {
 namespace {
 
-int failOnCommand(const CLI::App& app, const std::string& word) {
-    const std::string nearest = nearestCommand(app, word);
-    return fail({core::ErrorCode::Usage, "there is no command '" + word + "'",
-                 (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") +
-                     std::string("See 'highwater --help'")});
-}
-
 int runCommandLine(int argc, char** argv) {
     CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
                  "highwater"};
@@ -63,6 +56,7 @@ int runCommandLine(int argc, char** argv) {
     addManual(app, common);
     addExamples(app);
     std::vector<std::string> arguments(argv + 1, argv + argc);
+    askForHelp(app, arguments);
     common.program = takeProgram(app, arguments);
     std::optional<core::PrintableOnly> output;
     std::optional<core::PrintableStdout> file;
@@ -79,7 +73,13 @@ int runCommandLine(int argc, char** argv) {
         return app.exit(done);
     } catch (const CLI::ParseError& error) {
         const auto chosen = app.get_subcommands();
-        if (chosen.empty() && argc > 1 && argv[1][0] != '-') return failOnCommand(app, argv[1]);
+        if (chosen.empty() && !arguments.empty() && !arguments.front().starts_with('-'))
+            return fail({core::ErrorCode::Usage, "there is no command '" + arguments.front() + "'",
+                         hintFor(app, arguments.front())});
+        const int kind = error.get_exit_code();
+        if (!chosen.empty() && (kind == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                                kind == static_cast<int>(CLI::ExitCodes::RequiredError)))
+            if (const auto unknown = notKnown(*chosen.front(), arguments)) return fail(*unknown);
         return fail({core::ErrorCode::Usage, error.what(),
                      "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") +
                          "--help'"});

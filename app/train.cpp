@@ -72,7 +72,8 @@ std::optional<Error> refusal(const live::LiveSummary& summary, const live::Limit
 int run(const TrainArguments& arguments, const Common& common) {
     if (arguments.command.empty())
         return fail({ErrorCode::Usage, "no program to train",
-                     "write: highwater train SESSION PLAN -- python3 train.py"});
+                     "write -- before the program: highwater train SESSION PLAN -- python3 "
+                     "train.py, or highwater train --budget 20GB -- python3 train.py"});
     if (arguments.limits.any() && !arguments.words.empty())
         return fail(
             {ErrorCode::Usage,

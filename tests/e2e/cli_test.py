@@ -268,6 +268,10 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "ratio", "plan", self.log, "--planner", "none", "--ratio", "-1")
         self.refused(2, "no command 'frobnicate'", "frobnicate")
         self.refused(2, "did you mean 'record'", "recrod", "-o", "run.hws")
+        self.refused(2, "no option '--ratoi'\nhint: did you mean '--ratio'?", "plan", self.log, "--ratoi", "0.5")
+        self.refused(2, "'more' is one word too many", "plan", self.log, "more", "--ratio", "0.5")
+        self.refused(2, "write -- before the program", "train", "--budget", "1GB", "python3", "train.py")
+        self.refused(2, "no command 'frob'", "help", "frob")
         self.refused(2, "no program", "record")
         self.refused(2, "unknown format", "import", self.log, "--format", "tarot")
 
