@@ -46,6 +46,52 @@ void printPrediction(const Json& prediction) {
                 from.c_str());
 }
 
+void answerStep(const Session& session, const StepGraph& step, const SessionCounts& counts) {
+    const TrainingGraph& graph = step.graph;
+    answerWith({{"ops", graph.ops.size()},
+                {"tensors", graph.tensors.size()},
+                {"storages", graph.storages.size()},
+                {"layers", graph.layers.size()},
+                {"steps", counts.steps},
+                {"events", counts.events},
+                {"baseline", baselineJson(graph, step.baseline)},
+                {"categories", categoriesJson(categoriesAtPeak(graph, step.baseline))},
+                {"step", graph.sessionStep},
+                {"costs", costSetName(graph.costs)},
+                {"fingerprint", graph.fingerprint()},
+                {"predicted", predictionOf(session)},
+                {"ranks", ranksJson(session)},
+                {"collectives", collectivesJson(session, graph.sessionStep)},
+                {"gpu", gpuFigures(session)},
+                {"gaps", gapList(session)}});
+}
+
+void printStep(const Session& session, const StepGraph& step, const SessionCounts& counts,
+               const std::string& file) {
+    const TrainingGraph& graph = step.graph;
+    std::printf("%s, step %lld of %lld recorded\n", file.c_str(),
+                static_cast<long long>(graph.sessionStep), static_cast<long long>(counts.steps));
+    printPrediction(predictionOf(session));
+    std::printf("  ops %zu, tensors %zu, storages %zu, layers %zu\n", graph.ops.size(),
+                graph.tensors.size(), graph.storages.size(), graph.layers.size());
+    std::printf("  baseline peak %s, op time %s (%s)\n", humanBytes(step.baseline.peak).c_str(),
+                humanTime(graph.totalTime()).c_str(),
+                std::string(costSetName(graph.costs)).c_str());
+    const Bytes constants = graph.constantBytes(), atOnce = graph.constantPeak();
+    std::printf(
+        "  constants %s%s, largest op %s\n", humanBytes(constants).c_str(),
+        atOnce < constants ? (", at most " + humanBytes(atOnce) + " at a time").c_str() : "",
+        humanBytes(graph.bottleneckBytes()).c_str());
+    std::printf("  at the peak:");
+    for (const auto& [name, bytes] : categoriesAtPeak(graph, step.baseline))
+        std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
+    std::printf("\n");
+    printGpu(gpuFigures(session));
+    printCollectives(session, graph.sessionStep);
+    printRanks(session);
+    printGaps(session);
+}
+
 int run(const InfoArguments& arguments, const Common& common) {
     std::optional<CostSet> costs;
     if (!arguments.costs.empty()) {
@@ -72,48 +118,10 @@ int run(const InfoArguments& arguments, const Common& common) {
 
     const auto step = graphOfStep(*session, arguments.file, arguments.step, costs);
     if (!step) return fail(step.error());
-    const TrainingGraph& graph = step->graph;
-    const auto categories = categoriesAtPeak(graph, step->baseline);
-    if (common.json) {
-        answerWith({{"ops", graph.ops.size()},
-                    {"tensors", graph.tensors.size()},
-                    {"storages", graph.storages.size()},
-                    {"layers", graph.layers.size()},
-                    {"steps", counts->steps},
-                    {"events", counts->events},
-                    {"baseline", baselineJson(graph, step->baseline)},
-                    {"categories", categoriesJson(categories)},
-                    {"step", graph.sessionStep},
-                    {"costs", costSetName(graph.costs)},
-                    {"fingerprint", graph.fingerprint()},
-                    {"predicted", predictionOf(*session)},
-                    {"ranks", ranksJson(*session)},
-                    {"collectives", collectivesJson(*session, graph.sessionStep)},
-                    {"gpu", gpuFigures(*session)},
-                    {"gaps", gapList(*session)}});
-        return 0;
-    }
-    std::printf("%s, step %lld of %lld recorded\n", arguments.file.c_str(),
-                static_cast<long long>(graph.sessionStep), static_cast<long long>(counts->steps));
-    printPrediction(predictionOf(*session));
-    std::printf("  ops %zu, tensors %zu, storages %zu, layers %zu\n", graph.ops.size(),
-                graph.tensors.size(), graph.storages.size(), graph.layers.size());
-    std::printf("  baseline peak %s, op time %s (%s)\n", humanBytes(step->baseline.peak).c_str(),
-                humanTime(graph.totalTime()).c_str(),
-                std::string(costSetName(graph.costs)).c_str());
-    const Bytes constants = graph.constantBytes(), atOnce = graph.constantPeak();
-    std::printf(
-        "  constants %s%s, largest op %s\n", humanBytes(constants).c_str(),
-        atOnce < constants ? (", at most " + humanBytes(atOnce) + " at a time").c_str() : "",
-        humanBytes(graph.bottleneckBytes()).c_str());
-    std::printf("  at the peak:");
-    for (const auto& [name, bytes] : categories)
-        std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
-    std::printf("\n");
-    printGpu(gpuFigures(*session));
-    printCollectives(*session, graph.sessionStep);
-    printRanks(*session);
-    printGaps(*session);
+    if (common.json)
+        answerStep(*session, *step, *counts);
+    else
+        printStep(*session, *step, *counts, arguments.file);
     return 0;
 }
 

@@ -19,12 +19,7 @@
 namespace hw::app {
 namespace {
 
-int runCommandLine(int argc, char** argv) {
-    CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
-                 "highwater"};
-    app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
-    app.require_subcommand(1);
-    Common common;
+void addCommands(CLI::App& app, Common& common) {
     addRecord(app, common);
     addAttach(app, common);
     addDetach(app, common);
@@ -55,6 +50,30 @@ int runCommandLine(int argc, char** argv) {
     addCompletion(app, common);
     addManual(app, common);
     addExamples(app);
+}
+
+int failToParse(const CLI::App& app, const CLI::ParseError& error,
+                const std::vector<std::string>& arguments) {
+    const auto chosen = app.get_subcommands();
+    if (chosen.empty() && !arguments.empty() && !arguments.front().starts_with('-'))
+        return fail({core::ErrorCode::Usage, "there is no command '" + arguments.front() + "'",
+                     hintFor(app, arguments.front())});
+    const int kind = error.get_exit_code();
+    if (!chosen.empty() && (kind == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                            kind == static_cast<int>(CLI::ExitCodes::RequiredError)))
+        if (const auto unknown = notKnown(*chosen.front(), arguments)) return fail(*unknown);
+    return fail(
+        {core::ErrorCode::Usage, error.what(),
+         "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help'"});
+}
+
+int runCommandLine(int argc, char** argv) {
+    CLI::App app{"Highwater: see a training run's memory, plan it down, run the plan.",
+                 "highwater"};
+    app.set_version_flag("--version", "highwater " HIGHWATER_VERSION);
+    app.require_subcommand(1);
+    Common common;
+    addCommands(app, common);
     std::vector<std::string> arguments(argv + 1, argv + argc);
     askForHelp(app, arguments);
     common.program = takeProgram(app, arguments);
@@ -72,17 +91,7 @@ int runCommandLine(int argc, char** argv) {
     } catch (const CLI::Success& done) {  // --help, --version
         return app.exit(done);
     } catch (const CLI::ParseError& error) {
-        const auto chosen = app.get_subcommands();
-        if (chosen.empty() && !arguments.empty() && !arguments.front().starts_with('-'))
-            return fail({core::ErrorCode::Usage, "there is no command '" + arguments.front() + "'",
-                         hintFor(app, arguments.front())});
-        const int kind = error.get_exit_code();
-        if (!chosen.empty() && (kind == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
-                                kind == static_cast<int>(CLI::ExitCodes::RequiredError)))
-            if (const auto unknown = notKnown(*chosen.front(), arguments)) return fail(*unknown);
-        return fail({core::ErrorCode::Usage, error.what(),
-                     "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") +
-                         "--help'"});
+        return failToParse(app, error, arguments);
     } catch (const std::exception& error) {
         return fail({core::ErrorCode::Internal, error.what(),
                      "this is a fault of Highwater: please report it"});
