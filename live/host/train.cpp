@@ -30,9 +30,13 @@ public:
         if (others_ == nullptr || !others_->poll()) return {};
         const core::Status written =
             writePrograms(std::exchange(others_, nullptr)->programs(), programs_, 1);
+        end();
+        return written;
+    }
+    /// The program waits no longer.
+    void end() {
         std::error_code ignored;
         std::filesystem::remove(file_, ignored);
-        return written;
     }
 
 private:
@@ -94,6 +98,7 @@ core::Result<LiveSummary> train(const TrainOptions& options, const Progress& pro
     PlannerPool plans(programs, options.limits.planners, progress);
     const std::optional<int> status =
         followUntilExit(**server, *child, teller, plans, awaited, progress);
+    awaited.end();
     const bool left = status || leave(**server, {child->pid()});
     teller.tellNew();
 
