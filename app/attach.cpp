@@ -34,14 +34,19 @@ int runList(bool all, const Common& common) {
                             {"command", each.command},
                             {"framework", each.framework},
                             {"attachable", each.attachable},
-                            {"why", each.why}});
+                            {"why", each.why},
+                            {"folder", each.folder},
+                            {"resident_bytes", each.residentBytes},
+                            {"seconds", each.seconds}});
         answerWith({{"processes", list}});
         return 0;
     }
     if (found.empty()) std::cout << "no process has PyTorch loaded\n";
     for (const auto& each : found)
         std::cout << each.pid << "  " << (each.attachable ? "attachable" : each.why) << "  "
-                  << each.command << '\n';
+                  << core::humanBytes(core::Bytes(each.residentBytes)) << "  "
+                  << core::humanSeconds(each.seconds) << "  " << each.folder << "  " << each.command
+                  << '\n';
     return 0;
 }
 

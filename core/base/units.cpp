@@ -35,4 +35,11 @@ std::string humanTime(Nanoseconds time) {
     return withUnit(ns / 1e3, "µs");
 }
 
+std::string humanSeconds(std::int64_t seconds) {
+    if (seconds < 60) return std::to_string(seconds) + " s";
+    if (seconds < 3600) return std::to_string(seconds / 60) + " min";
+    if (seconds < 86400) return std::to_string(seconds / 3600) + " h";
+    return std::to_string(seconds / 86400) + " d";
+}
+
 }  // namespace hw::core

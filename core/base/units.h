@@ -52,5 +52,7 @@ using Nanoseconds = Quantity<struct NanosecondsUnit>;  // nanoseconds
 std::string humanBytes(Bytes size);
 /// "291.9 ms".
 std::string humanTime(Nanoseconds time);
+/// In whole seconds, minutes, hours or days: how long a process has run.
+std::string humanSeconds(std::int64_t seconds);
 
 }  // namespace hw::core

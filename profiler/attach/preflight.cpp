@@ -204,7 +204,8 @@ std::vector<Candidate> listCandidates(const std::string& agentPath, bool all) {
                                   : isCalledPython(command);
         // One that does not show what it has loaded may train.
         if (!torch && (!python || (files && !all))) continue;
-        Candidate candidate{pid, command, torch ? "pytorch" : "", false, ""};
+        Candidate candidate{pid, command,       torch ? "pytorch" : "", false,
+                            "",  folderOf(pid), residentBytes(pid),     secondsOf(pid)};
         const auto entries = checkTarget(pid, agentPath);
         candidate.attachable = static_cast<bool>(entries);
         if (!entries) candidate.why = entries.error().what;

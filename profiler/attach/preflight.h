@@ -35,7 +35,10 @@ struct Candidate {
     std::string command;
     std::string framework;  // "pytorch"; empty: Python without one, or it cannot be told
     bool attachable = false;
-    std::string why;  // where not
+    std::string why;                 // where not
+    std::string folder;              // where it works; empty: cannot be told
+    std::int64_t residentBytes = 0;  // of host memory
+    std::int64_t seconds = 0;        // since its start
 };
 
 /// Processes of this user (of everybody, for root) that have a framework loaded; with `all`, other

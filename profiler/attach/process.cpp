@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/attach/process.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -77,6 +80,30 @@ std::string commandOf(pid_t pid) {
     std::string name = contents(procPath(pid, "comm")).value_or("");
     if (!name.empty() && name.back() == '\n') name.pop_back();
     return name.empty() ? "" : "[" + name + "]";
+}
+
+std::string folderOf(pid_t pid) {
+    std::error_code error;
+    return std::filesystem::read_symlink(procPath(pid, "cwd"), error).string();
+}
+
+std::int64_t residentBytes(pid_t pid) {
+    std::istringstream numbers(contents(procPath(pid, "statm")).value_or(""));
+    std::int64_t all = 0, resident = 0;
+    numbers >> all >> resident;
+    return resident * sysconf(_SC_PAGESIZE);
+}
+
+std::int64_t secondsOf(pid_t pid) {
+    constexpr int kStart = 19;  // words behind the name, which may hold anything (proc(5))
+    const std::string text = contents(procPath(pid, "stat")).value_or("");
+    std::istringstream words(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    std::string word;
+    for (int skipped = 0; skipped < kStart; ++skipped) words >> word;
+    std::int64_t ticks = 0;
+    timespec now{};
+    if (!(words >> ticks) || clock_gettime(CLOCK_BOOTTIME, &now) != 0) return 0;
+    return std::max<std::int64_t>(0, now.tv_sec - ticks / sysconf(_SC_CLK_TCK));
 }
 
 core::Result<std::vector<MappedFile>> mappedFiles(pid_t pid) {

@@ -40,6 +40,12 @@ std::vector<pid_t> processes();
 std::optional<ProcessStatus> statusOf(pid_t pid);
 /// Arguments joined by spaces; "[name]" where it has none. Empty: cannot be read.
 std::string commandOf(pid_t pid);
+/// Its working folder; empty: cannot be read.
+std::string folderOf(pid_t pid);
+/// Resident memory, in bytes.
+std::int64_t residentBytes(pid_t pid);
+/// Since its start.
+std::int64_t secondsOf(pid_t pid);
 /// Errors: Target when the kernel does not let us look.
 core::Result<std::vector<MappedFile>> mappedFiles(pid_t pid);
 /// The system call that a thread sleeps in; nothing while it runs or cannot be looked into.

@@ -466,9 +466,12 @@ class Lists(Attaching):
         done = subprocess.run([HIGHWATER, "ps", "--json"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = {each["pid"]: each for each in json.loads(done.stdout)["processes"]}
-        self.assertEqual(found[process.pid], {
+        told = found[process.pid]
+        self.assertGreater(told.pop("resident_bytes"), 50_000_000)
+        self.assertIn(told.pop("seconds"), range(1, 1000))
+        self.assertEqual(told, {
             "pid": process.pid, "command": f"{self.python} {self.mlp} {MANY} main", "framework": "pytorch",
-            "attachable": True, "why": ""})
+            "attachable": True, "why": "", "folder": os.getcwd()})
 
     def test_our_own_executor_trains_nothing(self):
         executor = os.path.join(os.path.dirname(HIGHWATER), "highwater-exec")

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <QCheckBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
@@ -71,6 +72,32 @@ TEST_F(Recording, ARefusalSaysWhyAndWhatToDo) {
     first.stop();
     ASSERT_TRUE(QTest::qWaitFor([&] { return !first.busy(); }, kPatience));
     EXPECT_TRUE(training_->running());
+}
+
+TEST_F(Recording, NoOtherProcessIsAimedAtWhenTheChosenOneEnds) {
+    QTest::keyClick(&window_, Qt::Key_R, Qt::ControlModifier);
+    const auto process = [](qint64 pid) {
+        TrainingProcess made;
+        made.pid = pid, made.command = QStringLiteral("python train.py"), made.attachable = true;
+        return made;
+    };
+    auto* table = dialog().findChild<QTableView*>(QStringLiteral("processes"));
+    auto* attach = dialog().findChild<QPushButton*>(QStringLiteral("attach"));
+    auto* within = dialog().findChild<QCheckBox*>(QStringLiteral("withinBudget"));
+    dialog().processes().setProcesses({process(1), process(2), process(3)});
+    EXPECT_FALSE(attach->isEnabled()) << "nobody has chosen one";
+    table->selectRow(1);
+    within->setChecked(true);
+    EXPECT_TRUE(attach->isEnabled());
+    dialog().processes().setProcesses({process(1), process(3)});
+    EXPECT_FALSE(table->currentIndex().isValid());
+    EXPECT_FALSE(attach->isEnabled());
+
+    table->selectRow(0);
+    dialog().hide();
+    dialog().show();
+    EXPECT_FALSE(attach->isEnabled());
+    EXPECT_FALSE(within->isChecked()) << "it was meant for another training";
 }
 
 TEST_F(Recording, AKilledRecorderLosesNoFinishedStep) {

@@ -11,7 +11,10 @@ namespace hw::viewer {
 namespace {
 
 TrainingProcess process(qint64 pid, const char* command, const char* why = "") {
-    return {pid, QString::fromLatin1(command), *why == '\0', QString::fromLatin1(why)};
+    TrainingProcess made;
+    made.pid = pid, made.command = QString::fromLatin1(command);
+    made.attachable = *why == '\0', made.why = QString::fromLatin1(why);
+    return made;
 }
 
 TEST(ProcessModel, RowsComeAndGoInPlace) {
@@ -32,6 +35,30 @@ TEST(ProcessModel, RowsComeAndGoInPlace) {
     model.setProcesses({});
     EXPECT_EQ(model.rowCount(), 0);
     EXPECT_FALSE(second.isValid());
+}
+
+TEST(ProcessModel, TellsProcessesOfOneCommandApart) {
+    TrainingProcess one = process(10, "python train.py"), other = one;
+    one.folder = QStringLiteral("/home/a"), one.residentBytes = 2'100'000'000, one.seconds = 7200;
+    other.pid = 11, other.folder = QStringLiteral("/home/b");
+    ProcessModel model;
+    model.setProcesses({one, other});
+    EXPECT_EQ(model.index(0, ProcessModel::Folder).data().toString(), QStringLiteral("/home/a"));
+    EXPECT_EQ(model.index(0, ProcessModel::Memory).data().toString(), QStringLiteral("2.10 GB"));
+    EXPECT_EQ(model.index(0, ProcessModel::Age).data().toString(), QStringLiteral("2 h"));
+    EXPECT_EQ(model.rowOf(QStringLiteral("python train.py")), -1) << "which of the two is meant?";
+    model.setProcesses({other});
+    EXPECT_EQ(model.rowOf(QStringLiteral("python train.py")), 0);
+}
+
+TEST(ProcessModel, SaysWhichProcessLeavesWhileItIsThere) {
+    ProcessModel model;
+    model.setProcesses({process(10, "a"), process(20, "b")});
+    std::vector<std::pair<qint64, int>> left;
+    QObject::connect(&model, &ProcessModel::leaves,
+                     [&](qint64 pid) { left.emplace_back(pid, model.rowOf(pid)); });
+    model.setProcesses({process(20, "b")});
+    EXPECT_EQ(left, (std::vector<std::pair<qint64, int>>{{10, 0}}));
 }
 
 TEST(Tool, TheLastErrorAndItsHintCount) {

@@ -6,9 +6,19 @@
 #include <QJsonObject>
 #include <algorithm>
 
+#include "core/base/units.h"
+#include "viewer/models/format.h"
 #include "viewer/models/tool.h"
 
 namespace hw::viewer {
+namespace {
+
+bool isNumber(int column) {
+    return column == ProcessModel::Pid || column == ProcessModel::Memory ||
+           column == ProcessModel::Age;
+}
+
+}  // namespace
 
 ProcessModel::ProcessModel(QObject* parent) : QAbstractTableModel(parent) {
     connect(&lister_, &QProcess::finished, this, &ProcessModel::read);
@@ -44,7 +54,10 @@ void ProcessModel::read() {
         found.push_back({process[QLatin1String("pid")].toInteger(),
                          process[QLatin1String("command")].toString(),
                          process[QLatin1String("attachable")].toBool(),
-                         process[QLatin1String("why")].toString()});
+                         process[QLatin1String("why")].toString(),
+                         process[QLatin1String("folder")].toString(),
+                         process[QLatin1String("resident_bytes")].toInteger(),
+                         process[QLatin1String("seconds")].toInteger()});
     }
     std::sort(found.begin(), found.end(),
               [](const TrainingProcess& a, const TrainingProcess& b) { return a.pid < b.pid; });
@@ -57,6 +70,7 @@ void ProcessModel::setProcesses(const std::vector<TrainingProcess>& listed) {
     const auto place = [&] { return static_cast<int>(row); };
     const auto position = [&] { return rows_.begin() + static_cast<std::ptrdiff_t>(row); };
     const auto drop = [&] {
+        emit leaves(rows_[row].pid);
         beginRemoveRows({}, place(), place());
         rows_.erase(position());
         endRemoveRows();
@@ -84,6 +98,16 @@ int ProcessModel::rowOf(qint64 pid) const {
     return found == rows_.end() ? -1 : static_cast<int>(found - rows_.begin());
 }
 
+int ProcessModel::rowOf(const QString& command) const {
+    int found = -1;
+    for (int row = 0; row < rowCount(); ++row) {
+        if (!at(row).attachable || at(row).command != command) continue;
+        if (found >= 0) return -1;
+        found = row;
+    }
+    return found;
+}
+
 int ProcessModel::rowCount(const QModelIndex& parent) const {
     return parent.isValid() ? 0 : static_cast<int>(rows_.size());
 }
@@ -95,16 +119,24 @@ int ProcessModel::columnCount(const QModelIndex& parent) const {
 QVariant ProcessModel::data(const QModelIndex& index, int role) const {
     if (!index.isValid()) return {};
     const TrainingProcess& process = at(index.row());
-    if (role == Qt::TextAlignmentRole && index.column() == Pid)
+    if (role == Qt::TextAlignmentRole && isNumber(index.column()))
         return QVariant(Qt::AlignRight | Qt::AlignVCenter);
-    if (role == Qt::ToolTipRole && index.column() != Pid)
-        return index.column() == Command ? process.command : process.why;
+    if (role == Qt::ToolTipRole)
+        return index.column() == Command  ? process.command
+               : index.column() == Folder ? process.folder
+                                          : process.why;
     if (role != Qt::DisplayRole) return {};
     switch (index.column()) {
         case Pid:
             return process.pid;
         case Command:
             return process.command;
+        case Folder:
+            return process.folder;
+        case Memory:
+            return toQString(core::humanBytes(core::Bytes(process.residentBytes)));
+        case Age:
+            return toQString(core::humanSeconds(process.seconds));
         default:
             return process.attachable ? ready_ : process.why;
     }
@@ -113,9 +145,10 @@ QVariant ProcessModel::data(const QModelIndex& index, int role) const {
 QVariant ProcessModel::headerData(int section, Qt::Orientation orientation, int role) const {
     if (orientation != Qt::Horizontal) return {};
     if (role == Qt::TextAlignmentRole)
-        return QVariant((section == Pid ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
+        return QVariant((isNumber(section) ? Qt::AlignRight : Qt::AlignLeft) | Qt::AlignVCenter);
     if (role != Qt::DisplayRole) return {};
-    const QString names[] = {tr("process"), tr("command"), tr("state")};
+    const QString names[] = {tr("process"), tr("command"), tr("folder"),
+                             tr("memory"),  tr("running"), tr("state")};
     return section < ColumnCount ? names[section] : QVariant();
 }
 

@@ -13,6 +13,9 @@ struct TrainingProcess {
     QString command;
     bool attachable = false;
     QString why;  // where not
+    QString folder;
+    qint64 residentBytes = 0;
+    qint64 seconds = 0;  // since its start
 
     bool operator==(const TrainingProcess&) const = default;
 };
@@ -21,7 +24,7 @@ struct TrainingProcess {
 class ProcessModel : public QAbstractTableModel {
     Q_OBJECT
 public:
-    enum Column { Pid, Command, State, ColumnCount };
+    enum Column { Pid, Command, Folder, Memory, Age, State, ColumnCount };
 
     explicit ProcessModel(QObject* parent = nullptr);
     ~ProcessModel() override;
@@ -33,6 +36,8 @@ public:
     void setProcesses(const std::vector<TrainingProcess>& listed);  // by ascending pid
     const TrainingProcess& at(int row) const { return rows_[static_cast<std::size_t>(row)]; }
     int rowOf(qint64 pid) const;  // -1: not there
+    /// The only one that can be attached to and runs that command; -1: none, or several.
+    int rowOf(const QString& command) const;
 
     int rowCount(const QModelIndex& parent = {}) const override;
     int columnCount(const QModelIndex& parent = {}) const override;
@@ -40,6 +45,8 @@ public:
     QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
 signals:
+    /// Its row is about to go.
+    void leaves(qint64 pid);
     void refreshed();
     void failed(const QString& what);
 

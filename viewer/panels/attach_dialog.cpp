@@ -4,6 +4,7 @@
 #include <QDir>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QShowEvent>
 #include <QVBoxLayout>
 
 #include "core/base/parse_bytes.h"
@@ -28,7 +29,7 @@ AttachDialog::AttachDialog(Recorder& recorder, LiveRun& live, QWidget* parent)
     : QDialog(parent), recorder_(recorder), live_(live) {
     setObjectName(QStringLiteral("attachDialog"));
     setWindowTitle(tr("Record a training run"));
-    resize(860, 520);
+    resize(1000, 520);
     auto* column = new QVBoxLayout(this);
     column->setContentsMargins(20, 18, 20, 16);
     column->setSpacing(8);
@@ -205,6 +206,16 @@ bool AttachDialog::folderUsable() {
                                          : tr("there is no folder %1").arg(folder_->text()),
                           tr("choose another folder to save the session in"));
     return false;
+}
+
+// What was chosen for one training is not meant for the next.
+void AttachDialog::showEvent(QShowEvent* event) {
+    if (!event->spontaneous()) {
+        chooser_->choose(QString());
+        within_->setChecked(false);
+        rescue_->setChecked(false);
+    }
+    QDialog::showEvent(event);
 }
 
 void AttachDialog::update() {

@@ -24,6 +24,9 @@ public:
 
     ProcessModel& processes() const { return chooser_->processes(); }
 
+protected:
+    void showEvent(QShowEvent* event) override;
+
 private:
     QWidget* makeTerms();
     QLayout* makeBudget();

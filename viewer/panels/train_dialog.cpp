@@ -2,6 +2,7 @@
 #include "viewer/panels/train_dialog.h"
 
 #include <QProcess>
+#include <QShowEvent>
 #include <QVBoxLayout>
 
 namespace hw::viewer {
@@ -10,7 +11,7 @@ TrainDialog::TrainDialog(Workspace& workspace, LiveRun& run, QWidget* parent)
     : QDialog(parent), workspace_(workspace), run_(run) {
     setObjectName(QStringLiteral("trainDialog"));
     setWindowTitle(tr("Train under this plan"));
-    resize(860, 560);
+    resize(1000, 560);
     plan_ = new QLabel;
     plan_->setObjectName(QStringLiteral("headline"));
     plan_->setWordWrap(true);
@@ -89,6 +90,7 @@ void TrainDialog::showEvent(QShowEvent* event) {
     // What somebody has typed stays, while it is for the same program.
     if (document.command != suggested_ || chooser_->command().isEmpty())
         chooser_->setCommand(suggested_ = document.command);
+    if (!event->spontaneous()) chooser_->choose(document.command);
     chooser_->clearProblem();
     update();
     QDialog::showEvent(event);

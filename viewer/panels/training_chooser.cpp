@@ -5,6 +5,7 @@
 #include <QHeaderView>
 #include <QStackedLayout>
 #include <QVBoxLayout>
+#include <utility>
 
 #include "viewer/plots/theme.h"
 
@@ -12,7 +13,7 @@ namespace hw::viewer {
 namespace {
 
 constexpr int kRefresh = 2000;  // milliseconds
-constexpr int kPidWidth = 84, kStateWidth = 330;
+constexpr int kPidWidth = 84, kFolderWidth = 170, kNumberWidth = 86, kStateWidth = 200;
 
 QLabel* title(const QString& text) {
     auto* made = new QLabel(text);
@@ -43,7 +44,8 @@ TrainingChooser::TrainingChooser(const QString& start, const QString& ready) {
     refresh_.setInterval(kRefresh);
     connect(&refresh_, &QTimer::timeout, model_, &ProcessModel::refresh);
     connect(model_, &ProcessModel::refreshed, this, [this] {
-        if (!table_->currentIndex().isValid() && model_->rowCount() > 0) table_->selectRow(0);
+        const int meant = model_->rowOf(std::exchange(meant_, QString()));
+        if (meant >= 0 && !selected()) table_->selectRow(meant);
         none_->setText(
             tr("No process has PyTorch loaded. Start your training: it will appear here."));
         emit selectionChanged();
@@ -68,7 +70,14 @@ QWidget* TrainingChooser::makeList() {
     table_->horizontalHeader()->setHighlightSections(false);
     table_->horizontalHeader()->setSectionResizeMode(ProcessModel::Command, QHeaderView::Stretch);
     table_->setColumnWidth(ProcessModel::Pid, kPidWidth);
+    table_->setColumnWidth(ProcessModel::Folder, kFolderWidth);
+    table_->setColumnWidth(ProcessModel::Memory, kNumberWidth);
+    table_->setColumnWidth(ProcessModel::Age, kNumberWidth);
     table_->setColumnWidth(ProcessModel::State, kStateWidth);
+    connect(model_, &ProcessModel::leaves, this, [this](qint64 pid) {
+        // Its neighbour is not what was meant.
+        if (const auto chosen = selected(); chosen && chosen->pid == pid) choose(QString());
+    });
     none_ = new QLabel(tr("Looking for training processes…"));
     none_->setObjectName(QStringLiteral("muted"));
     none_->setAlignment(Qt::AlignCenter);
@@ -117,6 +126,12 @@ QLayout* TrainingChooser::makeCommand(const QString& start) {
 std::optional<TrainingProcess> TrainingChooser::selected() const {
     const QModelIndex row = table_->currentIndex();
     return row.isValid() ? std::optional(model_->at(row.row())) : std::nullopt;
+}
+
+void TrainingChooser::choose(const QString& command) {
+    meant_ = command;
+    table_->clearSelection();
+    table_->setCurrentIndex({});
 }
 
 void TrainingChooser::addBelowCommand(QWidget* options) {

@@ -23,6 +23,9 @@ public:
 
     ProcessModel& processes() const { return *model_; }
     std::optional<TrainingProcess> selected() const;
+    /// Of the processes that are there at the next look the one that runs that command, if it is
+    /// the only one; until then, and otherwise, none.
+    void choose(const QString& command);
     QString command() const { return command_->text(); }
     void setCommand(const QString& command) { command_->setText(command); }
     /// More about the program to start.
@@ -54,6 +57,7 @@ private:
     QPushButton* start_;
     QTimer refresh_;
     bool free_ = true;
+    QString meant_;  // see choose()
 };
 
 }  // namespace hw::viewer
