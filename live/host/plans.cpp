@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -16,18 +14,9 @@
 #include "planners/registry.h"
 
 namespace hw::live {
+namespace {
 
 using namespace hw::core;
-
-/// What other recorded kinds of steps came to.
-struct Kinds {
-    std::vector<LiveProgram> programs;
-    std::int64_t unplanned = 0;
-    std::string whyUnplanned;
-    Status firstStep;  // why the first one has none
-};
-
-namespace {
 
 constexpr double kOtherStepSeconds = 5;  // to plan a step that the given plan is not for
 constexpr std::size_t kMostPrograms = 8;
@@ -132,14 +121,14 @@ bool leavesMore(const StepRow& step, const std::vector<StepRow>& all) {
 
 /// Steps differ: optimizers make their states in the first one, gradients are made or zeroed, the
 /// last batch is smaller. Each kind that was recorded gets a plan of its own.
-Result<Kinds> otherKinds(const std::string& session, const LoadedStep& planned, const Plan& plan,
-                         const planners::Progress& progress) {
+Result<StepKinds> otherKinds(const std::string& session, const LoadedStep& planned,
+                             const Plan& plan, const planners::Progress& progress) {
     const auto steps = planned.session.steps();
     if (!steps) return steps.error();
     const auto own = std::find_if(steps->begin(), steps->end(), [&](const StepRow& row) {
         return row.id == planned.graph.sessionStep;
     });
-    Kinds kinds;
+    StepKinds kinds;
     std::set<std::string> known{kindOf(planned.graph)};
     bool first = true;
     for (const StepRow& row : *steps) {
@@ -168,7 +157,7 @@ Result<Kinds> otherKinds(const std::string& session, const LoadedStep& planned, 
     return kinds;
 }
 
-void take(Kinds kinds, LivePlan& prepared, const profiler::Progress& note) {
+void take(StepKinds kinds, LivePlan& prepared, const profiler::Progress& note) {
     for (LiveProgram& program : kinds.programs) {
         prepared.kept = std::max(prepared.kept, program.kept);
         prepared.programs.programs.push_back(std::move(program));
@@ -254,9 +243,23 @@ Result<LivePlan> prepareOne(const LivePlanFrom& from, Plan plan, const PlannedSt
     return prepared;
 }
 
-/// One each plan, still without the other kinds of steps; `more` is called with each.
-Result<std::vector<LivePlan>> prepareEach(
-    const LivePlanFrom& from, const std::function<Status(const LoadedStep&, LivePlan&)>& more) {
+/// Of each plan.
+Result<std::vector<StepKinds>> otherKinds(const std::vector<LivePlan>& plans,
+                                          const planners::Progress& progress) {
+    std::vector<StepKinds> all;
+    for (const LivePlan& each : plans) {
+        const auto step = loadStep(each.session, each.step, each.plan.costs);
+        if (!step) return step.error();
+        auto kinds = otherKinds(each.session, *step, each.plan, progress);
+        if (!kinds) return kinds.error();
+        all.push_back(std::move(*kinds));
+    }
+    return all;
+}
+
+}  // namespace
+
+Result<std::vector<LivePlan>> prepareFirst(const LivePlanFrom& from) {
     std::vector<LivePlan> all;
     std::set<std::int64_t> planned;
     for (const std::string& path : from.plans) {
@@ -266,7 +269,6 @@ Result<std::vector<LivePlan>> prepareEach(
         if (!bound) return bound.error();
         auto prepared = prepareOne(from, std::move(*plan), *bound);
         if (!prepared) return prepared.error();
-        if (const Status done = more(bound->step, *prepared); !done) return done.error();
         planned.insert(bound->rank);
         if (from.plans.size() > 1) prepared->programs.rank = bound->rank;
         all.push_back(std::move(*prepared));
@@ -274,47 +276,27 @@ Result<std::vector<LivePlan>> prepareEach(
     return all;
 }
 
-}  // namespace
-
 Result<std::vector<LivePlan>> prepareLive(const LivePlanFrom& from,
                                           const planners::Progress& progress,
                                           const profiler::Progress& note) {
-    return prepareEach(from, [&](const LoadedStep& step, LivePlan& prepared) -> Status {
-        auto kinds = otherKinds(from.session, step, prepared.plan, progress);
-        if (!kinds) return kinds.error();
-        if (!kinds->firstStep && from.fromStart) return kinds->firstStep;
-        take(std::move(*kinds), prepared, note);
-        return {};
-    });
+    auto plans = prepareFirst(from);
+    if (!plans) return plans;
+    auto kinds = otherKinds(*plans, progress);
+    if (!kinds) return kinds.error();
+    for (std::size_t i = 0; i < plans->size(); ++i) {
+        if (const Status first = (*kinds)[i].firstStep; !first && from.fromStart)
+            return first.error();
+        take(std::move((*kinds)[i]), (*plans)[i], note);
+    }
+    return plans;
 }
-
-Result<std::vector<LivePlan>> prepareFirst(const LivePlanFrom& from) {
-    return prepareEach(from, [](const LoadedStep&, LivePlan&) { return Status(); });
-}
-
-struct OtherKinds::Made {
-    std::vector<Kinds> of;  // plans
-    Status outcome;
-};
 
 OtherKinds::OtherKinds(std::vector<LivePlan>& plans, profiler::Progress note)
     : plans_(plans), note_(std::move(note)) {
-    std::vector<LivePlan> copies = plans;
-    made_ = std::async(std::launch::async, [this, copies = std::move(copies)] {
+    made_ = std::async(std::launch::async, [this, copies = plans] {
         planners::Progress progress;
         progress.cancelled = [this] { return cancelled_.load(); };
-        auto made = std::make_unique<Made>();
-        for (const LivePlan& each : copies) {
-            const auto step = loadStep(each.session, each.step, each.plan.costs);
-            auto kinds = step ? otherKinds(each.session, *step, each.plan, progress)
-                              : Result<Kinds>(step.error());
-            if (kinds)
-                made->of.push_back(std::move(*kinds));
-            else
-                made->outcome = kinds.error();
-            if (!kinds) break;
-        }
-        return made;
+        return otherKinds(copies, progress);
     });
 }
 
@@ -326,11 +308,10 @@ OtherKinds::~OtherKinds() {
 bool OtherKinds::poll() {
     if (!made_.valid()) return true;
     if (made_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
-    const std::unique_ptr<Made> made = made_.get();
-    for (std::size_t i = 0; i < made->of.size(); ++i)
-        take(std::move(made->of[i]), plans_[i], note_);
-    if (!made->outcome)
-        note_("no plan of their own for the other kinds of steps: " + made->outcome.error().what);
+    auto kinds = made_.get();
+    for (std::size_t i = 0; kinds && i < kinds->size(); ++i)
+        take(std::move((*kinds)[i]), plans_[i], note_);
+    if (!kinds) note_("no plan of their own for the other kinds of steps: " + kinds.error().what);
     return true;
 }
 

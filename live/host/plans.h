@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <future>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +37,14 @@ struct LivePlan {
     core::Bytes kept;  // the most of what a plan would drop and nothing could restore
 };
 
+/// The programs of other recorded kinds of steps than the one that a plan is for.
+struct StepKinds {
+    std::vector<LiveProgram> programs;
+    std::int64_t unplanned = 0;
+    std::string whyUnplanned;
+    core::Status firstStep;  // why the first one has none
+};
+
 /// `note` is told of what the plans cannot do. One each plan. Errors: BadInput (a file, or a plan
 /// that a running program cannot be given), Verification (a plan of another graph, or an invalid
 /// one), NoPlan (`fromStart`).
@@ -63,12 +70,10 @@ public:
     std::vector<LivePrograms> programs() const;
 
 private:
-    struct Made;
-
     std::vector<LivePlan>& plans_;
     profiler::Progress note_;
     std::atomic<bool> cancelled_{false};
-    std::future<std::unique_ptr<Made>> made_;
+    std::future<core::Result<std::vector<StepKinds>>> made_;
 };
 
 }  // namespace hw::live

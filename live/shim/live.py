@@ -6,7 +6,6 @@ import ctypes
 import os
 import struct
 import threading
-import time
 
 import torch
 from _highwater import access_guards, blocking, encode, gpu, higher_order, library, tensors, wire
@@ -17,6 +16,7 @@ from _highwater.forwards import Forwards
 from _highwater.module_calls import ModuleCalls
 from _highwater.patches import Engine, Patches, stand_for
 from _highwater.places import Places
+from _highwater.program_files import awaiting, kept_ops, programs
 from _highwater.running_threads import RunningThreads
 from _highwater.shortage import Rescues, adopt_tensors
 from _highwater.stacks import FRAMEWORK, FrameLayout, frame_layout
@@ -27,7 +27,6 @@ MODES = {wire.BOUNDARY_PLANNED: wire.LIVE_MODE_PLAN, wire.BOUNDARY_BUDGET: wire.
          wire.BOUNDARY_BY_SIZE: wire.LIVE_MODE_MIMOSE}
 LIBRARY = os.path.join(os.path.dirname(os.__file__), "")
 CURVE_NANOSECONDS = 500_000_000  # between two curves at least
-AWAITED_SECONDS = 0.01  # between two looks
 
 
 def load():
@@ -480,46 +479,10 @@ _current = None
 _watching_exit = False
 
 
-def programs(rank):
-    """Files with the programs of that rank, or else of any process."""
-    every = os.fsencode(library.hw_programs())
-    own = b"%s.rank%d" % (every, max(rank, 0))
-    of = own if os.path.exists(own + b".0") else every
-    index = 0
-    while every and os.path.exists(b"%s.%d" % (of, index)):
-        yield b"%s.%d" % (of, index)
-        index += 1
-
-
-def awaiting(native, rank, known):
-    """Waits for plans that are made while the program starts, and adds them to those that are known; None: all are."""
-    file = os.fsencode(library.hw_programs()) + os.fsencode(wire.LIVE_AWAITED)
-    if not os.path.exists(file):
-        return None
-
-    def wait():
-        while os.path.exists(file) and not library.hw_broken():
-            time.sleep(AWAITED_SECONDS)
-        for path in list(programs(rank))[known:]:
-            why = native.hwl_add(path).decode()
-            if why:
-                encode.send(wire.TYPE_FAULT, encode.text(why))
-    return wait
-
-
 def verification(flags):
     """How much is compared, as the runtime counts it (live/runtime/verifier.h)."""
     levels = (wire.CONFIG_VERIFY_OFF, wire.CONFIG_VERIFY_SAMPLED, wire.CONFIG_VERIFY_FULL)
     return next((level for level, flag in enumerate(levels) if flags & flag), len(levels))
-
-
-def kept_ops():
-    """What came back with other bytes in an earlier run of this program."""
-    try:
-        with open(os.fsencode(library.hw_programs()) + b".kept", "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def start(flags, rank):

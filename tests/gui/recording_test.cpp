@@ -85,7 +85,7 @@ TEST_F(Recording, NoOtherProcessIsAimedAtWhenTheChosenOneEnds) {
     auto* attach = dialog().findChild<QPushButton*>(QStringLiteral("attach"));
     auto* within = dialog().findChild<QCheckBox*>(QStringLiteral("withinBudget"));
     dialog().processes().setProcesses({process(1), process(2), process(3)});
-    EXPECT_FALSE(attach->isEnabled()) << "nobody has chosen one";
+    EXPECT_FALSE(attach->isEnabled()) << "none has been chosen";
     table->selectRow(1);
     within->setChecked(true);
     EXPECT_TRUE(attach->isEnabled());
