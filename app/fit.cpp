@@ -51,18 +51,44 @@ Result<std::vector<Session>> openSessions(const FitArguments& arguments) {
     return sessions;
 }
 
-/// -o and --plan: the program at `size` as a session, and the plan for it.
+Json writtenJson(const FitArguments& arguments, std::int64_t size,
+                 const planners::Outcome* outcome) {
+    if (arguments.output.empty() && arguments.plan.empty()) return nullptr;
+    Json json{{"batch", size}};
+    if (!arguments.output.empty()) json["session"] = arguments.output;
+    if (!arguments.plan.empty()) json["plan"] = arguments.plan, json["planner"] = outcome->planner;
+    return json;
+}
+
+void printWritten(const FitArguments& arguments, std::int64_t size,
+                  const planners::Outcome* outcome) {
+    if (!arguments.output.empty())
+        std::printf("written: the program at size %lld to %s\n", static_cast<long long>(size),
+                    arguments.output.c_str());
+    if (!arguments.plan.empty())
+        std::printf("written: the plan of %s at size %lld to %s\n", outcome->planner.c_str(),
+                    static_cast<long long>(size), arguments.plan.c_str());
+}
+
+/// -o and --plan: the program at `size` as a session, and the plan for it. Says so in `answer` or,
+/// without one, in words.
 Status writeAt(const FitArguments& arguments, const std::vector<Session>& sessions,
-               std::int64_t size, const planners::Outcome* outcome) {
+               std::int64_t size, const planners::Outcome* outcome, Json* answer) {
     if (!arguments.output.empty())
         HW_TRY(writeSession(arguments.output, [&](SessionWriter& out) {
             return writePredicted(sessions, arguments.vary, size, out);
         }));
-    if (arguments.plan.empty()) return {};
-    if (outcome == nullptr || !outcome->plan)
-        return Error{ErrorCode::NoPlan, "no planner has a plan at size " + std::to_string(size),
-                     "give a larger budget, or name other --planners"};
-    return writePlanFile(*outcome->plan, arguments.plan);
+    if (!arguments.plan.empty()) {
+        if (outcome == nullptr || !outcome->plan)
+            return Error{ErrorCode::NoPlan, "no planner has a plan at size " + std::to_string(size),
+                         "give a larger budget, or name other --planners"};
+        HW_TRY(writePlanFile(*outcome->plan, arguments.plan));
+    }
+    if (answer != nullptr)
+        (*answer)["written"] = writtenJson(arguments, size, outcome);
+    else
+        printWritten(arguments, size, outcome);
+    return {};
 }
 
 double off(auto predicted, auto recorded) {
@@ -110,11 +136,23 @@ void printFamily(const Family& family, const std::vector<Family::LeftOut>& leftO
                     off(row.predictedTime, row.recordedTime) * 100);
 }
 
+/// Null where the records do not tell times of that size.
+Json speedJson(const Family& family, std::int64_t size, Nanoseconds time) {
+    return family.tellsTimes(size) ? Json(itemsPerSecond(size, time)) : Json(nullptr);
+}
+
+std::string speedText(const Family& family, std::int64_t size, Nanoseconds time) {
+    if (!family.tellsTimes(size)) return "-";
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", itemsPerSecond(size, time));
+    return text;
+}
+
 Json rowJson(const std::string& planner, std::optional<std::int64_t> size,
              const planners::Outcome* outcome, const Family& family) {
     Json row{{"planner", planner}, {"batch", size ? Json(*size) : Json(nullptr)}};
     if (size) {
-        row["items_per_second"] = itemsPerSecond(*size, outcome->time);
+        row["items_per_second"] = speedJson(family, *size, outcome->time);
         row["extrapolated"] = family.extrapolates(*size);
     }
     if (outcome != nullptr) row.update(outcomeJson(*outcome));
@@ -132,17 +170,23 @@ void printRow(const std::string& planner, std::optional<std::int64_t> size,
         std::printf("%-14s %9s no plan%s\n", planner.c_str(), "-", note.c_str());
         return;
     }
-    std::printf("%-14s %8lld%s %12s %10s %12s %10.1f%s\n", planner.c_str(),
+    std::printf("%-14s %8lld%s %12s %10s %12s %10s%s\n", planner.c_str(),
                 static_cast<long long>(*size), family.extrapolates(*size) ? "*" : " ",
                 humanBytes(outcome->peak).c_str(), percent(outcome->overhead).c_str(),
-                humanTime(outcome->time).c_str(), itemsPerSecond(*size, outcome->time),
-                note.c_str());
+                family.tellsTimes(*size) ? humanTime(outcome->time).c_str() : "-",
+                speedText(family, *size, outcome->time).c_str(), note.c_str());
 }
 
+/// What the mark behind a size means.
 void printNote(const Family& family) {
-    std::printf("* beyond the sizes recorded (%lld to %lld)\n",
-                static_cast<long long>(family.sizes().front()),
-                static_cast<long long>(family.sizes().back()));
+    const auto [least, most] = std::pair(family.sizes().front(), family.sizes().back());
+    std::printf("* beyond the sizes recorded (%lld to %lld)\n", static_cast<long long>(least),
+                static_cast<long long>(most));
+    if (!family.tellsTimes(most + 1))
+        std::printf(
+            "no speed is told beyond them: steps of size %lld and of size %lld take as "
+            "long, but for noise; record a larger size\n",
+            static_cast<long long>(least), static_cast<long long>(most));
 }
 
 /// Planners with the plan within the least memory that each finds one for.
@@ -178,7 +222,7 @@ Json predictedJson(const PredictedStep& step, const Family& family) {
     Json json{{"batch", step.size}, {"extrapolated", family.extrapolates(step.size)}};
     json.update(familyJson(family, family.leaveOneOut()));
     json["baseline"] = baselineJson(step.graph, step.baseline);
-    json["items_per_second"] = itemsPerSecond(step.size, step.graph.totalTime());
+    json["items_per_second"] = speedJson(family, step.size, step.graph.totalTime());
     json["categories"] = categoriesJson(categoriesAtPeak(step.graph, step.baseline));
     json["fingerprint"] = step.graph.fingerprint();
     json["rows"] = Json::array();
@@ -190,10 +234,12 @@ Json predictedJson(const PredictedStep& step, const Family& family) {
 
 void printPredicted(const PredictedStep& step, const Family& family) {
     printFamily(family, family.leaveOneOut());
-    std::printf("at size %lld%s: peak %s, op time %s, %.1f items/s\n  at the peak:",
+    const Nanoseconds time = step.graph.totalTime();
+    std::printf("at size %lld%s: peak %s, op time %s, %s items/s\n  at the peak:",
                 static_cast<long long>(step.size), family.extrapolates(step.size) ? "*" : "",
-                humanBytes(step.baseline.peak).c_str(), humanTime(step.graph.totalTime()).c_str(),
-                itemsPerSecond(step.size, step.graph.totalTime()));
+                humanBytes(step.baseline.peak).c_str(),
+                family.tellsTimes(step.size) ? humanTime(time).c_str() : "-",
+                speedText(family, step.size, time).c_str());
     for (const auto& [name, bytes] : categoriesAtPeak(step.graph, step.baseline))
         std::printf(" %s %s;", name.c_str(), humanBytes(bytes).c_str());
     std::printf("\n");
@@ -222,14 +268,17 @@ int atSize(const FitArguments& arguments, const std::vector<Session>& sessions,
             return a.second && (!b.second || a.second->peak < b.second->peak);
         });
     const bool any = cheapest != step.least.end() && cheapest->second;
-    if (const Status done =
-            writeAt(arguments, sessions, step.size, any ? &*cheapest->second : nullptr);
-        !done)
-        return fail(done.error());
+    Json answer;
     if (common.json)
-        answerWith(predictedJson(step, family));
+        answer = predictedJson(step, family);
     else
         printPredicted(step, family);
+    if (const Status done =
+            writeAt(arguments, sessions, step.size, any ? &*cheapest->second : nullptr,
+                    common.json ? &answer : nullptr);
+        !done)
+        return fail(done.error());
+    if (common.json) answerWith(answer);
     return 0;
 }
 
@@ -248,18 +297,52 @@ std::string noteOf(const LargestSize& row) {
     return note + (row.timedOut ? "  (its time ran out)" : "");
 }
 
-Json triedJson(const LargestSize& row) {
+Json triedJson(const LargestSize& row, const Family& family) {
     Json tried = Json::array();
     for (const planners::TriedSize& each : row.tried)
         tried.push_back({{"batch", each.size},
                          {"peak_bytes", each.peak.count()},
                          {"time_ns", each.time.count()},
-                         {"items_per_second", itemsPerSecond(each.size, each.time)}});
+                         {"items_per_second", speedJson(family, each.size, each.time)}});
     return tried;
 }
 
+const planners::Outcome* outcomeOf(const LargestSize& row) {
+    return row.outcome ? &*row.outcome : nullptr;
+}
+
+Json withinJson(const planners::LargestSizes& found, const Family& family, Bytes budget) {
+    Json json{{"budget_bytes", budget.count()}};
+    json.update(familyJson(family, family.leaveOneOut()));
+    json["most_of_other_kinds"] = found.mostOfOthers ? Json(*found.mostOfOthers) : Json(nullptr);
+    json["rows"] = Json::array();
+    for (const LargestSize& row : found.rows) {
+        Json made = rowJson(row.planner, row.size, outcomeOf(row), family);
+        made["timed_out"] = row.timedOut;
+        made["fastest_batch"] = row.fastest ? Json(*row.fastest) : Json(nullptr);
+        made["fastest_items_per_second"] = row.fastest ? Json(row.itemsPerSecond) : Json(nullptr);
+        made["tried"] = triedJson(row, family);
+        json["rows"].push_back(std::move(made));
+    }
+    return json;
+}
+
+void printWithin(const planners::LargestSizes& found, const Family& family, Bytes budget) {
+    printFamily(family, family.leaveOneOut());
+    std::printf("largest size within %s:\n", humanBytes(budget).c_str());
+    printHead();
+    for (const LargestSize& row : found.rows)
+        printRow(row.planner, row.size, outcomeOf(row), family, noteOf(row));
+    printNote(family);
+    if (found.mostOfOthers)
+        std::printf(
+            "beyond size %lld another kind of step, such as the first one, has no plan "
+            "within the budget\n",
+            static_cast<long long>(*found.mostOfOthers));
+}
+
 int within(const FitArguments& arguments, const std::vector<Session>& sessions,
-           const Family& family, Bytes budget, const Common& common) {
+           const StepFamilies& families, Bytes budget, const Common& common) {
     planners::PlanRequest request;
     request.budget = budget;
     request.timeLimitSeconds = arguments.timeLimit;
@@ -267,44 +350,29 @@ int within(const FitArguments& arguments, const std::vector<Session>& sessions,
     if (names.empty())
         for (const auto& info : planners::plannerList())
             if (info.preselected) names.push_back(info.name);
-    const auto rows = planners::largestSizes(family, names, request, terminalProgress());
+    const auto found = planners::largestSizes(families, names, request, terminalProgress());
     clearProgress();
-    if (!rows) return fail(rows.error());
-    const auto leftOut = family.leaveOneOut();
-    const auto outcomeOf = [](const LargestSize& row) {
-        return row.outcome ? &*row.outcome : nullptr;
-    };
-    if (common.json) {
-        Json json{{"budget_bytes", budget.count()}};
-        json.update(familyJson(family, leftOut));
-        json["rows"] = Json::array();
-        for (const LargestSize& row : *rows) {
-            Json made = rowJson(row.planner, row.size, outcomeOf(row), family);
-            made["timed_out"] = row.timedOut;
-            made["fastest_batch"] = row.fastest ? Json(*row.fastest) : Json(nullptr);
-            made["fastest_items_per_second"] = row.itemsPerSecond;
-            made["tried"] = triedJson(row);
-            json["rows"].push_back(std::move(made));
-        }
-        answerWith(json);
-    } else {
-        printFamily(family, leftOut);
-        std::printf("largest size within %s:\n", humanBytes(budget).c_str());
-        printHead();
-        for (const LargestSize& row : *rows)
-            printRow(row.planner, row.size, outcomeOf(row), family, noteOf(row));
-        printNote(family);
-    }
+    if (!found) return fail(found.error());
+    Json answer;
+    if (common.json)
+        answer = withinJson(*found, families.usual, budget);
+    else
+        printWithin(*found, families.usual, budget);
     const auto largest = std::max_element(
-        rows->begin(), rows->end(), [](const LargestSize& a, const LargestSize& b) {
+        found->rows.begin(), found->rows.end(), [](const LargestSize& a, const LargestSize& b) {
             return std::pair(a.size, -timeOf(a)) < std::pair(b.size, -timeOf(b));
         });
-    if (largest != rows->end() && largest->size) {
-        const Status done = writeAt(arguments, sessions, *largest->size, outcomeOf(*largest));
-        return done ? 0 : fail(done.error());
-    }
-    return fail({ErrorCode::NoPlan, "not even size 1 fits into " + humanBytes(budget),
-                 "no plan at all fits below " + humanBytes(family.graphAt(1).floorBytes())});
+    const bool any = largest != found->rows.end() && largest->size;
+    if (any)
+        if (const Status done = writeAt(arguments, sessions, *largest->size, outcomeOf(*largest),
+                                        common.json ? &answer : nullptr);
+            !done)
+            return fail(done.error());
+    if (common.json) answerWith(answer);
+    if (any) return 0;
+    return fail(
+        {ErrorCode::NoPlan, "not even size 1 fits into " + humanBytes(budget),
+         "no plan at all fits below " + humanBytes(families.usual.graphAt(1).floorBytes())});
 }
 
 int run(const FitArguments& arguments, const Common& common) {
@@ -333,10 +401,10 @@ int run(const FitArguments& arguments, const Common& common) {
                      "the plan with the least memory of theirs is written"});
     const auto sessions = openSessions(arguments);
     if (!sessions) return fail(sessions.error());
-    const auto family = loadFamily(*sessions, arguments.vary);
-    if (!family) return fail(family.error());
-    return budget ? within(arguments, *sessions, *family, *budget, common)
-                  : atSize(arguments, *sessions, *family, common);
+    const auto families = loadFamilies(*sessions, arguments.vary);
+    if (!families) return fail(families.error());
+    return budget ? within(arguments, *sessions, *families, *budget, common)
+                  : atSize(arguments, *sessions, families->usual, common);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "planners/registry.h"
 
@@ -15,6 +16,7 @@ constexpr std::int64_t kMostSize = std::int64_t{1} << 30;
 constexpr double kSeconds = 10;        // of a planner, where no limit is given
 constexpr double kTryShare = 1.0 / 4;  // of what is left, for one try
 constexpr int kFullTries = 3;          // of a search that could go on for ever
+constexpr double kOtherSeconds = 5;    // for the plan of another kind of step
 
 /// The last size that `fits`, between `low`, which does, and `high`, which does not.
 template <class Fits>
@@ -34,17 +36,54 @@ std::int64_t lastThatFits(const Family& family, Fits&& fits) {
     return high >= kMostSize ? kMostSize : lastThatFits(0, high, fits);
 }
 
-bool encodes(const Schedule& schedule) {
+/// Of what stands in for storages, the bytes are those of one size.
+bool isOfOneSize(const Schedule& schedule) {
     return std::any_of(schedule.begin(), schedule.end(),
-                       [](const Action& action) { return action.kind == ActionKind::Encode; });
+                       [](const Action& action) { return traitsOf(action.kind).standsIn; });
 }
+
+/// Kinds of steps beside the usual one: whether each has a plan within the budget.
+class OtherKinds {
+public:
+    OtherKinds(const std::vector<Family>& families, Bytes budget, const Progress& progress)
+        : families_(families), progress_(progress) {
+        request_.budget = budget;
+        request_.timeLimitSeconds = kOtherSeconds;
+    }
+
+    bool planned(std::int64_t size) {
+        const auto [known, isNew] = planned_.try_emplace(size, true);
+        if (isNew)
+            known->second = std::all_of(families_.begin(), families_.end(),
+                                        [&](const Family& each) { return planned(each, size); });
+        return known->second;
+    }
+
+private:
+    bool planned(const Family& family, std::int64_t size) const {
+        const TrainingGraph graph = family.graphAt(size);
+        if (evaluate(graph, baselineSchedule(graph)).peak <= request_.budget) return true;
+        if (graph.floorBytes() > request_.budget) return false;
+        const auto made = planWith(quickPlanner().name, graph, request_, progress_);
+        return made && made->status == PlanStatus::Ok;
+    }
+
+    const std::vector<Family>& families_;
+    const Progress& progress_;
+    PlanRequest request_;
+    std::map<std::int64_t, bool> planned_;  // by size
+};
 
 /// One planner's tries.
 class Tries {
 public:
-    Tries(const Family& family, const PlannerInfo& planner, const PlanRequest& request,
-          const Progress& progress)
-        : family_(family), planner_(planner), request_(request), progress_(progress) {
+    Tries(const Family& family, OtherKinds& others, const PlannerInfo& planner,
+          const PlanRequest& request, const Progress& progress)
+        : family_(family),
+          others_(others),
+          planner_(planner),
+          request_(request),
+          progress_(progress) {
         found_.planner = planner.name;
     }
 
@@ -112,11 +151,11 @@ private:
     // A plan is one at other sizes, too: the largest at which it keeps the budget.
     void stretch(std::int64_t high) {
         const Schedule& schedule = found_.outcome->plan->schedule;
-        if (encodes(schedule)) return;
+        if (isOfOneSize(schedule)) return;
         known_ = schedule;
         const std::int64_t size = lastThatFits(best(), high, [&](std::int64_t wanted) {
             const Evaluation judged = evaluate(family_.graphAt(wanted), *known_);
-            return judged.valid && judged.peak <= request_.budget;
+            return judged.valid && judged.peak <= request_.budget && others_.planned(wanted);
         });
         if (size > best()) fits(size, {{"search", "first"}}, left());
     }
@@ -133,7 +172,7 @@ private:
 
     bool fits(std::int64_t size, const std::map<std::string, std::string>& options,
               double seconds) {
-        if (error_ || progress_.cancelled()) return false;
+        if (error_ || progress_.cancelled() || !others_.planned(size)) return false;
         if (seconds <= 0.001) {
             found_.timedOut = true;
             return false;
@@ -143,7 +182,7 @@ private:
         request.timeLimitSeconds = seconds;
         for (const auto& [name, value] : options)
             if (planner_.takesOption(name)) request.options[name] = value;
-        if (planner_.warmStarts && known_ && !encodes(*known_)) request.warmStart = known_;
+        if (planner_.warmStarts && known_ && !isOfOneSize(*known_)) request.warmStart = known_;
         const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
         Progress inner;
         inner.cancelled = [&] {
@@ -160,13 +199,13 @@ private:
         }
         const bool ok = outcome->status == PlanStatus::Ok;
         if (const double speed = itemsPerSecond(size, outcome->time);
-            ok && speed > found_.itemsPerSecond)
+            ok && family_.tellsTimes(size) && speed > found_.itemsPerSecond)
             found_.fastest = size, found_.itemsPerSecond = speed;
-        if (ok) note({size, outcome->peak, outcome->time});
+        if (ok) note({size, outcome->peak, outcome->time, family_.tellsTimes(size)});
         if (!ok && outcome->status != PlanStatus::Infeasible) found_.timedOut = true;
         if (ok ? size >= best() : !found_.size.has_value()) {
             found_.outcome = std::move(*outcome);
-            if (ok) found_.size = size;
+            if (ok) found_.size = size, found_.timed = family_.tellsTimes(size);
         }
         return ok;
     }
@@ -183,6 +222,7 @@ private:
     }
 
     const Family& family_;
+    OtherKinds& others_;
     const PlannerInfo& planner_;
     const PlanRequest& request_;
     const Progress& progress_;
@@ -201,33 +241,38 @@ double itemsPerSecond(std::int64_t size, Nanoseconds time) {
                : static_cast<double>(size) * 1e9 / static_cast<double>(time.count());
 }
 
-Result<std::vector<LargestSize>> largestSizes(const Family& family,
-                                              const std::vector<std::string>& planners,
-                                              const PlanRequest& request,
-                                              const Progress& progress) {
+Result<LargestSizes> largestSizes(const StepFamilies& families,
+                                  const std::vector<std::string>& planners,
+                                  const PlanRequest& request, const Progress& progress) {
     for (const std::string& planner : planners)
         if (const auto known = makePlanner(planner); !known) return known.error();
-    const std::int64_t most = lastThatFits(family, [&](std::int64_t size) {
+    const Family& family = families.usual;
+    const std::int64_t possible = lastThatFits(family, [&](std::int64_t size) {
         return family.graphAt(size).floorBytes() <= request.budget;
     });
     const std::int64_t unplanned = lastThatFits(family, [&](std::int64_t size) {
         const TrainingGraph graph = family.graphAt(size);
         return evaluate(graph, baselineSchedule(graph)).peak <= request.budget;
     });
-    std::vector<LargestSize> found(planners.size());
+    OtherKinds others(families.others, request.budget, progress);
+    const auto planned = [&](std::int64_t size) { return others.planned(size); };
+    const std::int64_t most =
+        possible == 0 || planned(possible) ? possible : lastThatFits(0, possible, planned);
+    LargestSizes found{std::vector<LargestSize>(planners.size()), {}};
+    if (most < possible) found.mostOfOthers = most;
     const LargestSize* largest = nullptr;
     // Those that go on from other plans come last.
     for (const bool warm : {false, true})
         for (std::size_t i = 0; i < planners.size(); ++i) {
             const PlannerInfo& planner = *findPlanner(planners[i]);
             if (planner.warmStarts != warm) continue;
-            Tries tries(family, planner, request, progress);
+            Tries tries(family, others, planner, request, progress);
             if (warm && largest != nullptr) tries.beginWith(*largest);
-            tries.search(unplanned, most);
+            tries.search(std::min(unplanned, most), most);
             auto done = std::move(tries).result();
             if (!done) return done.error();
-            found[i] = std::move(*done);
-            if (largest == nullptr || found[i].size > largest->size) largest = &found[i];
+            found.rows[i] = std::move(*done);
+            if (largest == nullptr || found.rows[i].size > largest->size) largest = &found.rows[i];
         }
     return found;
 }

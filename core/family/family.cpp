@@ -18,6 +18,23 @@ Bytes baselinePeak(const TrainingGraph& graph) {
     return evaluate(graph, baselineSchedule(graph)).peak;
 }
 
+/// What steps of one size differ by at least, as a share, where too few were recorded to show it.
+constexpr double kNoise = 0.05;
+
+/// `steps`: times of whole ones, by size.
+bool timesGrow(std::map<std::int64_t, std::vector<std::int64_t>> steps) {
+    double noise = kNoise;
+    std::vector<double> quickest;  // by size
+    for (auto& [size, times] : steps) {
+        std::sort(times.begin(), times.end());
+        quickest.push_back(static_cast<double>(times.front()));
+        const std::int64_t usual = times[(times.size() - 1) / 2];
+        if (times.front() > 0)
+            noise = std::max(noise, static_cast<double>(usual) / quickest.back() - 1);
+    }
+    return quickest.back() > quickest.front() * (1 + noise);
+}
+
 // Of each op, over steps of one size; of two the lower one: what disturbs makes ops longer.
 std::vector<std::int64_t> medians(const std::vector<std::vector<std::int64_t>>& steps) {
     std::vector<std::int64_t> made, seen(steps.size());
@@ -76,8 +93,13 @@ Result<Family> Family::make(std::vector<FamilyRecord> records, std::optional<int
         family.sizes_.push_back(figures.size);
         figures.times = medians(timesOfSize[figures.size]);
     }
+    std::map<std::int64_t, std::vector<std::int64_t>> totals;
+    for (const auto& [size, steps] : timesOfSize)
+        for (const auto& times : steps)
+            totals[size].push_back(std::accumulate(times.begin(), times.end(), std::int64_t{0}));
     family.graph_ = std::move(records.front().graph);
     family.fit();
+    family.timesGrow_ = timesGrow(std::move(totals));
     return family;
 }
 

@@ -55,6 +55,11 @@ public:
     /// Of every size; empty where too few would be left: two, or three for a parabola.
     std::vector<LeftOut> leaveOneOut() const;
 
+    /// Whether times at `size` can be told: among the records, or beyond them if steps take longer
+    /// the larger they are by more than they vary. Steps that wait for Python take as long at twice
+    /// the size, which says nothing of a hundred times it.
+    bool tellsTimes(std::int64_t size) const { return timesGrow_ || !extrapolates(size); }
+
 private:
     /// Of one size: bytes by storage, workspaces and times by op, in the numbers of graph_.
     struct Figures {
@@ -74,6 +79,14 @@ private:
     std::vector<ExactFit> workspaces_;
     std::vector<MeasuredFit> times_;
     std::optional<MeasuredFit> stepTime_;  // of their sum
+    bool timesGrow_ = true;
+};
+
+/// The kinds of steps that a program has: the usual one, and further ones. Optimizers make their
+/// states in the first step, say.
+struct StepFamilies {
+    Family usual;
+    std::vector<Family> others;
 };
 
 }  // namespace hw::core

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "core/base/json_integer.h"
@@ -120,6 +121,42 @@ Result<Family> loadFamily(const std::vector<Session>& sessions, std::optional<in
         HW_TRY(addRecords(session, *steps, *costs, sessions.size() == 1, records));
     }
     return Family::make(std::move(records), vary);
+}
+
+Result<std::vector<StepKind>> loadKinds(const std::vector<Session>& sessions,
+                                        std::optional<int> vary) {
+    const Session& first = sessions.front();
+    const auto steps = first.steps();
+    if (!steps) return steps.error();
+    std::set<std::string> recorded, atSize;  // fingerprints; of one program, those at one size
+    std::vector<StepKind> kinds;
+    std::int64_t size = 0;
+    for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+        if (step->process != steps->back().process) continue;
+        const auto graph = loadGraph(first, step->id);
+        if (!graph) return graph.error();
+        if (!recorded.insert(graph->fingerprint()).second) continue;
+        auto family = loadFamily(sessions, vary, step->id);
+        if (family) {
+            if (size == 0) size = family->sizes().front();
+            if (!atSize.insert(family->graphAt(size).fingerprint()).second) continue;
+        }
+        kinds.push_back({*step, std::move(family)});
+    }
+    std::reverse(kinds.begin(), kinds.end());
+    return kinds;
+}
+
+Result<StepFamilies> loadFamilies(const std::vector<Session>& sessions, std::optional<int> vary) {
+    auto kinds = loadKinds(sessions, vary);
+    if (!kinds) return kinds.error();
+    if (kinds->empty()) return loadFamily(sessions, vary).error();
+    if (!kinds->back().family) return kinds->back().family.error();
+    StepFamilies families{std::move(*kinds->back().family), {}};
+    kinds->pop_back();
+    for (StepKind& kind : *kinds)
+        if (kind.family) families.others.push_back(std::move(*kind.family));
+    return families;
 }
 
 }  // namespace hw::core

@@ -108,28 +108,12 @@ private:
     std::int64_t begunNs_ = 0, nowNs_ = 0;
 };
 
-/// Of the process of the last step, the last step of each kind.
-Result<std::vector<StepRow>> kindsOf(const Session& session) {
-    auto steps = session.steps();
-    if (!steps) return steps.error();
-    std::set<std::string> known;
-    std::vector<StepRow> kinds;
-    for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
-        if (step->process != steps->back().process) continue;
-        const auto graph = loadGraph(session, step->id);
-        if (!graph) return graph.error();
-        if (known.insert(graph->fingerprint()).second) kinds.push_back(*step);
-    }
-    std::reverse(kinds.begin(), kinds.end());
-    return kinds;
-}
-
 }  // namespace
 
 Status writePredicted(const std::vector<Session>& sessions, std::optional<int> vary,
                       std::int64_t size, SessionWriter& out) {
     const Session& first = sessions.front();
-    const auto kinds = kindsOf(first);
+    const auto kinds = loadKinds(sessions, vary);
     if (!kinds) return kinds.error();
     HW_TRY(out.begin());
     Writer writer(first, size, out);
@@ -138,13 +122,12 @@ Status writePredicted(const std::vector<Session>& sessions, std::optional<int> v
     for (const Session& session : sessions) from += (from.empty() ? "" : "\n") + session.path();
     HW_TRY(out.setMeta(kPredictedSize, std::to_string(size)));
     HW_TRY(out.setMeta(kPredictedFrom, from));
-    for (const StepRow& step : *kinds) {
-        const auto family = loadFamily(sessions, vary, step.id);
+    for (const auto& [step, family] : *kinds) {
         if (family) {
             HW_TRY(writer.write(step, *family));
             continue;
         }
-        if (step.id == kinds->back().id) return family.error();
+        if (step.id == kinds->back().step.id) return family.error();
         HW_TRY(out.insert(GapRow{step.id,
                                  {},
                                  {},

@@ -49,15 +49,15 @@ Result<LiveProgram> compile(const LoadedStep& step, Plan& plan) {
     return program;
 }
 
-/// A plan for another recorded step by the given one's planner: within its peak, or at least within
-/// its budget. `once`: a step that comes but once is worth no long search.
+/// A plan for another recorded step by the given one's planner, or by the quick one: within its
+/// peak, or at least within its budget. `once`: a step that comes but once is worth no long search.
 Result<Plan> planLike(const Plan& plan, const LoadedStep& step, bool once,
                       const planners::Progress& progress) {
     planners::PlanRequest request;
     request.seed = plan.seed;
     request.timeLimitSeconds = kOtherStepSeconds;
     std::vector<std::string> by{plan.planner};
-    if (once) by.insert(by.begin(), planners::quickPlanner().name);
+    by.insert(once ? by.begin() : by.end(), planners::quickPlanner().name);
     std::string why;
     for (const std::string& planner : by)
         for (const Bytes budget : {plan.predictedPeak, plan.budget}) {

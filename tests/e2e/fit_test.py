@@ -64,7 +64,10 @@ class FitTest(InFolder):
                     recorded = real["baseline"][key]
                     self.assertLess(abs(made["baseline"][key] / recorded - 1), 0.005, key)
                 self.assertEqual(made["categories"].keys(), real["categories"].keys())
-                self.assertGreater(made["items_per_second"], 0)
+                if made["extrapolated"]:
+                    self.assertNotEqual(made["items_per_second"], 0)
+                else:
+                    self.assertGreater(made["items_per_second"], 0)
 
     def test_records_left_out_tell_the_error(self):
         made = ask("fit", *(self.sessions[batch] for batch in (4, 2, 16)), "--batch", 8)
@@ -89,8 +92,10 @@ class FitTest(InFolder):
             self.assertEqual(row["status"], "ok")
             self.assertLessEqual(row["peak_bytes"], budget)
             self.assertEqual(row["tried"][-1]["batch"], row["batch"])
-            self.assertEqual(max(each["items_per_second"] for each in row["tried"]), row["fastest_items_per_second"])
-            self.assertAlmostEqual(row["items_per_second"], row["batch"] / row["time_ns"] * 1e9, places=3)
+            told = [each["items_per_second"] for each in row["tried"] if each["items_per_second"] is not None]
+            self.assertEqual(max(told, default=None), row["fastest_items_per_second"])
+            if row["items_per_second"] is not None:  # as where both records take as long, but for noise
+                self.assertAlmostEqual(row["items_per_second"], row["batch"] / row["time_ns"] * 1e9, places=3)
         alike = ask("fit", a, b, "--device-memory", budget + 1000, "--besides", 1000, "--planners", "none")
         self.assertEqual((alike["budget_bytes"], alike["rows"][0]["batch"]), (budget, 4))
         # What the planners need at least for a batch that does not fit alone.
@@ -122,16 +127,26 @@ class FitTest(InFolder):
         self.assertEqual((code, "never recorded" in errors), (4, True), errors)
 
     def test_a_batch_that_does_not_fit_is_trained_under_its_plan(self):
-        small, large = [os.path.join(self.folder, f"all{batch}.hws") for batch in (2, 4)]
-        for session, batch in ((small, 2), (large, 4)):  # with the first step, which makes the optimizer's states
-            code, _, errors = run("record", "-o", session, "--steps", 3, "--", *self.training(batch))
+        for name, batch, *options in (("gpt.py", 2, "--layers", "2"), ("unet.py", 8, "--size", "32")):
+            with self.subTest(name):
+                self.train_the_largest(name, batch, lambda size: [sys.executable, os.path.join(TRAINING, name), *options,
+                                                                  "--steps", "3", "--batch", str(size)])
+
+    def train_the_largest(self, name, batch, training):
+        """From records of that batch and twice it, within twice what the larger one takes."""
+        small, large, at, plan, report = [os.path.join(self.folder, name + end)
+                                          for end in ("1.hws", "2.hws", ".hws", ".plan.json", ".json")]
+        # With the first step, which makes the optimizer's states.
+        for session, batch in ((small, batch), (large, 2 * batch)):
+            code, _, errors = run("record", "-o", session, "--steps", 3, "--", *training(batch))
             self.assertEqual(code, 0, errors)
-        budget = ask("info", large)["baseline"]["peak_bytes"]
-        at, plan, report = [os.path.join(self.folder, name) for name in ("at.hws", "at.plan.json", "report.json")]
-        row = ask("fit", small, large, "--budget", budget, "--planners", "highwater", "--time-limit", 3, "-o", at,
-                  "--plan", plan)["rows"][0]
-        self.assertGreater(row["batch"], 5)
-        program = self.training(row["batch"])
+        budget = 2 * ask("info", large)["baseline"]["peak_bytes"]
+        made = ask("fit", small, large, "--budget", budget, "--planners", "highwater", "--time-limit", 3, "-o", at,
+                   "--plan", plan)
+        row = made["rows"][0]
+        self.assertEqual(made["written"], {"batch": row["batch"], "session": at, "plan": plan, "planner": "highwater"})
+        self.assertGreater(row["batch"], batch)
+        program = training(row["batch"])
         cap = budget + budget // 1000  # as near to the prediction as a measured peak has to be
         plain = subprocess.run(program, capture_output=True, text=True, check=True).stdout
         code, out, errors = run("train", "--cap", cap, "--", *program)
@@ -141,11 +156,8 @@ class FitTest(InFolder):
         self.assertEqual((code, out), (0, plain), errors)
         with open(report) as file:
             told = json.load(file)
-        self.assertEqual(told["steps_planned"], 4)
-        self.assertLess(abs(told["measured_peak_bytes"] / row["peak_bytes"] - 1), 0.001)
-
-    def training(self, batch):
-        return [sys.executable, os.path.join(TRAINING, "gpt.py"), "--layers", "2", "--steps", "4", "--batch", str(batch)]
+        self.assertEqual(told["steps_planned"], 3)
+        self.assertLess(told["measured_peak_bytes"], budget * 1.001)
 
     def test_sizes_of_one_session(self):
         session = os.path.join(self.folder, "varying.hws")

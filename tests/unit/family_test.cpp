@@ -179,16 +179,19 @@ TEST(LargestSize, IsTheRecordedOneAtItsOwnPeakAndGrowsWithPlans) {
     planners::PlanRequest request;
     request.budget = peak(given[1].graph);
     request.timeLimitSeconds = 2;
-    const auto family = Family::make(given);
+    auto family = Family::make(given);
     ASSERT_TRUE(family);
-    const auto rows = planners::largestSizes(
-        *family, {"highwater", "none", "chen-sqrt", "dtr:eqclass", "echo"}, request);
-    ASSERT_TRUE(rows);
-    EXPECT_EQ((*rows)[1].size, 20);
-    EXPECT_GT((*rows)[0].size, 20);
-    for (const auto& row : *rows) {
+    const StepFamilies usual{*family, {}};
+    const auto found = planners::largestSizes(
+        usual, {"highwater", "none", "chen-sqrt", "dtr:eqclass", "echo"}, request);
+    ASSERT_TRUE(found);
+    EXPECT_FALSE(found->mostOfOthers);
+    const auto& rows = found->rows;
+    EXPECT_EQ(rows[1].size, 20);
+    EXPECT_GT(rows[0].size, 20);
+    for (const auto& row : rows) {
         ASSERT_TRUE(row.size) << row.planner;
-        EXPECT_LE(*row.size, *(*rows)[0].size) << row.planner;
+        EXPECT_LE(*row.size, *rows[0].size) << row.planner;
         EXPECT_LE(row.outcome->peak, request.budget);
         EXPECT_EQ(row.outcome->planner, row.planner);
         const Evaluation judged = evaluate(family->graphAt(*row.size), row.outcome->plan->schedule);
@@ -196,10 +199,56 @@ TEST(LargestSize, IsTheRecordedOneAtItsOwnPeakAndGrowsWithPlans) {
         EXPECT_EQ(judged.peak, row.outcome->peak);
     }
     request.budget = Bytes(10);
-    const auto none = planners::largestSizes(*family, {"none", "highwater"}, request);
+    const auto none = planners::largestSizes(usual, {"none", "highwater"}, request);
     ASSERT_TRUE(none);
-    for (const auto& row : *none) EXPECT_FALSE(row.size) << row.planner;
-    EXPECT_FALSE(planners::largestSizes(*family, {"nobody"}, request));
+    for (const auto& row : none->rows) EXPECT_FALSE(row.size) << row.planner;
+    EXPECT_FALSE(planners::largestSizes(usual, {"nobody"}, request));
+}
+
+// The first step of a training makes an optimizer's states: what the others need and more.
+TEST(LargestSize, IsOneAtWhichOtherKindsOfStepsHavePlans) {
+    std::vector<FamilyRecord> given, first;
+    for (const std::int64_t batch : {10, 20})
+        for (auto* of : {&given, &first}) {
+            FamilyRecord& made = of->emplace_back();
+            made.graph = test::chain(12, 100 * batch);
+            made.forms.resize(made.graph.tensors.size());
+            made.forms.front() = {{batch}, {1}, 0};
+            if (of == &first) made.graph.ops[6].workspace = Bytes(400 * batch);
+        }
+    const auto usual = Family::make(given), other = Family::make(first);
+    ASSERT_TRUE(usual && other);
+    planners::PlanRequest request;
+    request.budget = Bytes(24000);
+    request.timeLimitSeconds = 2;
+    const std::vector<std::string> planners{"none", "highwater"};
+    const auto alone = planners::largestSizes({*usual, {}}, planners, request);
+    const auto both = planners::largestSizes({*usual, {*other}}, planners, request);
+    ASSERT_TRUE(alone && both);
+    ASSERT_TRUE(both->mostOfOthers);
+    const std::int64_t most = *both->mostOfOthers;
+    EXPECT_EQ(both->rows[1].size, most);
+    EXPECT_LT(most, *alone->rows[1].size);
+    EXPECT_LE(other->graphAt(most).floorBytes(), request.budget);
+    EXPECT_EQ(both->rows[0].size, alone->rows[0].size) << "that size has plans for both";
+}
+
+TEST(Family, TellsNoTimesBeyondRecordsWhereStepsTakeAsLong) {
+    auto given = records({8, 16});
+    for (std::size_t i = 0; i < given[1].graph.ops.size(); ++i)
+        given[1].graph.ops[i].time = given[0].graph.ops[i].time;
+    const auto flat = Family::make(given), steep = Family::make(records({8, 16}));
+    ASSERT_TRUE(flat && steep);
+    EXPECT_TRUE(flat->tellsTimes(12));
+    EXPECT_FALSE(flat->tellsTimes(100));
+    EXPECT_TRUE(steep->tellsTimes(100));
+    // Steps of one size that differ by more than the sizes do.
+    auto noisy = records({8, 16, 16, 16});
+    for (std::size_t i = 2; i < noisy.size(); ++i)
+        for (Op& op : noisy[i].graph.ops) op.time = Nanoseconds(op.time.count() * 3);
+    const auto unsure = Family::make(noisy);
+    ASSERT_TRUE(unsure);
+    EXPECT_FALSE(unsure->tellsTimes(100));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ using reports::tr;
 ReportSection batchSection(const BatchResults& results) {
     ReportSection section{tr("How large a batch fits"), {}, {}, {}, {}};
     QStringList sizes;
-    for (const std::int64_t size : results.family->family.sizes()) sizes << QString::number(size);
+    for (const std::int64_t size : results.family->families.usual.sizes())
+        sizes << QString::number(size);
     section.paragraphs << tr("From recordings of the program at batches of %1; everything beyond "
                              "them is predicted. The budget is the recorded peak at the largest "
                              "of them, %2.")
@@ -26,7 +27,7 @@ ReportSection batchSection(const BatchResults& results) {
            "recomputation takes time.");
     BatchModel model;
     if (const BatchStudy* const study = results.atBudget())
-        model.setStudy(*study, results.family->family.sizes().back());
+        model.setStudy(*study, results.family->families.usual.sizes().back());
     section.tables.push_back(tableOf(model));
     return section;
 }

@@ -45,11 +45,11 @@ QVariant BatchModel::raw(const planners::LargestSize& row, Column column) const 
         case ExtraTime:
             return row.outcome->overhead;
         case Items:
-            return speedAt(row);
+            return row.timed ? QVariant(speedAt(row)) : QVariant();
         case Fastest:
             return row.fastest ? QVariant::fromValue(*row.fastest) : QVariant();
         case MostItems:
-            return row.itemsPerSecond;
+            return row.fastest ? QVariant(row.itemsPerSecond) : QVariant();
         case Planner:
         case ColumnCount:
             break;
@@ -71,11 +71,11 @@ QString BatchModel::text(const planners::LargestSize& row, Column column) const 
         case ExtraTime:
             return overheadText(row.outcome->overhead);
         case Items:
-            return itemsText(speedAt(row));
+            return row.timed ? itemsText(speedAt(row)) : tr("not told");
         case Fastest:
             return row.fastest ? QString::number(*row.fastest) : QString();
         case MostItems:
-            return itemsText(row.itemsPerSecond);
+            return row.fastest ? itemsText(row.itemsPerSecond) : QString();
         case Planner:
         case ColumnCount:
             break;

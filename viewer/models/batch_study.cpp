@@ -37,9 +37,10 @@ core::Status addSmaller(const core::Family& family, planners::LargestSize& row,
         const auto made = planners::planWith(row.planner, family.graphAt(size), request, progress);
         if (!made) return made.error();
         if (made->status != planners::PlanStatus::Ok) continue;
-        row.tried.insert(at, {size, made->peak, made->time});
+        row.tried.insert(at, {size, made->peak, made->time, family.tellsTimes(size)});
         const double speed = planners::itemsPerSecond(size, made->time);
-        if (speed > row.itemsPerSecond) row.fastest = size, row.itemsPerSecond = speed;
+        if (family.tellsTimes(size) && speed > row.itemsPerSecond)
+            row.fastest = size, row.itemsPerSecond = speed;
     }
     return {};
 }
@@ -55,15 +56,15 @@ QStringList oursLast(QStringList planners) {
 core::Result<BatchFamilyPointer> loadBatch(const std::vector<std::string>& files) {
     const auto sessions = openAll(files);
     if (!sessions) return sessions.error();
-    auto family = core::loadFamily(*sessions);
-    if (!family) return family.error();
-    const core::TrainingGraph largest = family->graphAt(family->sizes().back());
+    auto families = core::loadFamilies(*sessions);
+    if (!families) return families.error();
+    const core::TrainingGraph largest = families->usual.graphAt(families->usual.sizes().back());
     const core::Bytes peak = core::evaluate(largest, core::baselineSchedule(largest)).peak;
     return BatchFamilyPointer(
-        std::make_shared<BatchFamily>(BatchFamily{files, std::move(*family), peak}));
+        std::make_shared<BatchFamily>(BatchFamily{files, std::move(*families), peak}));
 }
 
-core::Result<BatchStudy> studyBatch(const core::Family& family, core::Bytes budget,
+core::Result<BatchStudy> studyBatch(const core::StepFamilies& families, core::Bytes budget,
                                     const QStringList& planners, double seconds,
                                     const std::function<bool()>& cancelled) {
     planners::PlanRequest request;
@@ -73,13 +74,13 @@ core::Result<BatchStudy> studyBatch(const core::Family& family, core::Bytes budg
     if (cancelled) progress.cancelled = cancelled;
     std::vector<std::string> names;
     for (const QString& planner : planners) names.push_back(planner.toStdString());
-    auto rows = planners::largestSizes(family, names, request, progress);
-    if (!rows) return rows.error();
+    auto found = planners::largestSizes(families, names, request, progress);
+    if (!found) return found.error();
     request.timeLimitSeconds = seconds / 4;
-    for (planners::LargestSize& row : *rows)
-        if (core::Status done = addSmaller(family, row, request, progress); !done)
+    for (planners::LargestSize& row : found->rows)
+        if (core::Status done = addSmaller(families.usual, row, request, progress); !done)
             return done.error();
-    return BatchStudy{budget, std::move(*rows)};
+    return BatchStudy{budget, std::move(found->rows)};
 }
 
 std::vector<core::Bytes> budgetsAround(core::Bytes budget) {
@@ -104,7 +105,7 @@ core::Result<BatchResults> studyBatches(const std::vector<std::string>& files,
     budgets.push_back(results.budget);
     for (const core::Bytes budget : budgets) {
         const double seconds = budget == results.budget ? kBatchSeconds : kBatchBesideSeconds;
-        auto made = studyBatch((*family)->family, budget, planners, seconds);
+        auto made = studyBatch((*family)->families, budget, planners, seconds);
         if (!made) return made.error();
         results.studies[budget] = std::move(*made);
     }
@@ -134,6 +135,7 @@ std::vector<BatchCurve> speedOverSize(const BatchResults& results, const QString
             if (toQString(row.planner) != planner || row.tried.empty()) continue;
             BatchCurve& curve = curves.emplace_back(BatchCurve{planner, {}, -1});
             for (const planners::TriedSize& tried : row.tried) {
+                if (!tried.timed) continue;
                 if (tried.size == row.fastest) curve.marked = static_cast<int>(curve.points.size());
                 curve.points.push_back(QPointF(static_cast<double>(tried.size),
                                                planners::itemsPerSecond(tried.size, tried.time)));

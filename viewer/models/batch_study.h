@@ -23,7 +23,7 @@ namespace hw::viewer {
 /// Records that belong together.
 struct BatchFamily {
     std::vector<std::string> files;
-    core::Family family;
+    core::StepFamilies families;
     core::Bytes largestPeak;  // unplanned, of the largest record
 };
 using BatchFamilyPointer = std::shared_ptr<const BatchFamily>;
@@ -39,7 +39,7 @@ struct BatchStudy {
 
 /// Each planner has `seconds` for its largest size; the sizes on the way there are a few more.
 /// Errors: as planners::largestSizes().
-core::Result<BatchStudy> studyBatch(const core::Family& family, core::Bytes budget,
+core::Result<BatchStudy> studyBatch(const core::StepFamilies& families, core::Bytes budget,
                                     const QStringList& planners, double seconds,
                                     const std::function<bool()>& cancelled = {});
 

@@ -163,7 +163,7 @@ void BatchPanel::submit(core::Bytes budget, double seconds) {
     queue_.submit([this, budget, seconds, family = results_.family,
                    planners = workspace().selectedPlanners()](
                       const TaskQueue::Cancelled& cancelled) -> TaskQueue::Delivery {
-        auto made = studyBatch(family->family, budget, planners, seconds, cancelled);
+        auto made = studyBatch(family->families, budget, planners, seconds, cancelled);
         return [this, made] {
             if (made)
                 takeStudy(*made);
@@ -184,10 +184,10 @@ void BatchPanel::draw() {
     plots_->show(results_, workspace().selectedPlanners());
     const BatchStudy* const known = results_.atBudget();
     model_->setStudy(known != nullptr ? *known : BatchStudy{results_.budget, {}},
-                     results_.family->family.sizes().back());
+                     results_.family->families.usual.sizes().back());
     table_->fitColumns();
     QStringList recorded;
-    for (const std::int64_t size : results_.family->family.sizes())
+    for (const std::int64_t size : results_.family->families.usual.sizes())
         recorded << QString::number(size);
     const QString sizes = recorded.join(QStringLiteral(", "));
     note_->setText(queue_.pending() > 0 ? tr("recorded at %1 · planning…").arg(sizes)
