@@ -340,7 +340,7 @@ class Live:
             self.send(self.pending)
             self.pending = None
         if self.by_modules:
-            self.calls.unwatch()
+            self.calls.rest()
 
     def enter(self):
         """This thread trains, and a step begins."""
@@ -374,7 +374,7 @@ class Live:
         boundary = self.native.hwl_step(self.figures)
         if boundary == wire.BOUNDARY_MIDDLE:
             return
-        self.places.unwatch()
+        self.places.rest()
         figures = self.figures
         step = self.pending or Step(figures.begun_ns or self.begun)
         step.end = self.begun = figures.now_ns

@@ -38,13 +38,18 @@ class Places:
 
     def watch(self):
         """This thread begins a step that is traced."""
-        self.unwatch()
+        self.rest()
         self.thread, self.phase = _thread.get_ident(), wire.PHASE_FORWARD
         self.stack = []
         self.calls.watch()
         self.patches.set(Variable, "_execution_engine",
                          Engine(Variable._execution_engine, self.enter_backward, self.leave_backward))
         self.tell()
+
+    def rest(self):
+        """Until the next step that is traced."""
+        self.calls.rest()
+        self.patches.undo()
 
     def unwatch(self):
         self.calls.unwatch()
@@ -53,7 +58,7 @@ class Places:
     def tell(self):
         layer = self.stack[-1][1] if self.stack else NOWHERE
         if not self.native.hwl_place(layer, self.phase) and self.calls.watching:
-            self.unwatch()  # the step turned out to be a known one
+            self.rest()  # the step turned out to be a known one
 
     def enter_backward(self, *_, **__):
         if _thread.get_ident() == self.thread:

@@ -28,6 +28,7 @@ struct Callable {
     PyObject* before;  // or nullptr
     PyObject* after;   // or nullptr
     PyObject* weakReferences;
+    std::size_t silent;  // not 0: nobody is told
 };
 
 struct Slot {
@@ -145,7 +146,9 @@ template <class CallThat>
 PyObject* around(PyObject* self, const CallThat& callThat) {
     // It may be replaced, and go, while it runs.
     Callable& own = callable(self);
-    PyObject* const held[] = {own.original, own.before, own.after};
+    const bool tells = own.silent == 0;
+    PyObject* const held[] = {own.original, tells ? own.before : nullptr,
+                              tells ? own.after : nullptr};
     for (PyObject* const each : held)
         if (each != nullptr) gPython.hold(each);
     PyObject* token = gPython.none;
@@ -296,6 +299,10 @@ PyObject* standFor(PyObject* stoodFor, PyObject* before, PyObject* after) {
     own.before = held(before);
     own.after = held(after);
     return made;
+}
+
+void silence(PyObject* standing, bool silent) {
+    callable(standing).silent = silent ? 1 : 0;
 }
 
 }  // namespace hw::profiler::agent

@@ -11,5 +11,7 @@ bool canStandFor();
 /// `before(*arguments)` is called, unless it is None, and may raise instead; after it
 /// `after(what before has given, whether the original has returned)`, unless it is None.
 PyObject* standFor(PyObject* original, PyObject* before, PyObject* after);
+/// Calls of one that standFor() has made go straight to the original, or no longer.
+void silence(PyObject* standing, bool silent);
 
 }  // namespace hw::profiler::agent

@@ -128,12 +128,15 @@ HW_EXPORT std::int64_t hw_refused() {
 HW_EXPORT void hw_unpatch() {
     unpatchAllocator();
 }
-/// As canStandFor() and standFor().
+/// As canStandFor(), standFor() and silence().
 HW_EXPORT int hw_can_stand_for() {
     return canStandFor() ? 1 : 0;
 }
 HW_EXPORT PyObject* hw_stand_for(PyObject* original, PyObject* before, PyObject* after) {
     return standFor(original, before, after);
+}
+HW_EXPORT void hw_silence(PyObject* standing, int silent) {
+    silence(standing, silent != 0);
 }
 /// What libraries whose names begin so (`others`: all others) know as `symbol` is at `to` from now
 /// on, where it was at `from`; in how many places.

@@ -320,6 +320,13 @@ class Train(InFolder):
                                     " JOIN plans ON plans.id = plan"),
                          [("training", predicted["peak_bytes"], predicted["peak_bytes"], report["measured_peak_bytes"])])
 
+    def test_modules_are_watched_without_new_methods_in_each_step(self):
+        """Each makes Python forget what it knew of all their classes."""
+        _, report = self.check(DEEP.replace('        print("step"', """        if step > 2: ways.append(vars(nn.Module)["__call__"])
+        print("step\"""").replace("    digest([model]", """    print("ways", len(set(map(id, ways))))
+    digest([model]""").replace("    for step in", "    ways = []\n    for step in"), fewest=7)
+        self.assertEqual(report["steps"], 8)
+
     def test_a_loss_is_read_where_the_program_reads_it(self):
         predicted, report = self.check(LOGGED, fewest=6)
         self.assertLess(abs(report["measured_peak_bytes"] - predicted["peak_bytes"]), 65536)

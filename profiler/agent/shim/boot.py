@@ -43,6 +43,7 @@ def declare(library):
              ctypes.c_uint64),
             ("hw_can_stand_for", ctypes.c_int),
             ("hw_stand_for", ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.py_object),
+            ("hw_silence", None, ctypes.py_object, ctypes.c_int),
             ("hw_pause", None, ctypes.c_int),
             ("hw_gpu_start", ctypes.c_int, ctypes.c_int),
             ("hw_gpu_begin", ctypes.c_int, ctypes.c_int),

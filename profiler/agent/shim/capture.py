@@ -197,7 +197,7 @@ class Capture:
             return True
         if mode is self.registry:
             self.quick = 0
-            self.modules.unwatch()
+            self.modules.rest()
             mode.library.hwn_leave()
             self.mode = None
             blocking.hw_gpu_end()

@@ -5,7 +5,7 @@ While compiled code runs, modules are not watched at all."""
 import sys
 
 import torch
-from _highwater.patches import Imports, Patches
+from _highwater.patches import Imports, Patches, silence
 from torch.nn.modules import module as framework
 
 # A compiler that follows the program into what is called here is to find nothing: what it cannot follow may end the
@@ -20,6 +20,10 @@ def compiles():
     return any(callable(backend) for backend in backends.values())
 
 
+def without(watchers, one):
+    return tuple(each for each in watchers if each is not one)
+
+
 class ModuleCalls:
     def __init__(self, before, after=None, lose=lambda: None):
         """before(module) and after(module), whatever comes of the call. lose(): from now on they are not seen, as the
@@ -31,14 +35,20 @@ class ModuleCalls:
         return self in _calls.watchers
 
     def watch(self, eagerly=False):
-        """Until unwatch(), unless the program compiles; `eagerly`: what it has compiled does not run meanwhile. The end
-        of a call that is under way is not seen."""
+        """Until rest() or unwatch(), unless the program compiles; `eagerly`: what it has compiled does not run meanwhile.
+        The end of a call that is under way is not seen."""
         if not self.watching and (eagerly or not compiles()):
-            _calls.tell((*_calls.watchers, self))
+            _calls.tell((*_calls.watchers, self), without(_calls.resting, self))
+
+    def rest(self):
+        """Until the next watch() calls are not told of. It may come with every step: another Module.__call__ makes Python
+        forget what it knew of hundreds of classes."""
+        if self.watching:
+            _calls.tell(without(_calls.watchers, self), (*_calls.resting, self))
 
     def unwatch(self):
-        if self.watching:
-            _calls.tell(tuple(each for each in _calls.watchers if each is not self))
+        if self.watching or self in _calls.resting:
+            _calls.tell(without(_calls.watchers, self), without(_calls.resting, self))
 
 
 class Calls:
@@ -46,29 +56,38 @@ class Calls:
 
     def __init__(self):
         self.watchers = ()
+        self.resting = ()  # those that may watch again
+        self.ours = None
         self.patches = Patches()
 
-    def tell(self, watchers):
-        self.watchers = watchers
-        self.patches.undo()
-        if not watchers:
-            return
+    def tell(self, watchers, resting):
+        self.watchers, self.resting = watchers, resting
+        if self.ours is not None:
+            can_rest = silence(self.ours, not watchers)
+            if not watchers and not (resting and can_rest):
+                self.patches.undo()
+                self.ours = None
+        elif watchers:
+            self.stand()
 
+    def stand(self):
         def before(module, *_, **__):
-            if self.watchers is not watchers:  # somebody has kept this one, and put it back
+            if self.ours is not ours:  # somebody has kept this one, and put it back
                 return None
+            watchers = self.watchers
             for watcher in watchers:
                 watcher.before(module)
-            return module
+            return module, watchers
 
-        def after(module, _):
+        def after(told, _):
+            module, watchers = told or (None, ())
             for watcher in watchers:
-                if module is not None and watcher.after is not None:
+                if watcher.after is not None:
                     watcher.after(module)
 
         theirs = framework.Module.__call__
         self.patches.stand_for(framework.Module, "__call__", before, after)
-        ours = framework.Module.__call__
+        self.ours = ours = framework.Module.__call__
 
         def correct(utils):
             """The compiler keeps the one that it finds, and takes any other for the program's."""
@@ -82,7 +101,7 @@ class Calls:
 
     def will_compile(self, *_, **__):
         watchers = self.watchers
-        self.tell(())
+        self.tell((), ())
         for watcher in watchers:
             watcher.lose()
 

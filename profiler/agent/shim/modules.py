@@ -16,6 +16,9 @@ class Modules:
         if self.hooks.installed:
             self.calls.watch(eagerly)
 
+    def rest(self):
+        self.calls.rest()
+
     def unwatch(self):
         self.calls.unwatch()
 
@@ -68,4 +71,4 @@ class Modules:
         if begins:
             capture.forward_by_module()
         if capture.steps.resting():
-            self.unwatch()
+            self.rest()

@@ -31,6 +31,13 @@ def stand_for(original, before=None, after=None):
     return standing
 
 
+def silence(standing, silent):
+    """Calls of what stand_for() has made go straight to the original, or no longer. False: this one cannot."""
+    if IN_C:
+        library.hw_silence(standing, silent)
+    return IN_C
+
+
 IN_C = sys.implementation.name == "cpython" and object.__basicsize__ == 16 and library.hw_can_stand_for()
 
 
