@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "core/base/digest.h"
 
-#include <openssl/evp.h>
+#include <nettle/sha2.h>
+#include <nettle/version.h>
 
 #include <array>
 
 namespace hw::core {
 
 struct Digest::State {
-    EVP_MD_CTX* context = EVP_MD_CTX_new();
-    std::string pending;  // EVP is called in blocks, not per integer
+    sha256_ctx context{};
+    std::string pending;  // hashed in blocks, not per integer
 
-    ~State() { EVP_MD_CTX_free(context); }
     void flush() {
-        EVP_DigestUpdate(context, pending.data(), pending.size());
+        sha256_update(&context, pending.size(),
+                      reinterpret_cast<const std::uint8_t*>(pending.data()));
         pending.clear();
     }
 };
 
 Digest::Digest() : state_(std::make_unique<State>()) {
-    EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr);
+    sha256_init(&state_->context);
 }
 
 Digest::~Digest() = default;
@@ -38,14 +39,17 @@ void Digest::add(std::string_view text) {
 
 std::string Digest::hex() {
     state_->flush();
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    EVP_DigestFinal_ex(state_->context, digest.data(), &length);
+    std::array<std::uint8_t, SHA256_DIGEST_SIZE> digest{};
+#if NETTLE_VERSION_MAJOR >= 4
+    sha256_digest(&state_->context, digest.data());
+#else
+    sha256_digest(&state_->context, digest.size(), digest.data());
+#endif
     static constexpr char kDigits[] = "0123456789abcdef";
     std::string text;
-    for (unsigned i = 0; i < length; ++i) {
-        text.push_back(kDigits[digest[i] >> 4]);
-        text.push_back(kDigits[digest[i] & 15]);
+    for (const std::uint8_t byte : digest) {
+        text.push_back(kDigits[byte >> 4]);
+        text.push_back(kDigits[byte & 15]);
     }
     return text;
 }
