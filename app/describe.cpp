@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/describe.h"
 
+#include <cctype>
 #include <iostream>
 
+#include "app/arguments.h"
 #include "app/cli.h"
 #include "app/examples.h"
 #include "planners/registry.h"
@@ -79,17 +81,42 @@ std::string manualEntry(const CLI::Option& option) {
     return entry + "\n\\&" + roff(option.get_description()) + "\n";
 }
 
-std::string manualSection(const CLI::App& command) {
+std::string manualEntries(const CLI::App& command) {
+    std::string entries;
+    for (const bool positional : {true, false})
+        for (const CLI::Option* option : optionsOf(command, positional))
+            entries += manualEntry(*option);
+    return entries;
+}
+
+std::string manualExamples(const CLI::App& command) {
+    std::string examples;
+    for (const std::string& example : examplesOf(command.get_name()))
+        examples += ".PP\n.nf\n    " + roff(example) + "\n.fi\n";
+    return examples;
+}
+
+/// The command and what is written behind it.
+std::string synopsis(const CLI::App& command) {
     std::string words = command.get_name();
     for (const CLI::Option* option : optionsOf(command, true))
         words += " " + option->get_name(true);
-    std::string section = ".SS " + roff(words) + "\n\\&" + roff(command.get_description()) + ".\n";
-    for (const bool positional : {true, false})
-        for (const CLI::Option* option : optionsOf(command, positional))
-            section += manualEntry(*option);
-    for (const std::string& example : examplesOf(command.get_name()))
-        section += ".PP\n.nf\n    " + roff(example) + "\n.fi\n";
-    return section;
+    return roff(words);
+}
+
+std::string manualSection(const CLI::App& command) {
+    return ".SS " + synopsis(command) + "\n\\&" + roff(command.get_description()) + ".\n" +
+           manualEntries(command) + manualExamples(command);
+}
+
+constexpr const char* kExitStatus =
+    ".SH EXIT STATUS\n"
+    "0 done, 1 internal fault, 2 usage, 3 no plan fits, 4 unreadable input, 5 the program or its "
+    "framework could not be used, 6 verification failed.\n";
+
+std::string titleOf(const std::string& page) {
+    return ".TH " + page +
+           " 1 \"\" \"highwater " HIGHWATER_VERSION "\" \"User Commands\"\n.SH NAME\n";
 }
 
 std::string bash(const CLI::App& app) {
@@ -214,9 +241,8 @@ std::vector<const CLI::App*> commandsOf(const CLI::App& app) {
 
 std::string manualOf(const CLI::App& app) {
     std::string text =
-        ".TH HIGHWATER 1 \"\" \"highwater " HIGHWATER_VERSION
-        "\" \"User Commands\"\n"
-        ".SH NAME\nhighwater \\- see a training run's memory, plan it down, run the plan\n"
+        titleOf("HIGHWATER") +
+        "highwater \\- see a training run's memory, plan it down, run the plan\n"
         ".SH SYNOPSIS\n.B highwater\n.br\n.B highwater \\fICOMMAND\\fR [\\fIARGUMENT\\fR]...\n"
         ".SH DESCRIPTION\n"
         "Records the memory of a neural network's training, layer by layer, tries "
@@ -225,11 +251,7 @@ std::string manualOf(const CLI::App& app) {
         "window opens. With \\-\\-json every command prints one JSON object.\n"
         ".SH COMMANDS\n";
     for (const CLI::App* command : commandsOf(app)) text += manualSection(*command);
-    return text +
-           ".SH EXIT STATUS\n"
-           "0 done, 1 internal fault, 2 usage, 3 no plan fits, 4 unreadable input, 5 the program "
-           "or "
-           "its framework could not be used, 6 verification failed.\n"
+    return text + kExitStatus +
            ".SH ENVIRONMENT\n"
            ".TP\n.B CXX\nThe compiler for what is compiled for the torch at hand (default: c++).\n"
            ".TP\n.B XDG_CACHE_HOME\nWhere that is kept, below highwater/capture (default: "
@@ -238,6 +260,17 @@ std::string manualOf(const CLI::App& app) {
            "to "
            "machines without a compiler.\n"
            ".TP\n.B HIGHWATER_CUPTI\nThe libcupti.so to use.\n";
+}
+
+std::string manualOfCommand(const CLI::App& command) {
+    const std::string name = "highwater-" + command.get_name();
+    std::string title = name;
+    for (char& letter : title) letter = static_cast<char>(std::toupper(letter));
+    const std::string examples = manualExamples(command);
+    return titleOf(roff(title)) + roff(name) + " \\- " + roff(command.get_description()) +
+           "\n.SH SYNOPSIS\n.B highwater " + synopsis(command) + "\n.SH ARGUMENTS AND OPTIONS\n" +
+           manualEntries(command) + (examples.empty() ? "" : ".SH EXAMPLES\n" + examples) +
+           kExitStatus + ".SH SEE ALSO\n.BR highwater (1)\n";
 }
 
 std::string completionOf(const CLI::App& app, const std::string& shell) {
@@ -266,11 +299,20 @@ void addCompletion(CLI::App& app, Common& common) {
 
 void addManual(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "manual", "Print the manual page, for `man -l -`");
-    command->callback([&app, &common] {
-        if (common.json)
-            answerWith({{"text", manualOf(app)}});
+    auto name = std::make_shared<std::string>();
+    command->add_option("COMMAND", *name, "The page of this command alone");
+    command->callback([&app, &common, name] {
+        std::string text;
+        if (name->empty()) text = manualOf(app);
+        for (const CLI::App* each : commandsOf(app))
+            if (*name == each->get_name()) text = manualOfCommand(*each);
+        if (text.empty())
+            common.exitCode = fail(
+                {ErrorCode::Usage, "there is no command '" + *name + "'", hintFor(app, *name)});
+        else if (common.json)
+            answerWith({{"text", text}});
         else
-            std::cout << manualOf(app);
+            std::cout << text;
     });
 }
 

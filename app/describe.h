@@ -11,8 +11,9 @@ namespace hw::app {
 /// The commands that people use; the others are called by Highwater itself.
 std::vector<const CLI::App*> commandsOf(const CLI::App& app);
 
-/// A manual page, as roff.
+/// A manual page, as roff: of everything, and of one command.
 std::string manualOf(const CLI::App& app);
+std::string manualOfCommand(const CLI::App& command);
 
 /// What makes a shell complete commands and options: "bash", "zsh" or "fish"; empty for others.
 std::string completionOf(const CLI::App& app, const std::string& shell);

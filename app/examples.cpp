@@ -52,7 +52,7 @@ const std::vector<std::string>& examplesOf(const std::string& command) {
         {"report", {"highwater report run.hws -o report.html"}},
         {"doctor", {"highwater doctor", "highwater doctor venv/bin/python"}},
         {"completion", {"source <(highwater completion bash)"}},
-        {"manual", {"highwater manual | man -l -"}}};
+        {"manual", {"highwater manual | man -l -", "highwater manual record | man -l -"}}};
     static const std::vector<std::string> none;
     const auto found = examples.find(command);
     return found == examples.end() ? none : found->second;

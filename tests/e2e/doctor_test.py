@@ -128,6 +128,16 @@ class DescriptionTest(InFolder):
         self.assertIn(".B \\-\\-contents\n", page)
         self.assertNotIn("plan\\-step", page)
 
+    def test_each_command_has_a_page_of_its_own(self):
+        for name in self.commands():
+            page = run("manual", name)[1]
+            self.assertTrue(page.startswith(f".TH HIGHWATER\\-{name.upper()} 1 "), page[:80])
+            self.assertIn(f"highwater\\-{name} \\- ", page)
+            self.assertIn(".SH EXAMPLES\n", page)
+        self.assertIn(".B \\-\\-warmup \\fIVALUE\\fR\n", run("manual", "record")[1])
+        code, _, errors = run("manual", "recrod")
+        self.assertEqual((code, "did you mean 'record'" in errors), (2, True), errors)
+
     def test_every_command_has_an_example_of_itself(self):
         for name in self.commands():
             _, _, examples = run(name, "--help")[1].partition("Example")
