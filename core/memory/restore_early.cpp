@@ -43,7 +43,7 @@ public:
         const Bytes start = before(ending.begin);
         for (std::size_t a = ending.begin; a < schedule_.size(); ++a) {
             const Action& action = schedule_[a];
-            bool moves = action.recomputes() || action.kind == ActionKind::Decode;
+            bool moves = action.recomputes() || traitsOf(action.kind).restores;
             if (action.kind == ActionKind::Free) moves = ending.storages[action.target];
             ending.moves[a - ending.begin] = moves;
             if (!moves) continue;

@@ -16,7 +16,10 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kPlanVersion = 1;
+constexpr int kFirstVersion = 1;
+constexpr int kPlanVersion =
+    std::max_element(std::begin(kActions), std::end(kActions),
+                     [](const auto& a, const auto& b) { return a.since < b.since; }) -> since;
 constexpr const char* kMenuOption = "menu";
 
 json actionJson(const Action& action) {
@@ -58,6 +61,12 @@ Action parseAction(const json& item) {
         for (const json& output : item.at(2))
             action.outputs.push_back(integerOf<std::int32_t>(output));
     return action;
+}
+
+int versionOf(const Schedule& schedule) {
+    int version = kFirstVersion;
+    for (const Action& action : schedule) version = std::max(version, traitsOf(action.kind).since);
+    return version;
 }
 
 json layoutJson(const AddressLayout& layout) {
@@ -163,7 +172,7 @@ std::string writePlan(const Plan& plan) {
         {"lower_bound_ns", plan.lowerBound ? json(plan.lowerBound->count()) : json(nullptr)}};
     // One action a line, so that two plans can be compared with diff.
     std::ostringstream out;
-    out << "{\"format\": \"highwater-plan\", \"version\": " << kPlanVersion << ",\n"
+    out << "{\"format\": \"highwater-plan\", \"version\": " << versionOf(plan.schedule) << ",\n"
         << " \"graph\": " << graph.dump() << ",\n"
         << " \"planner\": " << json(plan.planner).dump()
         << ", \"options\": " << json(fileOptions(plan)).dump() << ", \"seed\": " << plan.seed
@@ -185,10 +194,11 @@ Result<Plan> parsePlan(const std::string& text) {
         if (!document.is_object() || document.value("format", "") != "highwater-plan")
             return badInput("this is no Highwater plan",
                             "plans are written by 'highwater plan … -o F.plan.json'");
-        if (const int version = integerAt(document, "version", 0); version != kPlanVersion)
+        if (const int version = integerAt(document, "version", 0);
+            version < kFirstVersion || version > kPlanVersion)
             return badInput(
                 "the plan has version " + std::to_string(version) +
-                    ", this program reads version " + std::to_string(kPlanVersion),
+                    ", this program reads up to version " + std::to_string(kPlanVersion),
                 version > kPlanVersion ? "use a newer Highwater" : "make the plan again");
         return parseDocument(document);
     } catch (const std::exception& error) {

@@ -33,13 +33,15 @@ struct ActionTraits {
                          // not at all
     ColourRole colour;   // of such a storage
     bool standsIn;       // it leaves something else than the storage's own bytes
+    bool restores;       // it brings back bytes that something has stood in for
+    int since;           // the first version of the plan file that knows it
 };
 inline constexpr ActionTraits kActions[] = {
-    {'c', true, true, "kept since first computed", ColourRole::Kept, false},
-    {'r', true, true, "rematerialized", ColourRole::Rematerialized, false},
-    {'f', false, false, nullptr, ColourRole::Kept, false},
-    {'e', false, true, "encoded", ColourRole::StandIn, true},
-    {'d', false, true, nullptr, ColourRole::Kept, false}};
+    {'c', true, true, "kept since first computed", ColourRole::Kept, false, false, 1},
+    {'r', true, true, "rematerialized", ColourRole::Rematerialized, false, false, 1},
+    {'f', false, false, nullptr, ColourRole::Kept, false, false, 1},
+    {'e', false, true, "encoded", ColourRole::StandIn, true, false, 1},
+    {'d', false, true, nullptr, ColourRole::Kept, false, true, 1}};
 constexpr const ActionTraits& traitsOf(ActionKind kind) {
     return kActions[static_cast<std::size_t>(kind)];
 }
@@ -116,8 +118,8 @@ Plan emptyPlan(const TrainingGraph& graph);
 /// The plan's options as its file holds them.
 std::map<std::string, std::string> fileOptions(const Plan& plan);
 
-/// The plan as the text of a `*.plan.json` file (format highwater-plan, version 1), one action a
-/// line.
+/// The plan as the text of a `*.plan.json` file (format highwater-plan, of the lowest version that
+/// knows its actions), one action a line.
 std::string writePlan(const Plan& plan);
 /// Parses such a text. Errors: BadInput with the place that is wrong.
 Result<Plan> parsePlan(const std::string& text);

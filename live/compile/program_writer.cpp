@@ -61,10 +61,9 @@ private:
 };
 
 Error beyond(const PlacedAction& placed) {
-    return badInput(std::string("the plan asks to ") +
-                        wire::kLiveActionNames[static_cast<int>(placed.kind)] + " storage " +
+    return badInput(std::string("the plan asks to ") + traitsOf(placed.kind).name + " storage " +
                         std::to_string(placed.target) + ", which is not done here",
-                    "plan again without encodings, or with another planner");
+                    "plan again with other --options, or with another planner");
 }
 
 /// Whether all that is to be done is among `can`.

@@ -63,16 +63,14 @@ private:
 Items<Action> readActions(Reader& from, Program& program, std::size_t ops) {
     std::vector<Action> actions(from.count(5));
     for (Action& action : actions) {
-        action.kind = static_cast<wire::LiveAction>(
-            from.index<std::uint8_t>(std::size(wire::kLiveActionNames)));
+        action.kind =
+            static_cast<wire::LiveAction>(from.index<std::uint8_t>(std::size(wire::kLiveActions)));
         const bool recompute = action.kind == wire::LiveAction::Recompute;
         action.target = from.index(recompute ? ops : program.storages.size());
-        const bool drops =
-            action.kind == wire::LiveAction::Drop || action.kind == wire::LiveAction::Encode;
         if (from.good() && !recompute) {
             ProgramStorage& storage = program.storages[action.target];
             storage.moved = true;
-            storage.dropped = storage.dropped || drops;
+            storage.dropped = storage.dropped || traitsOf(action.kind).takes;
         }
         if (action.kind == wire::LiveAction::Encode) {
             action.encoding.codec = static_cast<wire::LiveCodec>(from.number<std::uint8_t>());
@@ -254,8 +252,7 @@ const char* actionBeyond(const Program& program, wire::LiveActions can) {
     for (const ProgramOp& op : program.ops)
         for (const Items<Action> actions : {op.before, op.after})
             for (const Action& action : actions)
-                if (!can.has(action.kind))
-                    return wire::kLiveActionNames[static_cast<std::size_t>(action.kind)];
+                if (!can.has(action.kind)) return traitsOf(action.kind).name;
     return nullptr;
 }
 

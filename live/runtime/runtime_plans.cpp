@@ -127,9 +127,7 @@ std::optional<std::vector<Action>> Runtime::doneBefore(std::size_t position) {
     for (std::size_t i = 0; i < position; ++i)
         for (const Items<Action> actions : {program().ops[i].before, program().ops[i].after})
             for (const Action& action : actions) {
-                if (action.kind == wire::LiveAction::Recompute ||
-                    action.kind == wire::LiveAction::Decode)
-                    return std::nullopt;
+                if (traitsOf(action.kind).remakes) return std::nullopt;
                 last[action.target] = action;
             }
     return last;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What a step does, as it would be recorded, from the ops that come by under a budget: evictions
 // and recomputations are no part of it. A planner reads it (live/compile/traced_step.h).
+//
+// It is not the registry of a recording (profiler/agent/native/registry.h). There a storage ends
+// with its memory; here it ends when the program lets go of it, though its memory may have gone
+// before, or stay for a recomputation. Random programs are held against a recording of theirs
+// (tests/live/op_trace.h).
 #pragma once
 
 #include <map>

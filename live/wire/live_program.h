@@ -42,9 +42,19 @@ enum class LiveAction : std::uint8_t {
     Decode = 6,     // and the bytes that of the encoded form
 };
 
-/// By its number, as messages have it.
-inline constexpr const char* kLiveActionNames[] = {"recompute", "drop",   "hold",  "release",
-                                                   "secure",    "encode", "decode"};
+/// What holds of each of them, by its number.
+struct LiveActionTraits {
+    const char* name;  // in messages
+    bool takes;        // it takes the bytes of its storage away
+    bool remakes;      // it makes bytes that were away, whatever the program has done so far
+};
+inline constexpr LiveActionTraits kLiveActions[] = {
+    {"recompute", false, true}, {"drop", true, false},    {"hold", false, false},
+    {"release", false, false},  {"secure", false, false}, {"encode", true, false},
+    {"decode", false, true}};
+constexpr const LiveActionTraits& traitsOf(LiveAction action) {
+    return kLiveActions[static_cast<unsigned>(action)];
+}
 
 /// What a performer can do.
 class LiveActions {
