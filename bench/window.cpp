@@ -113,8 +113,8 @@ Answers answers(viewer::MainWindow& window, int moves, std::mt19937& random) {
         double worst = passed(), said = -1, drawn = -1;
         while (drawn < 0 && passed() < kPatient) {
             const double before = passed();
-            const bool fits = shared.activePlan() && shared.activePlan()->ok() &&
-                              shared.activePlan()->peak <= budget;
+            const auto& plan = shared.active().plan();
+            const bool fits = plan && plan->ok() && plan->peak <= budget;
             QCoreApplication::processEvents();  // paints what is known
             worst = std::max(worst, passed() - before);
             if (fits) drawn = passed();
@@ -187,14 +187,14 @@ void compareEvery(viewer::MainWindow& window) {
     QElapsedTimer timer;
     timer.start();
     const double longest = busyUntil([&] {
-        const std::vector<viewer::Workspace::Row> rows = shared.rows();
-        for (const viewer::Workspace::Row& row : rows)
+        const std::vector<viewer::PlanRow> rows = shared.plans().rows(shared.budget());
+        for (const viewer::PlanRow& row : rows)
             if (row.plan) arrived.emplace(row.planner, static_cast<double>(timer.elapsed()) / 1e3);
         return arrived.size() == rows.size();
     });
     std::printf(
         "every planner at %.1f: %zu of %zu rows, window busy for at most %.0f ms; seconds:\n",
-        kRatio, arrived.size(), shared.rows().size(), longest);
+        kRatio, arrived.size(), shared.plans().rows(shared.budget()).size(), longest);
     for (const auto& [planner, after] : arrived)
         std::printf("  %-24s %6.1f\n", planner.toLocal8Bit().constData(), after);
 }
@@ -223,7 +223,7 @@ int slider(const char* file) {
     }
     shared.setBudget(shared.budget());
     shared.requestFrontier();
-    const double busy = busyUntil([&] { return shared.activePlan() != nullptr; });
+    const double busy = busyUntil([&] { return shared.active().plan() != nullptr; });
     std::printf(
         "%zu ops, floor %.1f %%; the first plan ever after %lld ms, busy for at most %.0f ms\n",
         shared.document()->graph.ops.size(),

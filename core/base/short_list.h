@@ -4,7 +4,9 @@
 
 // GCC takes the unused part of a moved list for a read of it.
 #pragma GCC diagnostic push
+#ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <absl/container/inlined_vector.h>
 #pragma GCC diagnostic pop
 

@@ -17,7 +17,7 @@ RebuildInfo chainsOf(const TrainingGraph& graph) {
     for (const Storage& storage : graph.storages) {
         std::vector<OpIndex> chain;
         if (storage.creator != kNone) chain.push_back(storage.creator);
-        chain.insert(chain.end(), storage.writers.begin(), storage.writers.end());
+        for (const OpIndex writer : storage.writers) chain.push_back(writer);
         info.chain.append(chain);
     }
     return info;
