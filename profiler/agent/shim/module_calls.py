@@ -41,8 +41,8 @@ class ModuleCalls:
             _calls.tell((*_calls.watchers, self), without(_calls.resting, self))
 
     def rest(self):
-        """Until the next watch() calls are not told of. It may come with every step: another Module.__call__ makes Python
-        forget what it knew of hundreds of classes."""
+        """No call is told of until the next watch(). It may come with every step, as Module.__call__ stays the same:
+        another one makes Python forget what it knew of hundreds of classes."""
         if self.watching:
             _calls.tell(without(_calls.watchers, self), (*_calls.resting, self))
 
@@ -72,7 +72,7 @@ class Calls:
 
     def stand(self):
         def before(module, *_, **__):
-            if self.ours is not ours:  # somebody has kept this one, and put it back
+            if self.ours is not ours:  # the program has kept this one, and put it back
                 return None
             watchers = self.watchers
             for watcher in watchers:
