@@ -43,9 +43,9 @@ bool isOfOneSize(const Schedule& schedule) {
 }
 
 /// Kinds of steps beside the usual one: whether each has a plan within the budget.
-class OtherKinds {
+class OtherSteps {
 public:
-    OtherKinds(const std::vector<Family>& families, Bytes budget, const Progress& progress)
+    OtherSteps(const std::vector<Family>& families, Bytes budget, const Progress& progress)
         : families_(families), progress_(progress) {
         request_.budget = budget;
         request_.timeLimitSeconds = kOtherSeconds;
@@ -77,7 +77,7 @@ private:
 /// One planner's tries.
 class Tries {
 public:
-    Tries(const Family& family, OtherKinds& others, const PlannerInfo& planner,
+    Tries(const Family& family, OtherSteps& others, const PlannerInfo& planner,
           const PlanRequest& request, const Progress& progress)
         : family_(family),
           others_(others),
@@ -222,7 +222,7 @@ private:
     }
 
     const Family& family_;
-    OtherKinds& others_;
+    OtherSteps& others_;
     const PlannerInfo& planner_;
     const PlanRequest& request_;
     const Progress& progress_;
@@ -254,7 +254,7 @@ Result<LargestSizes> largestSizes(const StepFamilies& families,
         const TrainingGraph graph = family.graphAt(size);
         return evaluate(graph, baselineSchedule(graph)).peak <= request.budget;
     });
-    OtherKinds others(families.others, request.budget, progress);
+    OtherSteps others(families.others, request.budget, progress);
     const auto planned = [&](std::int64_t size) { return others.planned(size); };
     const std::int64_t most =
         possible == 0 || planned(possible) ? possible : lastThatFits(0, possible, planned);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The plan file, as docs/plan-format.md describes it: format "highwater-plan", version 1.
+// The plan file, as docs/plan-format.md describes it: format "highwater-plan".
 #include "core/plan/plan.h"
 
 #include <cstdio>
@@ -17,9 +17,11 @@ namespace {
 using nlohmann::json;
 
 constexpr int kFirstVersion = 1;
-constexpr int kPlanVersion =
-    std::max_element(std::begin(kActions), std::end(kActions),
-                     [](const auto& a, const auto& b) { return a.since < b.since; }) -> since;
+constexpr int kPlanVersion = [] {
+    int version = kFirstVersion;
+    for (const ActionTraits& traits : kActions) version = std::max(version, traits.since);
+    return version;
+}();
 constexpr const char* kMenuOption = "menu";
 
 json actionJson(const Action& action) {

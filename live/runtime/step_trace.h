@@ -3,9 +3,9 @@
 // and recomputations are no part of it. A planner reads it (live/compile/traced_step.h).
 //
 // It is not the registry of a recording (profiler/agent/native/registry.h). There a storage ends
-// with its memory; here it ends when the program lets go of it, though its memory may have gone
-// before, or stay for a recomputation. Random programs are held against a recording of theirs
-// (tests/live/op_trace.h).
+// when its memory is freed. Here it ends when the program releases it: its memory may have been
+// evicted earlier, or may be kept for a recomputation. tests/live/op_trace.h checks it on random
+// programs.
 #pragma once
 
 #include <map>

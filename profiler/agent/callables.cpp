@@ -28,7 +28,7 @@ struct Callable {
     PyObject* before;  // or nullptr
     PyObject* after;   // or nullptr
     PyObject* weakReferences;
-    std::size_t silent;  // not 0: nobody is told
+    std::size_t silent;  // not 0: only the original is called
 };
 
 struct Slot {

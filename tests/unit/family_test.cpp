@@ -202,7 +202,7 @@ TEST(LargestSize, IsTheRecordedOneAtItsOwnPeakAndGrowsWithPlans) {
     const auto none = planners::largestSizes(usual, {"none", "highwater"}, request);
     ASSERT_TRUE(none);
     for (const auto& row : none->rows) EXPECT_FALSE(row.size) << row.planner;
-    EXPECT_FALSE(planners::largestSizes(usual, {"nobody"}, request));
+    EXPECT_FALSE(planners::largestSizes(usual, {"unknown"}, request));
 }
 
 // The first step of a training makes an optimizer's states: what the others need and more.
