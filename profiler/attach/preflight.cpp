@@ -100,8 +100,15 @@ std::array<std::uint64_t, N> lookUp(pid_t pid, const std::vector<MappedFile>& fi
     return found;
 }
 
+// Before glibc 2.34 the file that is mapped has the version in its name (libc-2.31.so), and dlopen
+// is in a library of its own.
 bool isLibc(const MappedFile& file) {
-    return fileName(file.path).starts_with("libc.so");
+    const std::string name = fileName(file.path);
+    return name.starts_with("libc.so") || name.starts_with("libc-2.");
+}
+bool hasDlopen(const MappedFile& file) {
+    const std::string name = fileName(file.path);
+    return isLibc(file) || name.starts_with("libdl.so") || name.starts_with("libdl-2.");
 }
 bool isAny(const MappedFile&) {
     return true;
@@ -125,14 +132,14 @@ core::Result<Entries> findEntries(pid_t pid, const std::vector<MappedFile>& file
     if (std::none_of(files.begin(), files.end(), isTorch))
         return refuse(named(pid) + " is Python but has not imported torch",
                       "attach once it trains, or " + std::string(kLaunchInstead));
-    const auto inLibc =
-        lookUp(pid, files, std::array<const char*, 3>{"mmap", "dlopen", "getppid"}, isLibc);
-    const ReturnPath path{findCode(pid, files, kStoreCode), inLibc[2],
+    const auto inLibc = lookUp(pid, files, std::array<const char*, 2>{"mmap", "getppid"}, isLibc);
+    const auto dlopen = lookUp(pid, files, std::array<const char*, 1>{"dlopen"}, hasDlopen);
+    const ReturnPath path{findCode(pid, files, kStoreCode), inLibc[1],
                           findCode(pid, files, kRestoreCode)};
     if (inLibc[0] == 0 || path.store == 0 || path.pause == 0 || path.restore == 0)
         return refuse(named(pid) + " uses a C library that Highwater does not know",
                       kLaunchInstead);
-    return Entries{inPython[0], inPython[1], inLibc[0], inLibc[1], path};
+    return Entries{inPython[0], inPython[1], inLibc[0], dlopen[0], path};
 }
 
 /// In a container the process may see other files, or none, under the same path.
