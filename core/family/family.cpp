@@ -18,6 +18,18 @@ Bytes baselinePeak(const TrainingGraph& graph) {
     return evaluate(graph, baselineSchedule(graph)).peak;
 }
 
+/// A larger convolution may run in another kernel, which lays its activations out anew: oneDNN's
+/// workspace in the backward pass is a copy of the gradient and one of the input.
+Bytes workspaceOfOtherKernels(const TrainingGraph& graph, const Op& op) {
+    Bytes copies;
+    if (op.name != "aten::convolution_backward") return copies;
+    for (const Use& use : op.inputs) {
+        const Storage& storage = graph.storages[graph.tensors[use.tensor].storage];
+        if (!storage.isParameter()) copies += storage.bytes;
+    }
+    return copies;
+}
+
 /// What steps of one size differ by at least, as a share, where too few were recorded to show it.
 constexpr double kNoise = 0.05;
 
@@ -145,7 +157,10 @@ TrainingGraph Family::graphAt(std::int64_t size) const {
         graph.storages[s].bytes =
             Bytes(std::visit([&](const auto& fit) { return fit.at(size); }, bytes_[s]));
     for (std::size_t i = 0; i < graph.ops.size(); ++i) {
-        graph.ops[i].workspace = Bytes(workspaces_[i].at(size));
+        Bytes& workspace = graph.ops[i].workspace;
+        workspace = Bytes(workspaces_[i].at(size));
+        if (size > sizes_.back())
+            workspace = std::max(workspace, workspaceOfOtherKernels(graph, graph.ops[i]));
         graph.ops[i].time = Nanoseconds(times_[i].at(size));
     }
     const double scale = ratio(Nanoseconds(stepTime_->at(size)), graph.totalTime());

@@ -41,7 +41,8 @@ public:
         return size < sizes_.front() || size > sizes_.back();
     }
     /// The step at `size` (at least 1). At the size of a record its bytes and workspaces are the
-    /// recorded ones; its times are what is fitted.
+    /// recorded ones; its times are what is fitted. Beyond the largest record a convolution's
+    /// backward pass has at least the workspace of a kernel that copies its activations.
     TrainingGraph graphAt(std::int64_t size) const;
     /// How a tensor of that step lies on its storage; empty where records do not tell.
     TensorForm formAt(TensorIndex tensor, std::int64_t size) const;

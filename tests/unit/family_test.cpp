@@ -84,6 +84,35 @@ TEST(Family, IsTheStepAtAnySize) {
     EXPECT_TRUE(family->leaveOneOut().empty()) << "one record alone tells no other size";
 }
 
+TEST(Family, CountsAConvolutionBeyondTheRecordsWithCopiesOfItsActivations) {
+    const auto convolution = [](std::int64_t batch) {
+        GraphBuilder b;
+        FamilyRecord made;
+        const auto input = b.constant(16 * batch), weight = b.constant(100);
+        b.phase(Phase::Forward);
+        const auto hidden = b.one("aten::convolution", {input, weight}, 32 * batch, batch, 7);
+        b.phase(Phase::Backward);
+        const auto gradient =
+            b.one("aten::convolution_backward", {hidden, input, weight}, 100, batch, 100);
+        b.final(gradient);
+        b.raw().storages[b.storage(weight)].category = Category::Parameter;
+        made.graph = b.build();
+        made.forms.resize(made.graph.tensors.size());
+        made.forms[input] = {{batch, 4}, {4, 1}, 0};
+        made.name = std::to_string(batch);
+        return made;
+    };
+    std::vector<FamilyRecord> recorded;
+    recorded.push_back(convolution(2));
+    recorded.push_back(convolution(4));
+    const auto family = Family::make(std::move(recorded));
+    ASSERT_TRUE(family);
+    EXPECT_EQ(family->graphAt(4).ops[1].workspace, Bytes(100));
+    EXPECT_EQ(family->graphAt(3).ops[1].workspace, Bytes(100));
+    EXPECT_EQ(family->graphAt(40).ops[0].workspace, Bytes(7));
+    EXPECT_EQ(family->graphAt(40).ops[1].workspace, Bytes((16 + 32) * 40));
+}
+
 TEST(Family, TellsHowFarItIsFromRecordsThatItDoesNotKnow) {
     auto given = records({4, 8, 16});
     given[2].graph.ops[0].workspace = Bytes(1000);  // another kernel
