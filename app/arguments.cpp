@@ -5,6 +5,7 @@
 #include <cctype>
 #include <iostream>
 #include <numeric>
+#include <regex>
 
 #include "app/describe.h"
 
@@ -94,6 +95,28 @@ std::string hintFor(const CLI::App& app, const std::string& word) {
     Words names{"help"};
     for (const CLI::App* command : commandsOf(app)) names.push_back(command->get_name());
     return likeOneOf(names, word, "highwater --help");
+}
+
+core::Error inOurWords(const CLI::ParseError& error, const std::string& help) {
+    const std::string text = error.what();
+    const auto told = [&](const std::string& what, const std::string& hint = {}) {
+        return core::Error{core::ErrorCode::Usage, what,
+                           hint.empty() ? "see '" + help + "'" : hint};
+    };
+    const std::string option = text.substr(0, text.find(':'));
+    std::smatch parts;
+    if (error.get_name() == "ArgumentMismatch" && option.size() < text.size())
+        return told(option + " needs a value");
+    static const std::regex conversion("Could not convert: (\\S+) = ([^]*)");
+    if (std::regex_match(text, parts, conversion))
+        return told(parts[1].str() + ": '" + parts[2].str() + "' is not a whole number");
+    static const std::regex choice("([^:]+): ([^]*) not in \\{([^}]*)\\}");
+    if (std::regex_match(text, parts, choice)) {
+        const std::string names = std::regex_replace(parts[3].str(), std::regex(","), ", ");
+        return told(parts[1].str() + ": '" + parts[2].str() + "' is not a choice",
+                    "choose from: " + names);
+    }
+    return told(text);
 }
 
 std::optional<core::Error> notKnown(const CLI::App& command, const Words& arguments) {

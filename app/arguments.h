@@ -26,6 +26,10 @@ void askForHelp(const CLI::App& app, std::vector<std::string>& arguments);
 /// A hint for a word that is no command: the one that was probably meant.
 std::string hintFor(const CLI::App& app, const std::string& word);
 
+/// An error of the parser's, in words that someone who knows no parser understands. `help`: the
+/// command that prints more.
+core::Error inOurWords(const CLI::ParseError& error, const std::string& help);
+
 /// What a command does not know among its arguments: an option, with the one that was probably
 /// meant, or a word. None: it knows them all.
 std::optional<core::Error> notKnown(const CLI::App& command,

@@ -62,9 +62,8 @@ int failToParse(const CLI::App& app, const CLI::ParseError& error,
     if (!chosen.empty() && (kind == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
                             kind == static_cast<int>(CLI::ExitCodes::RequiredError)))
         if (const auto unknown = notKnown(*chosen.front(), arguments)) return fail(*unknown);
-    return fail(
-        {core::ErrorCode::Usage, error.what(),
-         "see 'highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help'"});
+    return fail(inOurWords(
+        error, "highwater " + (chosen.empty() ? "" : chosen.front()->get_name() + " ") + "--help"));
 }
 
 int runCommandLine(int argc, char** argv) {

@@ -270,6 +270,10 @@ class CommandLine(unittest.TestCase):
         self.refused(2, "did you mean 'record'", "recrod", "-o", "run.hws")
         self.refused(2, "no option '--ratoi'\nhint: did you mean '--ratio'?", "plan", self.log, "--ratoi", "0.5")
         self.refused(2, "'more' is one word too many", "plan", self.log, "more", "--ratio", "0.5")
+        self.assertIn("--ratio needs a value", self.run_command("plan", self.log, "--ratio").stderr)
+        self.refused(2, "--step: 'last' is not a whole number", "plan", self.log, "--step", "last", "--ratio", "0.5")
+        self.refused(2, "--to: 'svg' is not a choice\nhint: choose from: perfetto, csv, torch-policy, layers", "export", self.log,
+                     "--to", "svg", "-o", "x.svg")
         self.refused(2, "write -- before the program", "train", "--budget", "1GB", "python3", "train.py")
         self.refused(2, "no command 'frob'", "help", "frob")
         self.refused(2, "no program", "record")
