@@ -17,6 +17,7 @@ import tempfile
 import time
 import unittest
 
+import nightly
 from torch2 import TORCH2, needs_torch2
 
 HIGHWATER = os.path.abspath(os.path.join(os.environ.get("HIGHWATER_BIN", "build/release/bin"), "highwater"))
@@ -355,6 +356,7 @@ class Records(Attaching):
 
 
 @needs_torch2
+@nightly.repeats("test_the_step_that_runs_out_of_memory")
 class RecordsOnTorch2(Records):
     python = TORCH2
 
@@ -510,4 +512,4 @@ class Lists(Attaching):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    nightly.main()

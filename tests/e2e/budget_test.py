@@ -243,6 +243,7 @@ class Budget(Training):
 
 
 @needs_torch2
+@nightly.repeats("test_a_plan_takes_over")
 class BudgetWithTorch2(Budget):
     python = TORCH2
     deep = 0.85

@@ -3,8 +3,8 @@
 """Programs that fork while they train within a budget, or under a plan: children end, and find the bytes that they read."""
 import os
 import subprocess
-import unittest
 
+import nightly
 from sessions import HIGHWATER, InFolder
 from torch2 import TORCH2, needs_torch2
 
@@ -118,9 +118,10 @@ class Forks(InFolder):
 
 
 @needs_torch2
+@nightly.repeats("test_a_thread_that_forks")
 class ForksOnTorch2(Forks):
     python = TORCH2
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    nightly.main()

@@ -12,10 +12,19 @@ def nightly(test):
     return test
 
 
+def repeats(*names):
+    """Marks tests that a class inherits: of the base, on another torch, they run each time."""
+    def mark(case):
+        case.repeated = frozenset(names)
+        return case
+    return mark
+
+
 class _Loader(unittest.TestLoader):
     def getTestCaseNames(self, case):
         def at_night(name):
-            return getattr(case, "is_nightly", False) or getattr(getattr(case, name), "is_nightly", False)
+            marked = getattr(case, "is_nightly", False) or getattr(getattr(case, name), "is_nightly", False)
+            return marked or name in getattr(case, "repeated", ())
         return [name for name in super().getTestCaseNames(case) if at_night(name) == NIGHTLY]
 
 

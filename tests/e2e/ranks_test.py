@@ -249,6 +249,7 @@ class Ranks(InFolder):
 
 
 @needs_torch2
+@nightly.repeats("test_each_rank_within_a_budget")
 class RanksOnTorch2(Ranks):
     python = TORCH2
     options = ()

@@ -261,6 +261,7 @@ class Models(Recording):
 
 
 @needs_torch2
+@nightly.repeats("test_lstm")
 class ModelsOnTorch2(Models):
     python = TORCH2
     gradients = 2  # zero_grad() lets go of them

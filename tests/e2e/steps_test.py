@@ -5,8 +5,8 @@ plan does not come to is said."""
 import json
 import os
 import subprocess
-import unittest
 
+import nightly
 from sessions import InFolder, run
 from torch2 import TORCH2, needs_torch2
 
@@ -224,9 +224,11 @@ class Steps(InFolder):
 
 
 @needs_torch2
+@nightly.repeats("test_reentrant_checkpoints_and_updates_by_hand", "test_no_module_within_a_budget", "test_above_the_budget",
+                 "test_no_training", "test_no_optimizer")
 class StepsOnTorch2(Steps):
     python = TORCH2
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    nightly.main()

@@ -487,6 +487,7 @@ class Train(InFolder):
 
 
 @needs_torch2
+@nightly.repeats("test_an_extension_that_reads_memory_gets_the_bytes", "test_other_threads_get_the_bytes")
 class TrainTorch2(Train):
     python = TORCH2
     ratio = 0.85
