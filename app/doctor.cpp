@@ -13,7 +13,7 @@
 #include "app/window_apart.h"
 #include "executor/host/find_executor.h"
 #include "profiler/attach/native_capture.h"
-#include "profiler/attach/preflight.h"
+#include "profiler/attach/rights.h"
 
 namespace hw::app {
 namespace {

@@ -11,6 +11,7 @@
 #include "profiler/attach/claim.h"
 #include "profiler/attach/elf_symbols.h"
 #include "profiler/attach/process.h"
+#include "profiler/attach/rights.h"
 #include "profiler/attach/sight.h"
 
 namespace hw::profiler {
@@ -19,16 +20,10 @@ namespace {
 using core::Error;
 using core::ErrorCode;
 
-constexpr std::uint64_t kPtraceCapability = 1ull << 19;  // CAP_SYS_PTRACE
 constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
 
 Error refuse(const std::string& what, const std::string& hint) {
     return {ErrorCode::Target, what, hint};
-}
-
-bool mayTraceAnything() {
-    const auto self = statusOf(getpid());
-    return self && (self->capabilities & kPtraceCapability) != 0;
 }
 
 std::string userName(uid_t uid) {
@@ -161,21 +156,6 @@ std::string programOf(pid_t pid) {
 }
 
 }  // namespace
-
-core::Status mayAttach(bool descends) {
-    const int scope = mayTraceAnything() ? std::min(ptraceScope(), 3) : ptraceScope();
-    if (scope == 3)
-        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
-                      kLaunchInstead);
-    if (scope == 2 && !mayTraceAnything())
-        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
-                      std::string("attach as root, or ") + kLaunchInstead);
-    if (scope == 1 && !mayTraceAnything() && !descends)
-        return refuse(
-            "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
-            "attach as root, set kernel.yama.ptrace_scope to 0, or " + std::string(kLaunchInstead));
-    return {};
-}
 
 core::Result<Entries> checkTarget(pid_t pid, const std::string& agentPath) {
     const auto status = statusOf(pid);

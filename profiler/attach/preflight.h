@@ -21,10 +21,6 @@ struct Entries {
     ReturnPath path;
 };
 
-/// Whether this system lets us attach to processes of our own user, `descends`: that we started.
-/// Errors: Target, with what to do about it.
-core::Status mayAttach(bool descends);
-
 /// Errors: Target, each cause with its own words and cure: no such process, it has ended, another
 /// user's, traced by another, not to be looked into, forbidden by ptrace_scope, not 64-bit x86, not
 /// Python, no torch yet, the agent out of its sight, recorded already.

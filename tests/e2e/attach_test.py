@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 import unittest
 
@@ -361,6 +362,23 @@ class RecordsOnTorch2(Records):
     python = TORCH2
 
 
+GRANT = ("give the container the capability SYS_PTRACE (docker run --cap-add SYS_PTRACE; in Kubernetes "
+         "securityContext.capabilities.add)")
+
+# Runs a command in which ptrace, 101, fails with EPERM.
+FILTERED = """
+    import ctypes, os, struct, sys
+    code = b"".join(struct.pack("HBBI", *line) for line in (
+        (0x20, 0, 0, 0), (0x15, 0, 1, 101), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)))
+    instructions = ctypes.create_string_buffer(code)
+    program = struct.pack("HxxxxxxQ", 4, ctypes.addressof(instructions))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+    assert libc.prctl(22, 2, program, 0, 0) == 0  # PR_SET_SECCOMP
+    os.execv(sys.argv[1], sys.argv[1:])
+    """
+
+
 class Refusals(Attaching):
     def refused(self, pid, what, hint, *options, **where):
         done = self.attach(pid, *options, **where)
@@ -415,14 +433,27 @@ class Refusals(Attaching):
     def test_the_kernels_scope(self):
         process = self.run_plain("sleep", "100")
         instead = "start it with 'highwater record -- …' instead"
+        root = os.geteuid() == 0  # without the capability, as this /proc tells: of a container
         for scope, what, hint in (
                 (1, "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
-                 f"attach as root, set kernel.yama.ptrace_scope to 0, or {instead}"),
+                 f"{GRANT if root else 'attach as root, set kernel.yama.ptrace_scope to 0'}, or {instead}"),
                 (2, "this system lets only root attach to processes (ptrace_scope is 2)",
-                 f"attach as root, or {instead}"),
+                 f"{GRANT if root else 'attach as root'}, or {instead}"),
                 (3, "this system forbids attaching to any process (ptrace_scope is 3)", instead)):
             with self.subTest(scope=scope):
                 self.refused(process.pid, what, hint, environment=self.proc_root(process.pid, scope))
+
+    def test_a_filter_of_system_calls(self):
+        process = self.run_plain("sleep", "100")
+        program = self.path("filtered.py")
+        with open(program, "w") as file:
+            file.write(textwrap.dedent(FILTERED))
+        hint = f"{GRANT}, or start it with 'highwater record -- …' instead"
+        what = "this system lets no process be attached to: the system call ptrace is filtered"
+        self.refused(process.pid, what, hint, prefix=(sys.executable, program))
+        done = subprocess.run([sys.executable, program, HIGHWATER, "doctor", "--json"], capture_output=True, text=True, check=False)
+        part = next(part for part in json.loads(done.stdout)["parts"] if part["part"] == "attach")
+        self.assertEqual((part["state"], part["what"], part["hint"]), ("limited", what, hint))
 
     def test_recorded_already(self):
         process = self.start_mlp()
