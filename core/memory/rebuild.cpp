@@ -24,9 +24,20 @@ IndexLists chains(const TrainingGraph& graph) {
     return {graph.storages.size(), entries};
 }
 
+/// Whether the op writes anything but this storage: to run it again for this one would write the
+/// others a second time.
+bool writesOthers(const TrainingGraph& graph, const Op& op, StorageIndex s) {
+    return op.writes.size() > 1 ||
+           std::any_of(op.writes.begin(), op.writes.end(), [&](const Write& write) {
+               return write.storage != s || graph.storages[write.storage].isConstant();
+           });
+}
+
 // Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
-bool runsOnce(const TrainingGraph& graph, std::span<const OpIndex> chain) {
-    return std::any_of(chain.begin(), chain.end(), [&](OpIndex op) { return graph.ops[op].once; });
+bool runsOnce(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
+    return std::any_of(chain.begin(), chain.end(), [&](OpIndex op) {
+        return graph.ops[op].once || writesOthers(graph, graph.ops[op], s);
+    });
 }
 
 // First op after which one of the inputs of the storage's chain does not hold the version that was
@@ -35,9 +46,7 @@ OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, std::span<const 
     auto limit = static_cast<OpIndex>(graph.ops.size());
     for (const OpIndex index : chain) {
         const Op& op = graph.ops[index];
-        if (op.writes.size() > 1) return 0;
-        for (const Write& write : op.writes)
-            if (write.storage != s || graph.storages[write.storage].isConstant()) return 0;
+        if (writesOthers(graph, op, s)) return 0;
         for (const Use& use : op.inputs) {
             const StorageIndex input = graph.storageOf(use.tensor);
             const ShortList<OpIndex>& writers = graph.storages[input].writers;
@@ -100,7 +109,7 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     }
     info.source.resize(count);
     for (std::size_t s = 0; s < count; ++s)
-        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, info.chain[s]);
+        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, static_cast<StorageIndex>(s), info.chain[s]);
     const IndexLists inputs = rebuildInputs(graph, info.chain);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {

@@ -12,6 +12,7 @@ import weakref
 import torch
 from _highwater import library
 from _highwater.native import impl_offset
+from _highwater.fused_kernels import FusedKernels
 from _highwater.patches import Imports, Patches, after_import, owner_of, stand_for
 
 # They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
@@ -93,6 +94,8 @@ class AccessGuards:
         self.native, self.region_entered = native, region_entered
         self.patches = Patches()
         self.extensions = self.regions = self.calls = None
+        self.kernels = FusedKernels(self.patches)
+        self.kernels.watch(True)
 
     def open(self):
         self.guard_tensors()
@@ -104,7 +107,7 @@ class AccessGuards:
         for holder in (torch, torch.random):
             self.guard_each(holder, ("set_rng_state",), torch.Tensor, self.touching(False), of_all)
         self.extensions = Extensions(self.touch, self.native)
-        self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered)
+        self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered, self.kernels)
         self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
@@ -209,7 +212,8 @@ class Regions:
     MODULES = ("torch._inductor.output_code", "torch._inductor.codecache", "torch._inductor.compile_fx")
     CLASSES = ("CompiledFxGraph", "CompiledAOTI")
 
-    def __init__(self, patches, touch, region, entered):
+    def __init__(self, patches, touch, region, entered, kernels):
+        self.kernels = kernels
         self.patches, self.touch, self.region, self.entered = patches, touch, region, entered
         self.actions = {name: self.patch for name in self.MODULES}
 
@@ -219,14 +223,18 @@ class Regions:
             if hasattr(graph, "__call__") and not self.patches.has(graph, "__call__"):
                 self.patches.stand_for(graph, "__call__", self.enter, self.leave)
 
-    def enter(self, _, inputs, *__, **___):
+    def enter(self, graph, inputs, *__, **___):
+        self.entered()
+        if getattr(graph, "cache_key", None) in self.kernels.shown:
+            return False
         for tensor in tensors_in(inputs):
             self.touch(address(tensor), True)
         self.region(b"torch.compile")
-        self.entered()
+        return True
 
-    def leave(self, *_):
-        self.region(b"")
+    def leave(self, entered, _):
+        if entered:
+            self.region(b"")
 
 
 class Scripts:

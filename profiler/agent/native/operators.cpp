@@ -38,7 +38,7 @@ bool writesUnsaid(const std::string& op, const std::string& argument) {
 /// Not of the framework: it may draw random numbers and keep a state without saying so.
 bool isForeignOp(const std::string& name) {
     static const std::unordered_set<std::string> kOwn{
-        "aten", "prims", "prim", "profiler", "quantized", "c10d", "_c10d_functional"};
+        "aten", "prims", "prim", "profiler", "quantized", "c10d", "_c10d_functional", "compiled"};
     return kOwn.count(name.substr(0, name.find(':'))) == 0;
 }
 
@@ -108,7 +108,7 @@ bool Operator::has(std::uint32_t bit) const {
     if (kernels / kGeneration != changed) {
         kernels = changed * kGeneration;
         if (isForeignOp(name)) kernels |= kForeign;
-        eachKernel(handle_, [&](const std::string& file) {
+        if (name.rfind("compiled::", 0) != 0) eachKernel(handle_, [&](const std::string& file) {
             if (!isOfFramework(file)) kernels |= kForeign;
             if (!isCpp(file)) kernels |= kPython;
         });

@@ -130,6 +130,7 @@ class Capture:
         self.infos = {}
         self.ops = 0
         self.stance = None  # of torch's compiler, while it is ours
+        self.kernels = None  # that torch.compile has made
         self.optimizer_depth = 0
         self.inputs = []
         self.layer = -1
@@ -146,9 +147,10 @@ class Capture:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
-        if compiled and hasattr(torch.compiler, "set_stance"):
+        if compiled and self.kernels.hidden and hasattr(torch.compiler, "set_stance"):
             self.stance = torch.compiler.set_stance(EAGERLY)
-        unasked = compiled and self.stance is None
+        self.kernels.watch(not self.kernels.hidden)
+        unasked = compiled and self.kernels.hidden and self.stance is None
         library_of_ours = None if self.entered or unasked or self.steps.until_failure \
             else load_native(self.contents, self.stacks.mode)
         if library_of_ours is not None:
@@ -179,7 +181,7 @@ class Capture:
     def run_eagerly(self):
         """The program compiles for the first time: what is compiled while ops are seen would be so for them only. False:
         none are seen, or it cannot be asked for."""
-        if self.mode is None or not hasattr(getattr(torch, "compiler", None), "set_stance"):
+        if not self.kernels.hidden or self.mode is None or not hasattr(getattr(torch, "compiler", None), "set_stance"):
             return False
         if self.stance is None:
             self.stance = torch.compiler.set_stance(EAGERLY)
@@ -195,6 +197,7 @@ class Capture:
         mode = self.mode
         if mode is None:
             return True
+        self.kernels.watch(False)
         if mode is self.registry:
             self.quick = 0
             self.modules.rest()

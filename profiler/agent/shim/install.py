@@ -11,6 +11,7 @@ import torch
 from _highwater import blocking, encode, gpu, higher_order, launching, library, live, wire
 from _highwater.capture import Capture
 from _highwater.forwards import Forwards
+from _highwater.fused_kernels import FusedKernels
 from _highwater.modules import Modules
 from _highwater.patches import Engine, Patches
 from _highwater.steps import WAITING
@@ -37,6 +38,7 @@ class Hooks:
     def install(self):
         self.installed = True
         higher_order.pass_over(self.patches)
+        self.capture.kernels = FusedKernels(self.patches)
         self.patches.set(Variable, "_execution_engine", Engine(
             Variable._execution_engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
             lambda handles, _: self.leave_backward(handles)))

@@ -125,7 +125,7 @@ class Steps:
         if not self.capture.enter(compiles()):
             self.capture.modules.watch()
             return
-        self.capture.modules.watch(eagerly=True)
+        self.capture.modules.watch(eagerly=self.capture.stance is not None)
         self.saw(wire.MILESTONE_CAPTURE)
         self.tell_compiled()
         self.state = CAPTURING
@@ -138,7 +138,7 @@ class Steps:
 
     def tell_compiled(self):
         """Once, before what torch.compile has made runs otherwise than alone, as far as that is known then."""
-        if not self.compiled and (self.capture.stance is not None or compiles()):
+        if not self.compiled and self.capture.stance is not None:
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")

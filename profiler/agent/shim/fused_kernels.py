@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Kernels that torch.compile has made, as ops: each comes by the dispatcher, as the framework's own do.
+
+Inductor writes a Python module for each graph. Its call() allocates buffers and calls kernels by their names in the
+module; those that it has fused are functions, which read and write buffers by their addresses. Here call() runs other
+code for a while, made from its own: a fused kernel becomes an op, whose only kernel is the fused one, and which makes
+the buffers that are allocated for it to fill (compiled_code.py). What runs is what the compiler has made, in its order,
+on the same values."""
+import hashlib
+import re
+
+import torch
+from _highwater.compiled_code import EMPTY, rewritten
+from _highwater.patches import Imports
+
+NAMESPACE = "compiled"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
+SCHEMA = "(Tensor[] read, Tensor(a!)[] written, Scalar[] numbers, int[] layouts) -> Tensor[]"
+FUSED = re.compile(r"^(\w+) = async_compile\.cpp_pybinding\(\[(.*?)\], r?'''(.*?)'''\)", re.MULTILINE | re.DOTALL)
+MADE = re.compile(r"^(\w+) = async_compile\.", re.MULTILINE)
+
+
+def kind(of_argument):
+    """By its type in C++: what a pointer to constants leads to is read, to others read and written."""
+    if not of_argument.endswith("*"):
+        return "number"
+    return "read" if of_argument.startswith("const ") else "written"
+
+
+def empty(size, stride, dtype):
+    return torch.empty_strided(size, stride, dtype=dtype)
+
+
+def allocate(layouts, types):
+    """`layouts`: of each its dimensions, sizes and strides."""
+    made, at = [], 0
+    for each in types:
+        first, last = at + 1, at + 1 + layouts[at]
+        at = last + layouts[at]
+        made.append(torch.empty_strided(layouts[first:last], layouts[last:at], dtype=each))
+    return made
+
+
+class FusedKernels:
+    """`hidden`: the program has compiled code whose kernels are not ops."""
+
+    def __init__(self, patches):
+        self.library = None
+        self.ops = {}        # by their names
+        self.shown = set()   # keys of modules all of whose kernels are ops
+        self.codes = []      # function, its own code, the other
+        self.watching = False
+        self.hidden = False
+        self.seen = set()
+        self.cache = None
+        Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module)})
+
+    def watch(self, watching):
+        """Whether kernels come by as ops."""
+        self.watching = watching
+        for function, own, other in self.codes:
+            function.__code__ = other if watching else own
+
+    def cache_came(self, patches, codecache):
+        self.cache = getattr(codecache, "PyCodeCache", None)
+        if hasattr(self.cache, "load_by_key_path"):
+            patches.stand_for(self.cache, "load_by_key_path", after=lambda *_: self.take_all())
+            self.take_all()
+
+    def take_all(self):
+        modules = getattr(self.cache, "modules", None)
+        if modules is None:
+            modules = self.cache.cache.values()  # before torch 2.5
+        for module in list(modules):
+            if id(module) not in self.seen and "call" in module.__dict__:
+                self.seen.add(id(module))
+                if self.take(module):
+                    self.shown.add(module.key)
+                else:
+                    self.hidden = True
+
+    def take(self, module):
+        with open(module.__file__, encoding="utf-8") as file:
+            text = file.read()
+        kernels = {name: (module.__dict__[name], [kind(each) for each in re.findall(r"'([^']*)'", types)], source)
+                   for name, types, source in FUSED.findall(text)}
+        call = getattr(module.call, "__func__", module.call)
+        if len(kernels) < len(set(MADE.findall(text))) or not hasattr(call, "__code__"):
+            return False
+        kinds = {name: kinds for name, (_, kinds, _) in kernels.items()}
+
+        module.__dict__[EMPTY] = empty
+
+        def name_of(call_of):
+            kernel, _, source = kernels[call_of.kernel]
+            op, name = self.op_of(call_of, kernel, source)
+            return module.__dict__.setdefault("_highwater_" + name, op) and "_highwater_" + name
+
+        code = rewritten(text, kinds, name_of, module.__dict__)
+        if code is None:
+            return False
+        self.codes.append((call, call.__code__, code))
+        if self.watching:
+            call.__code__ = code
+        return True
+
+    def op_of(self, call, kernel, source):
+        """One for each source, and for what of its arguments it makes: as it is called in any process."""
+        if self.library is None:
+            self.library = torch.library.Library(NAMESPACE, "FRAGMENT")
+        kinds, types = call.kinds, call.types
+        unique = ",".join([*kinds, *map(str, types), source])
+        overload = "of_" + hashlib.sha256(unique.encode()).hexdigest()[:12]
+        full = call.kernel + "." + overload
+        if full not in self.ops:
+            def run(read, written, numbers, layouts):
+                made = allocate(layouts, types)
+                parts = {"read": iter(read), "written": iter(written), "number": iter(numbers), "made": iter(made)}
+                kernel(*[next(parts[each]) for each in kinds])
+                return made
+
+            self.library.define(full + SCHEMA)
+            for device in ("CPU", "CUDA"):
+                self.library.impl(full, run, device)
+            self.ops[full] = getattr(getattr(getattr(torch.ops, NAMESPACE), call.kernel), overload)
+        return self.ops[full], full.replace(".", "_")
