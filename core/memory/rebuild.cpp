@@ -109,7 +109,8 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     }
     info.source.resize(count);
     for (std::size_t s = 0; s < count; ++s)
-        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, static_cast<StorageIndex>(s), info.chain[s]);
+        info.source[s] = graph.storages[s].isConstant() ||
+                         runsOnce(graph, static_cast<StorageIndex>(s), info.chain[s]);
     const IndexLists inputs = rebuildInputs(graph, info.chain);
     // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
     for (bool changed = true; changed;) {

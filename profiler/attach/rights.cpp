@@ -17,12 +17,12 @@ namespace hw::profiler {
 namespace {
 
 constexpr std::uint64_t kPtraceCapability = 1ull << 19;  // CAP_SYS_PTRACE
-constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
+constexpr const char* kRecordInstead = "start it with 'highwater record -- …' instead";
 constexpr const char* kGrant =
     "give the container the capability SYS_PTRACE (docker run --cap-add SYS_PTRACE; in Kubernetes "
     "securityContext.capabilities.add), or ";
 
-core::Error refuse(const std::string& what, const std::string& hint) {
+core::Error forbid(const std::string& what, const std::string& hint) {
     return {core::ErrorCode::Target, what, hint};
 }
 
@@ -52,24 +52,24 @@ bool mayTraceAnything() {
 core::Status mayAttach(bool descends) {
     static const bool works = tracesItsChild();
     if (!works)
-        return refuse(
+        return forbid(
             "this system lets no process be attached to: the system call ptrace is filtered",
-            std::string(kGrant) + kLaunchInstead);
+            std::string(kGrant) + kRecordInstead);
     const bool any = mayTraceAnything();
     const int scope = any ? std::min(ptraceScope(), 3) : ptraceScope();
     // Root without the capability is root of a container.
     const std::string become = geteuid() == 0 ? kGrant : "attach as root, or ";
     if (scope == 3)
-        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
-                      kLaunchInstead);
+        return forbid("this system forbids attaching to any process (ptrace_scope is 3)",
+                      kRecordInstead);
     if (scope == 2 && !any)
-        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
-                      become + kLaunchInstead);
+        return forbid("this system lets only root attach to processes (ptrace_scope is 2)",
+                      become + kRecordInstead);
     if (scope == 1 && !any && !descends)
-        return refuse(
+        return forbid(
             "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
             (geteuid() == 0 ? become : "attach as root, set kernel.yama.ptrace_scope to 0, or ") +
-                kLaunchInstead);
+                kRecordInstead);
     return {};
 }
 

@@ -108,10 +108,11 @@ bool Operator::has(std::uint32_t bit) const {
     if (kernels / kGeneration != changed) {
         kernels = changed * kGeneration;
         if (isForeignOp(name)) kernels |= kForeign;
-        if (name.rfind("compiled::", 0) != 0) eachKernel(handle_, [&](const std::string& file) {
-            if (!isOfFramework(file)) kernels |= kForeign;
-            if (!isCpp(file)) kernels |= kPython;
-        });
+        if (name.rfind("compiled::", 0) != 0)
+            eachKernel(handle_, [&](const std::string& file) {
+                if (!isOfFramework(file)) kernels |= kForeign;
+                if (!isCpp(file)) kernels |= kPython;
+            });
         kernels_.store(kernels, std::memory_order_relaxed);
     }
     return (kernels & bit) != 0;

@@ -498,6 +498,13 @@ class Capture:
             if context[2]:
                 self.check()
 
+    def enter_layer(self, path, kind):
+        """What comes is part of the layer with this path, in the main model, until the program has moved()."""
+        if self.mode is None or not self.registry.native or self.quick != _thread.get_ident():
+            return False
+        self.context[0] = self.layers.of(path or "(root)", kind)
+        return True
+
     def before_backward(self, roots, gradients):
         """Outermost only. What forward left alive is what it saved for now."""
         self.steps.backward()

@@ -11,10 +11,13 @@ becomes, where the kernel reads the first two and fills the third,
 A buffer is made where it is first written; what the framework's matrix products fill is their result. All other
 statements stay as they are."""
 import ast
+import re
 
 ALLOCATES = "empty_strided_cpu"
+AT = "_highwater_at"        # calls something from a place in the program
 EMPTY = "_highwater_empty"  # allocates as well, by an op
 VIEWS = "reinterpret_tensor"
+SOURCES = re.compile(r"# (?:Topologically Sorted )?Source Nodes: \[(.*?)\]")
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")  # their result is the same with `out` and without it
 
 
@@ -61,10 +64,13 @@ def name_node(name, context):
 
 
 class Rewriter:
-    """`kinds`: of each fused kernel's arguments. `name_of(call)`: the name in the module of the op for it."""
+    """`kinds`: of each fused kernel's arguments. `name_of(call)`: the name in the module of the op for it. `lines`: of the
+    text, whose comments tell what a kernel was made of; `place_of(names, kernel)`: a number for that, of a fused kernel without
+    names, too; None: not known."""
 
-    def __init__(self, kinds, name_of, names):
+    def __init__(self, kinds, name_of, names, lines=(), place_of=None):
         self.kinds, self.name_of, self.names = kinds, name_of, names
+        self.lines, self.place_of = lines, place_of
 
     def body(self, statements):
         result, pending, i = [], {}, 0
@@ -90,13 +96,34 @@ class Rewriter:
                     settle(names_in(statement))
                     setattr(statement, field, self.body(getattr(statement, field)))
             call = statement.value if isinstance(statement, ast.Expr) else None
+            place = self.place(statement)
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in self.kinds:
                 statement = self.fused(call, pending, settle)
             elif isinstance(call, ast.Call):
                 statement = self.product(statement, call, pending)
             settle(names_in(statement))
+            if place is not None:
+                self.put(statement, place)
             result.append(statement)
         return result
+
+    def place(self, statement):
+        """Where in the program it comes from, by the comment above it."""
+        value = getattr(statement, "value", None)
+        if self.place_of is None or not isinstance(value, ast.Call) or not isinstance(statement, (ast.Assign, ast.Expr)):
+            return None
+        comment = self.lines[statement.lineno - 2].strip() if statement.lineno >= 2 else ""
+        found = SOURCES.match(comment)
+        kernel = value.func.id if isinstance(value.func, ast.Name) and value.func.id in self.kinds else None
+        return self.place_of(found[1].split(", ") if found else [], kernel) if found or kernel else None
+
+    @staticmethod
+    def put(statement, place):
+        """f(a, b=c) becomes at(place, f, [a], {"b": c})."""
+        call = statement.value
+        named = ast.Dict(keys=[ast.Constant(each.arg) for each in call.keywords], values=[each.value for each in call.keywords])
+        statement.value = ast.Call(func=name_node(AT, ast.Load), keywords=[], args=[
+            ast.Constant(place), call.func, ast.List(elts=call.args, ctx=ast.Load()), named])
 
     @staticmethod
     def allocation(statement, pending):
@@ -178,14 +205,14 @@ def same_count(one, other):
     return counts[0] == counts[1]
 
 
-def rewritten(text, kinds, name_of, names):
+def rewritten(text, kinds, name_of, names, place_of=None):
     """The other code of the function call() in `text`, which sees `names`; None: it is not of a known form."""
     tree = ast.parse(text)
     found = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "call"]
     if len(found) != 1:
         return None
     function = found[0]
-    function.body = Rewriter(kinds, name_of, names).body(function.body)
+    function.body = Rewriter(kinds, name_of, names, text.split("\n"), place_of).body(function.body)
     function.decorator_list = []
     module = ast.fix_missing_locations(ast.Module(body=[function], type_ignores=[]))
     made = {}

@@ -10,7 +10,7 @@ import hashlib
 import re
 
 import torch
-from _highwater.compiled_code import EMPTY, rewritten
+from _highwater.compiled_code import AT, EMPTY, rewritten
 from _highwater.patches import Imports
 
 NAMESPACE = "compiled"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
@@ -43,7 +43,8 @@ def allocate(layouts, types):
 class FusedKernels:
     """`hidden`: the program has compiled code whose kernels are not ops."""
 
-    def __init__(self, patches):
+    def __init__(self, patches, places=None):
+        self.places = places
         self.library = None
         self.ops = {}        # by their names
         self.shown = set()   # keys of modules all of whose kernels are ops
@@ -95,7 +96,10 @@ class FusedKernels:
             op, name = self.op_of(call_of, kernel, source)
             return module.__dict__.setdefault("_highwater_" + name, op) and "_highwater_" + name
 
-        code = rewritten(text, kinds, name_of, module.__dict__)
+        if self.places is not None:
+            module.__dict__[AT] = self.places.call
+            self.places.begin()
+        code = rewritten(text, kinds, name_of, module.__dict__, self.places and self.places.number)
         if code is None:
             return False
         self.codes.append((call, call.__code__, code))

@@ -14,6 +14,7 @@ from _highwater.forwards import Forwards
 from _highwater.fused_kernels import FusedKernels
 from _highwater.modules import Modules
 from _highwater.patches import Engine, Patches
+from _highwater.source_nodes import SourceNodes
 from _highwater.steps import WAITING
 from torch.autograd import profiler
 from torch.autograd.variable import Variable
@@ -38,7 +39,8 @@ class Hooks:
     def install(self):
         self.installed = True
         higher_order.pass_over(self.patches)
-        self.capture.kernels = FusedKernels(self.patches)
+        self.capture.kernels = FusedKernels(self.patches, SourceNodes(
+            self.patches, self.capture.enter_layer, self.capture.moved))
         self.patches.set(Variable, "_execution_engine", Engine(
             Variable._execution_engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
             lambda handles, _: self.leave_backward(handles)))
