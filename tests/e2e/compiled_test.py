@@ -62,11 +62,12 @@ class OtherCode(unittest.TestCase):
         class Types:
             float32, bool = "float32", "bool"
 
-        names = {"torch": Types, "extern_kernels": Products, "__file__": "code.py",
+        names = {"torch": Types, "extern_kernels": Products,
                  "reinterpret_tensor": lambda *arguments: ("part", *arguments),
                  compiled_code.EMPTY: lambda *arguments: ("empty", *arguments),
                  compiled_code.AT: lambda place, call, arguments, named: told.append(place) or call(*arguments, **named)}
-        code = compiled_code.rewritten(text, kinds, name_of, names, place_of=lambda sources, _: 7 if sources == ["linear"] else None)
+        code = compiled_code.rewritten(text, kinds, name_of, names, "code.py",
+                                       place_of=lambda sources, _: 7 if sources == ["linear"] else None)
 
         def call(self, args):
             pass
@@ -134,18 +135,19 @@ class Compiled(InFolder):
         self.assertGreater(len(names), 20)
         self.assertIn("0.1", layers)  # of the kernel for a GELU
         by_line = self.lines(HIGHWATER, "info", session, "--by", "line")
-        self.assertRegex(by_line, r"train.py:\d+ <module>")
+        self.assertRegex(by_line, r"MB +2\.10 MB  train\.py:\d+ train, ")  # no module of the program's has a forward
         _, report = self.train(script, "--budget", "100GB")
         self.assertAlmostEqual(info["baseline"]["peak_bytes"] / report["measured_peak_bytes"], 1, delta=0.001)
         self.check_plan(script, plain, session, 0.8)
 
+    @nightly.nightly
     def test_parts(self):
-        self.check_plan(*self.recorded("nn.Sequential(*[torch.compile(each) for each in model])"), 0.8)
+        self.check_plan(*self.recorded("nn.Sequential(*[torch.compile(each) for each in model])"), 0.93)
 
     def test_within_a_budget(self):
         script, plain, session = self.recorded("torch.compile(model)")
         peak = json.loads(self.lines(HIGHWATER, "info", session, "--json"))["baseline"]["peak_bytes"]
-        for share in (0.85, 0.7):
+        for share in (0.7,):
             with self.subTest(share=share):
                 lines, report = self.train(script, "--budget", str(int(share * peak)))
                 self.assertEqual(lines, plain)

@@ -93,20 +93,15 @@ class Ways(unittest.TestCase):
             self.assertEqual(steps, (5,))
 
     def check(self, way, losses, session):
-        compiled = way.startswith("compile")
         warmup = "1" if way == "compile-whole" else "0"  # then it is compiled while somebody watches
         done = subprocess.run([HIGHWATER, "record", "-o", session, "--warmup", warmup, "--", self.python, SCRIPT, way],
                               capture_output=True, text=True, timeout=300)
         self.assertEqual(done.returncode, 0, done.stderr)
         seen = [line for line in done.stdout.splitlines() if line.startswith(way + " ")]
-        if compiled:  # captured steps run without the compiler, which rounds differently
-            for mine, theirs in zip(seen, losses, strict=True):
-                self.assertAlmostEqual(float.fromhex(mine.split()[2]), float.fromhex(theirs.split()[2]), places=6)
-        else:
-            self.assertEqual(seen, losses)
+        self.assertEqual(seen, losses)
         info = json.loads(subprocess.run([HIGHWATER, "info", session, "--json"], capture_output=True, text=True,
                                          timeout=60, check=True).stdout)
-        self.assertEqual([gap["what"] for gap in info["gaps"]], ["compiled code"] if compiled else [])
+        self.assertEqual([gap["what"] for gap in info["gaps"]], [])
         database = sqlite3.connect(session)
         peaks = database.execute("SELECT allocator_peak_bytes FROM steps ORDER BY id").fetchall()
         phases = dict(database.execute("SELECT phase, count(*) FROM ops GROUP BY phase"))

@@ -205,8 +205,9 @@ def same_count(one, other):
     return counts[0] == counts[1]
 
 
-def rewritten(text, kinds, name_of, names, place_of=None):
-    """The other code of the function call() in `text`, which sees `names`; None: it is not of a known form."""
+def rewritten(text, kinds, name_of, names, file, place_of=None):
+    """The other code of the function call() in `text`, which sees `names`, and is said to be in `file`; None: it is not of
+    a known form."""
     tree = ast.parse(text)
     found = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "call"]
     if len(found) != 1:
@@ -216,5 +217,5 @@ def rewritten(text, kinds, name_of, names, place_of=None):
     function.decorator_list = []
     module = ast.fix_missing_locations(ast.Module(body=[function], type_ignores=[]))
     made = {}
-    exec(compile(module, names["__file__"], "exec"), names, made)
+    exec(compile(module, file, "exec"), names, made)
     return made["call"].__code__

@@ -7,6 +7,7 @@ code for a while, made from its own: a fused kernel becomes an op, whose only ke
 the buffers that are allocated for it to fill (compiled_code.py). What runs is what the compiler has made, in its order,
 on the same values."""
 import hashlib
+import os
 import re
 
 import torch
@@ -15,6 +16,7 @@ from _highwater.patches import Imports
 
 NAMESPACE = "compiled"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
 SCHEMA = "(Tensor[] read, Tensor(a!)[] written, Scalar[] numbers, int[] layouts) -> Tensor[]"
+FILE = os.path.join(os.path.dirname(torch.__file__), "_inductor", "output_code")  # in the framework: no line of the program's
 FUSED = re.compile(r"^(\w+) = async_compile\.cpp_pybinding\(\[(.*?)\], r?'''(.*?)'''\)", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"^(\w+) = async_compile\.", re.MULTILINE)
 
@@ -99,7 +101,7 @@ class FusedKernels:
         if self.places is not None:
             module.__dict__[AT] = self.places.call
             self.places.begin()
-        code = rewritten(text, kinds, name_of, module.__dict__, self.places and self.places.number)
+        code = rewritten(text, kinds, name_of, module.__dict__, FILE, self.places and self.places.number)
         if code is None:
             return False
         self.codes.append((call, call.__code__, code))
