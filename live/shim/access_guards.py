@@ -95,7 +95,7 @@ class AccessGuards:
         self.patches = Patches()
         self.extensions = self.regions = self.calls = None
         self.kernels = FusedKernels(self.patches)
-        self.kernels.watch(True)
+        self.kernels.watch(self.kernels.visible())
 
     def open(self):
         self.guard_tensors()
@@ -225,7 +225,7 @@ class Regions:
 
     def enter(self, graph, inputs, *__, **___):
         self.entered()
-        if getattr(graph, "cache_key", None) in self.kernels.shown:
+        if self.kernels.watching and getattr(graph, "cache_key", None) in self.kernels.shown:
             return False
         for tensor in tensors_in(inputs):
             self.touch(address(tensor), True)

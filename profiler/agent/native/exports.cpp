@@ -52,6 +52,10 @@ HW_EXPORT int hwn_open(const AgentApi* api, int contents) {
 HW_EXPORT void hwn_enter() {
     observe();
 }
+HW_EXPORT void hwn_stay() {
+    hw::profiler::native::stay();
+}
+
 HW_EXPORT void hwn_leave() {
     leave();
 }

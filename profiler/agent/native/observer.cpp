@@ -69,8 +69,9 @@ struct Watched {
     std::int64_t beside;  // of a thread that another one's plan concerns: the leave() to come
     bool awaits;          // a new node of autograd, see awaitForward()
     std::uint64_t nodes;  // of autograd, until then
+    bool stays;           // it has the key for good, see stay()
 };
-thread_local Watched tWatched{false, 0, 0, false, 0};
+thread_local Watched tWatched{false, 0, 0, false, 0, false};
 std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
 std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
 std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
@@ -83,7 +84,7 @@ void unwatch() {
     Thread& thread = tThread;
     tWatched.watch = 0;
     tWatched.awaits = false;
-    c10::impl::tls_set_dispatch_key_included(kKey, false);
+    if (!tWatched.stays) c10::impl::tls_set_dispatch_key_included(kKey, false);
     if (thread.node != at::CallbackHandle()) at::removeCallback(thread.node);
     thread.node = at::CallbackHandle();
 }
@@ -520,7 +521,14 @@ void pause(bool paused) {
     if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
 }
 
+void stay() {
+    if (!prepare()) return;
+    tWatched.stays = true;
+    c10::impl::tls_set_dispatch_key_included(kKey, true);
+}
+
 void standAside(bool aside) {
+    if (tWatched.stays) return;
     if (aside && !tWatched.awaits)
         c10::impl::tls_set_dispatch_key_included(kKey, false);
     else if (tWatched.watch != 0 && tWatched.watch == gWatch)

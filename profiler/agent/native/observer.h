@@ -54,6 +54,9 @@ void leave();
 void awaitForward(void (*begins)(int gradients));
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
+/// Ops of this thread come by for good, whether they concern us or not: torch.compile guards what
+/// it has made by the thread's dispatch keys, and compiles it again where these are others.
+void stay();
 /// No op of this thread comes by until it is told otherwise, which costs nothing. Where the
 /// framework goes back to an earlier state of the thread, as before each node of a backward pass,
 /// ops come by again.

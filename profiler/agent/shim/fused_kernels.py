@@ -6,12 +6,15 @@ module; those that it has fused are functions, which read and write buffers by t
 code for a while, made from its own: a fused kernel becomes an op, whose only kernel is the fused one, and which makes
 the buffers that are allocated for it to fill (compiled_code.py). What runs is what the compiler has made, in its order,
 on the same values."""
+import ctypes
 import hashlib
 import os
 import re
 
 import torch
+from _highwater import library
 from _highwater.compiled_code import AT, EMPTY, rewritten
+from _highwater.module_calls import compiles
 from _highwater.patches import Imports
 
 NAMESPACE = "compiled"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
@@ -55,7 +58,20 @@ class FusedKernels:
         self.hidden = False
         self.seen = set()
         self.cache = None
-        Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module)})
+        self.late = compiles()  # what was compiled before may have to be compiled again
+        Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module),
+                          "torch._dynamo.eval_frame": lambda module: patches.stand_for(
+                              module.OptimizeContext, "__init__", self.will_compile)})
+
+    def visible(self):
+        """Whether all that the program has compiled can come by as ops, with nothing compiled again."""
+        return not self.hidden and not self.late
+
+    def will_compile(self, *_, **__):
+        """The compiler's guards see whether ops come by: from now on they always do."""
+        path = library.hw_native()
+        if path and not self.late:
+            ctypes.PyDLL(os.fsdecode(path)).hwn_stay()
 
     def watch(self, watching):
         """Whether kernels come by as ops."""
