@@ -156,6 +156,7 @@ class AccessGuards:
                     self.patches.stand_for(holder, name, without(lambda: interrupt(b"what belongs to a module is saved")))
 
     def close(self):
+        self.kernels.watch(False)
         self.patches.undo()
         if self.extensions is not None:
             self.extensions.restore()

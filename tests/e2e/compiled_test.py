@@ -129,7 +129,7 @@ class Compiled(InFolder):
         info = json.loads(self.lines(HIGHWATER, "info", session, "--json"))
         self.assertEqual(info["gaps"], [])
         database = sqlite3.connect(session)
-        names = [name for (name,) in database.execute("SELECT name FROM ops WHERE name LIKE 'compiled::%'")]
+        names = [name for (name,) in database.execute("SELECT name FROM ops WHERE name LIKE 'inductor_fused::%'")]
         layers = [path for (path,) in database.execute("SELECT DISTINCT path FROM layers")]
         database.close()
         self.assertGreater(len(names), 20)

@@ -38,8 +38,14 @@ bool writesUnsaid(const std::string& op, const std::string& argument) {
 /// Not of the framework: it may draw random numbers and keep a state without saying so.
 bool isForeignOp(const std::string& name) {
     static const std::unordered_set<std::string> kOwn{
-        "aten", "prims", "prim", "profiler", "quantized", "c10d", "_c10d_functional", "compiled"};
+        "aten", "prims", "prim", "profiler", "quantized", "c10d", "_c10d_functional"};
     return kOwn.count(name.substr(0, name.find(':'))) == 0;
+}
+
+/// A kernel that torch.compile has made, put into an op by shim/fused_kernels.py: it writes nothing
+/// but what it is given and makes, and random numbers come to it as an argument.
+bool isFused(const std::string& name) {
+    return name.rfind("inductor_fused::", 0) == 0;
 }
 
 std::atomic<std::uint32_t> gKernelsChanged{1};
@@ -107,12 +113,13 @@ bool Operator::has(std::uint32_t bit) const {
     const std::uint32_t changed = gKernelsChanged.load(std::memory_order_relaxed);
     if (kernels / kGeneration != changed) {
         kernels = changed * kGeneration;
-        if (isForeignOp(name)) kernels |= kForeign;
-        if (name.rfind("compiled::", 0) != 0)
+        if (!isFused(name)) {
+            if (isForeignOp(name)) kernels |= kForeign;
             eachKernel(handle_, [&](const std::string& file) {
                 if (!isOfFramework(file)) kernels |= kForeign;
                 if (!isCpp(file)) kernels |= kPython;
             });
+        }
         kernels_.store(kernels, std::memory_order_relaxed);
     }
     return (kernels & bit) != 0;

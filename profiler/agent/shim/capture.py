@@ -147,10 +147,10 @@ class Capture:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
-        if compiled and not self.kernels.visible() and hasattr(torch.compiler, "set_stance"):
+        if compiled and not self.sees_kernels() and hasattr(torch.compiler, "set_stance"):
             self.stance = torch.compiler.set_stance(EAGERLY)
-        self.kernels.watch(self.kernels.visible())
-        unasked = compiled and not self.kernels.visible() and self.stance is None
+        self.kernels.watch(self.sees_kernels())
+        unasked = compiled and not self.sees_kernels() and self.stance is None
         library_of_ours = None if self.entered or unasked or self.steps.until_failure \
             else load_native(self.contents, self.stacks.mode)
         if library_of_ours is not None:
@@ -178,10 +178,14 @@ class Capture:
             return False
         return True
 
+    def sees_kernels(self):
+        """Those that torch.compile has made come by as ops. Under a dispatch mode the compiler is left out."""
+        return self.kernels.visible() and not self.steps.until_failure
+
     def run_eagerly(self):
         """The program compiles for the first time: what is compiled while ops are seen would be so for them only. False:
         none are seen, or it cannot be asked for."""
-        if self.kernels.visible() or self.mode is None or not hasattr(getattr(torch, "compiler", None), "set_stance"):
+        if self.sees_kernels() or self.mode is None or not hasattr(getattr(torch, "compiler", None), "set_stance"):
             return False
         if self.stance is None:
             self.stance = torch.compiler.set_stance(EAGERLY)

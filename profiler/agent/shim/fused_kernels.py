@@ -12,12 +12,12 @@ import os
 import re
 
 import torch
-from _highwater import library
+from _highwater import encode, library
 from _highwater.compiled_code import AT, EMPTY, rewritten
 from _highwater.module_calls import compiles
 from _highwater.patches import Imports
 
-NAMESPACE = "compiled"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
+NAMESPACE = "inductor_fused"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
 SCHEMA = "(Tensor[] read, Tensor(a!)[] written, Scalar[] numbers, int[] layouts) -> Tensor[]"
 FILE = os.path.join(os.path.dirname(torch.__file__), "_inductor", "output_code")  # in the framework: no line of the program's
 FUSED = re.compile(r"^(\w+) = async_compile\.cpp_pybinding\(\[(.*?)\], r?'''(.*?)'''\)", re.MULTILINE | re.DOTALL)
@@ -56,7 +56,7 @@ class FusedKernels:
         self.codes = []      # function, its own code, the other
         self.watching = False
         self.hidden = False
-        self.seen = set()
+        self.seen = {}       # modules, by their ids
         self.cache = None
         self.late = compiles()  # what was compiled before may have to be compiled again
         Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module),
@@ -65,7 +65,7 @@ class FusedKernels:
 
     def visible(self):
         """Whether all that the program has compiled can come by as ops, with nothing compiled again."""
-        return not self.hidden and not self.late
+        return not self.hidden and not self.late and bool(library.hw_native())
 
     def will_compile(self, *_, **__):
         """The compiler's guards see whether ops come by: from now on they always do."""
@@ -91,11 +91,22 @@ class FusedKernels:
             modules = self.cache.cache.values()  # before torch 2.5
         for module in list(modules):
             if id(module) not in self.seen and "call" in module.__dict__:
-                self.seen.add(id(module))
-                if self.take(module):
-                    self.shown.add(module.key)
+                self.seen[id(module)] = module
+                if self.takes(module):
+                    self.shown.add(getattr(module, "key", None))
                 else:
-                    self.hidden = True
+                    self.hide()
+
+    def takes(self, module):
+        try:
+            return self.take(module)
+        except Exception:  # of a form that is not known: the program runs as the compiler has it
+            return False
+
+    def hide(self):
+        if not self.hidden and self.places is not None:
+            encode.send_gap("kernels of torch.compile", "some are not of a known form; until the next recorded step they go unseen")
+        self.hidden = True
 
     def take(self, module):
         with open(module.__file__, encoding="utf-8") as file:

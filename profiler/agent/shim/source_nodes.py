@@ -47,6 +47,12 @@ class SourceNodes:
         Imports(patches, {"torch._inductor.compile_fx": lambda module: patches.stand_for(module, "compile_fx", self.note)})
 
     def note(self, graph, *_, **__):
+        try:
+            self.read(graph)
+        except Exception:  # of a form that is not known: its kernels have no places
+            pass
+
+    def read(self, graph):
         nodes = {}
         for node in getattr(getattr(graph, "graph", None), "nodes", ()):
             trace = node.meta.get("stack_trace")

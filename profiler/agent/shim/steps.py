@@ -138,7 +138,8 @@ class Steps:
 
     def tell_compiled(self):
         """Once, before what torch.compile has made runs otherwise than alone, as far as that is known then."""
-        if not self.compiled and self.capture.stance is not None:
+        if not self.compiled and (self.capture.stance is not None or
+                                  (compiles() and not self.capture.registry.native)):
             self.compiled = True
             encode.send_gap("compiled code", "torch.compile is not used in recorded steps: they "
                             "run op by op, which takes longer and may round differently")
