@@ -29,10 +29,11 @@ core::Error forbid(const std::string& what, const std::string& hint) {
 /// A child is the one process that may be traced everywhere, except where system calls are
 /// filtered.
 bool tracesItsChild() {
-    const pid_t child = fork();
+    const pid_t self = getpid(), child = fork();
     if (child < 0) return true;  // it cannot be told
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != self) _exit(0);  // killed before that
         for (;;) pause();
     }
     const bool works = ptrace(PTRACE_SEIZE, child, nullptr, nullptr) == 0;
