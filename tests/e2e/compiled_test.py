@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import textwrap
 import unittest
 
 import budget_test
@@ -76,7 +77,6 @@ class OtherCode(unittest.TestCase):
         return call(None, ["x", "w", 5]), told
 
     def test_kernels_make_what_is_allocated_for_them_to_fill(self):
-        import textwrap
         results, told = self.run_code(textwrap.dedent(CODE))
         place, product, fused, other, last = told
         self.assertEqual((place, product), (7, ("mm", "x", "w", None)))

@@ -123,7 +123,8 @@ class FusedKernels:
         def name_of(call_of):
             kernel, _, source = kernels[call_of.kernel]
             op, name = self.op_of(call_of, kernel, source)
-            return module.__dict__.setdefault("_highwater_" + name, op) and "_highwater_" + name
+            module.__dict__["_highwater_" + name] = op
+            return "_highwater_" + name
 
         if self.places is not None:
             module.__dict__[AT] = self.places.call
