@@ -8,13 +8,15 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "training"))
-MODELS = {"gpt": "Decoder", "transformer": "Classifier", "unet": "UNet", "mobilenet": "MobileNet", "resnet": "ResNet"}
+MODELS = {"gpt": ("gpt", "Decoder"), "transformer": ("transformer", "Classifier"), "unet": ("unet", "UNet"),
+          "mobilenet": ("mobilenet", "MobileNet"), "resnet": ("torchvision.models.resnet", "ResNet")}
 
 
 def main():
     name = sys.argv[1]
     script = importlib.import_module(name)
-    kind = getattr(script, MODELS[name], None) or importlib.import_module("torchvision.models.resnet").ResNet
+    module, kind = MODELS[name]
+    kind = getattr(importlib.import_module(module), kind)
     make = kind.__init__
 
     def made(model, *arguments, **named):

@@ -18,13 +18,13 @@ Bytes baselinePeak(const TrainingGraph& graph) {
     return evaluate(graph, baselineSchedule(graph)).peak;
 }
 
-/// A larger convolution may run in another kernel, which lays its activations out anew: oneDNN's
-/// workspace in the backward pass is a copy of the gradient and one of the input.
+/// A larger convolution may run in another kernel. In the backward pass oneDNN's copies the
+/// gradient and the input into a layout of its own; these copies are its workspace.
 Bytes workspaceOfOtherKernels(const TrainingGraph& graph, const Op& op) {
     Bytes copies;
     if (op.name != "aten::convolution_backward") return copies;
     for (const Use& use : op.inputs) {
-        const Storage& storage = graph.storages[graph.tensors[use.tensor].storage];
+        const Storage& storage = graph.storages[graph.storageOf(use.tensor)];
         if (!storage.isParameter()) copies += storage.bytes;
     }
     return copies;

@@ -19,7 +19,7 @@ struct RebuildInfo {
     /// constant, is never run again. Always false for constants.
     std::vector<bool> rematerializable;
     /// Nothing makes the storage again, and others are rebuilt from it: a constant, or what an op
-    /// has made that must not run again (Op::once).
+    /// has made that must not run again (Op::once) or that writes other storages as well.
     std::vector<bool> source;
     /// Last op, in captured order, that reads or writes the storage; the number of ops when it is
     /// alive at the end; kNone when nothing uses it.

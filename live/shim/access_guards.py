@@ -11,8 +11,8 @@ import weakref
 
 import torch
 from _highwater import library
-from _highwater.native import impl_offset
 from _highwater.fused_kernels import FusedKernels
+from _highwater.native import impl_offset
 from _highwater.patches import Imports, Patches, after_import, owner_of, stand_for
 
 # They give out an address of the bytes, which stays known, as all with "data_ptr" in their names do, ...
@@ -93,9 +93,7 @@ class AccessGuards:
         self.write = raising(native.hwl_change_tensor)  # address of a tensor's impl
         self.native, self.region_entered = native, region_entered
         self.patches = Patches()
-        self.extensions = self.regions = self.calls = None
-        self.kernels = FusedKernels(self.patches)
-        self.kernels.watch(self.kernels.visible())
+        self.extensions = self.regions = self.calls = self.kernels = None
 
     def open(self):
         self.guard_tensors()
@@ -107,6 +105,8 @@ class AccessGuards:
         for holder in (torch, torch.random):
             self.guard_each(holder, ("set_rng_state",), torch.Tensor, self.touching(False), of_all)
         self.extensions = Extensions(self.touch, self.native)
+        self.kernels = FusedKernels(self.patches)
+        self.kernels.watch(self.kernels.visible())
         self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered, self.kernels)
         self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
@@ -156,9 +156,9 @@ class AccessGuards:
                     self.patches.stand_for(holder, name, without(lambda: interrupt(b"what belongs to a module is saved")))
 
     def close(self):
-        self.kernels.watch(False)
         self.patches.undo()
         if self.extensions is not None:
+            self.kernels.watch(False)
             self.extensions.restore()
             self.calls.restore()
             self.extensions = self.calls = None
@@ -214,8 +214,8 @@ class Regions:
     CLASSES = ("CompiledFxGraph", "CompiledAOTI")
 
     def __init__(self, patches, touch, region, entered, kernels):
-        self.kernels = kernels
         self.patches, self.touch, self.region, self.entered = patches, touch, region, entered
+        self.kernels = kernels
         self.actions = {name: self.patch for name in self.MODULES}
 
     def patch(self, module):

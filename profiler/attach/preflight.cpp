@@ -18,13 +18,6 @@ namespace hw::profiler {
 namespace {
 
 using core::Error;
-using core::ErrorCode;
-
-constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
-
-Error refuse(const std::string& what, const std::string& hint) {
-    return {ErrorCode::Target, what, hint};
-}
 
 std::string userName(uid_t uid) {
     const passwd* entry = getpwuid(uid);

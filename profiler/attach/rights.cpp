@@ -17,14 +17,9 @@ namespace hw::profiler {
 namespace {
 
 constexpr std::uint64_t kPtraceCapability = 1ull << 19;  // CAP_SYS_PTRACE
-constexpr const char* kRecordInstead = "start it with 'highwater record -- …' instead";
 constexpr const char* kGrant =
     "give the container the capability SYS_PTRACE (docker run --cap-add SYS_PTRACE; in Kubernetes "
     "securityContext.capabilities.add), or ";
-
-core::Error forbid(const std::string& what, const std::string& hint) {
-    return {core::ErrorCode::Target, what, hint};
-}
 
 /// A child is the one process that may be traced everywhere, except where system calls are
 /// filtered.
@@ -45,6 +40,10 @@ bool tracesItsChild() {
 
 }  // namespace
 
+core::Error refuse(const std::string& what, const std::string& hint) {
+    return {core::ErrorCode::Target, what, hint};
+}
+
 bool mayTraceAnything() {
     const auto self = statusOf(getpid());
     return self && (self->capabilities & kPtraceCapability) != 0;
@@ -53,24 +52,24 @@ bool mayTraceAnything() {
 core::Status mayAttach(bool descends) {
     static const bool works = tracesItsChild();
     if (!works)
-        return forbid(
+        return refuse(
             "this system lets no process be attached to: the system call ptrace is filtered",
-            std::string(kGrant) + kRecordInstead);
+            std::string(kGrant) + kLaunchInstead);
     const bool any = mayTraceAnything();
     const int scope = any ? std::min(ptraceScope(), 3) : ptraceScope();
     // Root without the capability is root of a container.
     const std::string become = geteuid() == 0 ? kGrant : "attach as root, or ";
     if (scope == 3)
-        return forbid("this system forbids attaching to any process (ptrace_scope is 3)",
-                      kRecordInstead);
+        return refuse("this system forbids attaching to any process (ptrace_scope is 3)",
+                      kLaunchInstead);
     if (scope == 2 && !any)
-        return forbid("this system lets only root attach to processes (ptrace_scope is 2)",
-                      become + kRecordInstead);
+        return refuse("this system lets only root attach to processes (ptrace_scope is 2)",
+                      become + kLaunchInstead);
     if (scope == 1 && !any && !descends)
-        return forbid(
+        return refuse(
             "this system lets a process be attached to by its parents only (ptrace_scope is 1)",
             (geteuid() == 0 ? become : "attach as root, set kernel.yama.ptrace_scope to 0, or ") +
-                kRecordInstead);
+                kLaunchInstead);
     return {};
 }
 

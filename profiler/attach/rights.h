@@ -2,9 +2,15 @@
 // What this system and this user's rights allow, whichever process it is about.
 #pragma once
 
+#include <string>
+
 #include "core/base/result.h"
 
 namespace hw::profiler {
+
+inline constexpr const char* kLaunchInstead = "start it with 'highwater record -- …' instead";
+/// An error of the target.
+core::Error refuse(const std::string& what, const std::string& hint);
 
 /// Whether we hold the capability SYS_PTRACE.
 bool mayTraceAnything();

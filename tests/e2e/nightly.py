@@ -13,7 +13,7 @@ def nightly(test):
 
 
 def repeats(*names):
-    """Marks tests that a class inherits: of the base, on another torch, they run each time."""
+    """Marks inherited tests that run at night only. Those of the base class, on another torch, run each time."""
     def mark(case):
         case.repeated = frozenset(names)
         return case

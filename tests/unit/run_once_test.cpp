@@ -59,5 +59,21 @@ TEST(RunOnce, WhatComesOfItIsHeldAsLongAsTheProgramHoldsIt) {
     EXPECT_EQ(info.heldUntil[near], kLast);
 }
 
+TEST(RunOnce, WhatWritesSeveralStoragesLeavesSourcesForOthers) {
+    test::GraphBuilder b;
+    const auto input = b.constant(8);
+    const auto first = b.one("make", {input}, 8), second = b.one("make", {input}, 8);
+    b.inPlace("both_", {first, second});
+    b.raw().ops.back().writes.push_back({b.storage(second), 0});
+    b.raw().ops.back().outputs.push_back({second, false});
+    const auto made = b.one("use", {first}, 8);
+    b.final(b.one("last", {made}, 8));
+    const TrainingGraph graph = b.build();
+    const RebuildInfo info = rebuildInfo(graph);
+    EXPECT_TRUE(info.source[graph.storageOf(first)]);
+    EXPECT_FALSE(info.rematerializable[graph.storageOf(first)]);
+    EXPECT_TRUE(info.rematerializable[graph.storageOf(made)]);
+}
+
 }  // namespace
 }  // namespace hw::core

@@ -69,9 +69,12 @@ class FusedKernels:
 
     def will_compile(self, *_, **__):
         """The compiler's guards see whether ops come by: from now on they always do."""
-        path = library.hw_native()
-        if path and not self.late:
-            ctypes.PyDLL(os.fsdecode(path)).hwn_stay()
+        if not self.visible():
+            return
+        try:
+            ctypes.PyDLL(os.fsdecode(library.hw_native())).hwn_stay()
+        except OSError:  # whoever sees ops tells of it
+            self.hidden = True
 
     def watch(self, watching):
         """Whether kernels come by as ops."""

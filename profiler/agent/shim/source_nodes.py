@@ -3,6 +3,7 @@
 
 The compiler is given the graph that dynamo has traced. Its nodes tell the module that was running and the lines that led
 to them, and the compiler's output code names the nodes that it has made a kernel of."""
+import functools
 import os
 import re
 
@@ -25,7 +26,8 @@ def layer_of(stack):
     return path.strip("."), getattr(kind, "__name__", str(kind).rpartition(".")[2])
 
 
-def framed(name, file, line):
+@functools.lru_cache(maxsize=None)
+def framed(file, line, name):
     """A function whose frame says that it is `name`, in that line of that file: it calls the next one of a list."""
     source = "\n" * (line - 1) + "def %s(following, call, arguments, named): return following[0](following[1:], call, arguments, named) " \
         "if following else call(*arguments, **named)" % name
@@ -43,7 +45,6 @@ class SourceNodes:
         self.last = None   # graph and node of the kernel before
         self.known = {}    # a place to its number
         self.places = []   # layer, functions
-        self.functions = {}
         Imports(patches, {"torch._inductor.compile_fx": lambda module: patches.stand_for(module, "compile_fx", self.note)})
 
     def note(self, graph, *_, **__):
@@ -79,7 +80,7 @@ class SourceNodes:
         if place not in self.known:
             layer, frames = place
             self.known[place] = len(self.places)
-            self.places.append((layer, [self.functions.get(each) or self.function(each) for each in frames]))
+            self.places.append((layer, [framed(*each) for each in frames]))
         return self.known[place]
 
     def find(self, names):
@@ -93,11 +94,6 @@ class SourceNodes:
         nodes, name = self.last
         following = list(nodes)[list(nodes).index(name) + 1:]
         return (nodes, following[0]) if following and "backward" not in kernel else self.last
-
-    def function(self, frame):
-        file, line, name = frame
-        made = self.functions[frame] = framed(name, file, line)
-        return made
 
     def call(self, number, call, arguments, named):
         layer, functions = self.places[number]
