@@ -33,29 +33,77 @@ bool writesOthers(const TrainingGraph& graph, const Op& op, StorageIndex s) {
            });
 }
 
-// Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
-bool runsOnce(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
-    return std::any_of(chain.begin(), chain.end(), [&](OpIndex op) {
-        return graph.ops[op].once || writesOthers(graph, graph.ops[op], s);
-    });
+bool mustNotRunAgain(const TrainingGraph& graph, OpIndex op, StorageIndex s) {
+    return graph.ops[op].once || writesOthers(graph, graph.ops[op], s);
 }
 
-// First op after which one of the inputs of the storage's chain does not hold the version that was
-// read; the number of ops when that never happens.
-OpIndex directLimit(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
-    auto limit = static_cast<OpIndex>(graph.ops.size());
-    for (const OpIndex index : chain) {
-        const Op& op = graph.ops[index];
-        if (writesOthers(graph, op, s)) return 0;
-        for (const Use& use : op.inputs) {
-            const StorageIndex input = graph.storageOf(use.tensor);
-            const ShortList<OpIndex>& writers = graph.storages[input].writers;
-            if (input != s && use.version < static_cast<std::int32_t>(writers.size()))
-                limit = std::min(limit, writers[use.version]);
+// Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
+bool runsOnce(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
+    return std::any_of(chain.begin(), chain.end(),
+                       [&](OpIndex op) { return mustNotRunAgain(graph, op, s); });
+}
+
+// Until when each version of each storage can be rebuilt. Ops are taken in captured order: what one
+// reads was made by those before it, so that its own limit is known.
+class Limits {
+public:
+    explicit Limits(const TrainingGraph& graph)
+        : graph_(graph),
+          never_(static_cast<OpIndex>(graph.ops.size())),
+          limit_(graph.storages.size(), never_),
+          before_(graph.storages.size()),
+          lastWriter_(graph.storages.size(), kNone),
+          mustNotRunAgain_(graph.storages.size(), false) {
+        std::vector<OpIndex> seen(graph.storages.size(), kNone);
+        for (OpIndex i = 0; i < never_; ++i) {
+            const auto touch = [&](StorageIndex s) {
+                if (std::exchange(seen[s], i) != i) add(i, s);
+            };
+            for (const Write& write : graph.ops[i].writes) touch(write.storage);
+            for (const OpOutput& output : graph.ops[i].outputs)
+                touch(graph.storageOf(output.tensor));
         }
     }
-    return limit;
-}
+
+    /// Last op before which the storage can be rebuilt to its last version; the number of ops when
+    /// it always can.
+    OpIndex ofLast(StorageIndex s) const { return limit_[s]; }
+    /// Last writer before which the storage can be rebuilt to the version that it has then.
+    OpIndex lastWriter(StorageIndex s) const { return lastWriter_[s]; }
+
+private:
+    // The op belongs to the storage's chain.
+    void add(OpIndex index, StorageIndex s) {
+        const Op& op = graph_.ops[index];
+        const bool writes = std::any_of(op.writes.begin(), op.writes.end(),
+                                        [&](const Write& write) { return write.storage == s; });
+        if (writes) {
+            before_[s].push_back(limit_[s]);
+            const bool made =
+                index != graph_.storages[s].creator && !graph_.storages[s].isConstant();
+            if (made && !mustNotRunAgain_[s] && index <= limit_[s]) lastWriter_[s] = index;
+        }
+        if (mustNotRunAgain(graph_, index, s)) mustNotRunAgain_[s] = true;
+        for (const Use& use : op.inputs)
+            if (const StorageIndex input = graph_.storageOf(use.tensor); input != s)
+                limit_[s] = std::min(limit_[s], of(input, static_cast<std::size_t>(use.version)));
+    }
+
+    // Last op before which `version` can be read once more, by rebuilding it where it is gone.
+    OpIndex of(StorageIndex s, std::size_t version) const {
+        const ShortList<OpIndex>& writers = graph_.storages[s].writers;
+        const OpIndex written = version < writers.size() ? writers[version] : never_;
+        if (graph_.storages[s].isConstant() || mustNotRunAgain_[s]) return written;
+        return std::min(written, version < before_[s].size() ? before_[s][version] : limit_[s]);
+    }
+
+    const TrainingGraph& graph_;
+    const OpIndex never_;
+    std::vector<OpIndex> limit_;                // per storage: of its present version
+    std::vector<std::vector<OpIndex>> before_;  // per storage: of those before
+    std::vector<OpIndex> lastWriter_;
+    std::vector<bool> mustNotRunAgain_;  // an op of the chain so far: the storage stays
+};
 
 // The storages that a rebuild of each reads: what passes over them many times does not go through
 // the ops again.
@@ -98,33 +146,23 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     RebuildInfo info;
     info.chain = chains(graph);
     info.lastUse.assign(count, kNone);
-    std::vector<OpIndex> limit(count, never);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s) {
         const Storage& storage = graph.storages[s];
         if (!storage.readers.empty()) info.lastUse[s] = storage.readers.back();
         if (!storage.writers.empty())
             info.lastUse[s] = std::max(info.lastUse[s], storage.writers.back());
         if (storage.aliveAtEnd) info.lastUse[s] = never;
-        if (!storage.isConstant()) limit[s] = directLimit(graph, s, info.chain[s]);
     }
     info.source.resize(count);
-    for (std::size_t s = 0; s < count; ++s)
-        info.source[s] = graph.storages[s].isConstant() ||
-                         runsOnce(graph, static_cast<StorageIndex>(s), info.chain[s]);
-    const IndexLists inputs = rebuildInputs(graph, info.chain);
-    // A rebuild may have to rebuild its inputs: limits pass on until nothing changes.
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-            for (const StorageIndex input : inputs[s])
-                if (!info.source[input] && limit[input] < limit[s])
-                    limit[s] = limit[input], changed = true;
-    }
     info.rematerializable.assign(count, false);
-    for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s)
-        info.rematerializable[s] =
-            !info.source[s] &&
-            (info.lastUse[s] < limit[s] || (info.lastUse[s] == never && limit[s] == never));
+    info.rebuildableBefore.assign(count, kNone);
+    const Limits limits(graph);
+    for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s) {
+        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, s, info.chain[s]);
+        info.rematerializable[s] = !info.source[s] && info.lastUse[s] <= limits.ofLast(s);
+        if (!info.rematerializable[s]) info.rebuildableBefore[s] = limits.lastWriter(s);
+    }
+    const IndexLists inputs = rebuildInputs(graph, info.chain);
 
     // From what is rebuilt to what it reads, which mostly is older: all of a chain at once.
     info.neededUntil = info.lastUse;

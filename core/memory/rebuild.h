@@ -18,6 +18,10 @@ struct RebuildInfo {
     /// possible until its last use. Conservative: an op that writes several storages, or a
     /// constant, is never run again. Always false for constants.
     std::vector<bool> rematerializable;
+    /// Of a storage that is not rematerializable: a writer, in captured order, before which it may
+    /// be evicted and rebuilt all the same; from that op on it stays. A backward that writes over
+    /// what the forward has saved is such an op. kNone where there is none, and for all others.
+    std::vector<OpIndex> rebuildableBefore;
     /// Nothing makes the storage again, and others are rebuilt from it: a constant, or what an op
     /// has made that must not run again (Op::once) or that writes other storages as well.
     std::vector<bool> source;

@@ -35,11 +35,20 @@ private:
     void chooseItems() {
         model_.itemOf.assign(graph_.storages.size(), kNone);
         for (StorageIndex s = 0; s < storageCount(); ++s) {
-            if (!info_.rematerializable[s] || graph_.storages[s].bytes <= Bytes(0)) continue;
+            const bool staysAfter = info_.rebuildableBefore[s] != kNone;
+            if (!info_.rematerializable[s] && !staysAfter) continue;
+            if (graph_.storages[s].bytes <= Bytes(0)) continue;
             model_.itemOf[s] = static_cast<ItemIndex>(model_.storages.size());
             model_.storages.push_back(s);
             model_.bytes.push_back(graph_.storages[s].bytes);
+            model_.staysAfter.push_back(staysAfter);
         }
+    }
+
+    // Whether the storage is an item for `op`, which reads or writes it.
+    ItemIndex itemFor(OpIndex op, StorageIndex s) const {
+        const OpIndex last = info_.rebuildableBefore[s];
+        return last == kNone || op <= last ? model_.itemOf[s] : kNone;
     }
 
     // A view may wait only when it looks at one item that is never written: otherwise the version
@@ -97,13 +106,13 @@ private:
         const auto describe = [&](OpIndex op, std::span<const Use> uses) {
             std::vector<std::int32_t> items, views;
             for (const Use& use : uses) {
-                if (const ItemIndex i = model_.itemOf[graph_.storageOf(use.tensor)]; i != kNone)
+                if (const ItemIndex i = itemFor(op, graph_.storageOf(use.tensor)); i != kNone)
                     addOnce(items, i);
                 addLazyViews(use.tensor, views);
             }
             if (op < opCount())
                 for (const Write& write : graph_.ops[op].writes)
-                    if (const ItemIndex i = model_.itemOf[write.storage]; i != kNone)
+                    if (const ItemIndex i = itemFor(op, write.storage); i != kNone)
                         addOnce(items, i);
             if (op == opCount() || !model_.lazy(op))
                 for (const OpIndex view : views) viewRead[view] = true;
@@ -153,7 +162,9 @@ private:
         for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i) {
             const StorageIndex s = model_.storages[i];
             std::vector<std::int32_t> chain, views;
-            for (const OpIndex op : info_.chain[s]) (model_.lazy(op) ? views : chain).push_back(op);
+            for (const OpIndex op : info_.chain[s])
+                if (!model_.staysAfter[i] || op < info_.rebuildableBefore[s])
+                    (model_.lazy(op) ? views : chain).push_back(op);
             model_.uses.append(uses[i]);
             model_.chain.append(chain);
             model_.views.append(views);
@@ -179,19 +190,23 @@ private:
         for (bool changed = true; changed;) {
             changed = false;
             for (auto i = static_cast<ItemIndex>(model_.itemCount()) - 1; i >= 0; --i) {
-                const StorageIndex s = model_.storages[i];
+                const StageIndex until = lastRebuild(i, needed);
                 for (const OpIndex op : model_.chain[i])
                     for (const Use& use : graph_.ops[op].inputs)
-                        if (StageIndex& other = needed[graph_.storageOf(use.tensor)];
-                            other < needed[s])
-                            other = needed[s], changed = true;
+                        if (StageIndex& other = needed[graph_.storageOf(use.tensor)]; other < until)
+                            other = until, changed = true;
             }
         }
         for (StorageIndex s = 0; s < storageCount(); ++s)
             if (info_.heldUntil[s] != kNone) read(model_.stageOf[info_.heldUntil[s]], s);
-        for (const StorageIndex s : model_.storages)
-            model_.neededUntil.push_back(std::max(needed[s], kNone));
+        for (ItemIndex i = 0; i < static_cast<ItemIndex>(model_.itemCount()); ++i)
+            model_.neededUntil.push_back(std::max(lastRebuild(i, needed), kNone));
         model_.storageNeededUntil = std::move(needed);
+    }
+
+    StageIndex lastRebuild(ItemIndex i, const std::vector<StageIndex>& needed) const {
+        const StorageIndex s = model_.storages[i];
+        return model_.staysAfter[i] ? model_.stageOf[info_.rebuildableBefore[s]] : needed[s];
     }
 
     void fillFixedBytes() {
@@ -205,14 +220,13 @@ private:
             hold(start.storage, before + 1, change);
         }
         for (StorageIndex s = 0; s < storageCount(); ++s)
-            if (model_.itemOf[s] == kNone && !graph_.storages[s].isConstant())
-                hold(s, model_.stageOf[graph_.storages[s].creator] + 1, change);
+            if (model_.staysFrom(s) != kNone) hold(s, model_.staysFrom(s) + 1, change);
         model_.fixedBytes.assign(stages, Bytes(0));
         Bytes sum;
         for (std::size_t k = 0; k < stages; ++k) model_.fixedBytes[k] = sum += change[k];
     }
 
-    // A storage that is no item is there from stage `from` to the last that may read it.
+    // What stays is there from stage `from` to the last that may read it.
     void hold(StorageIndex s, StageIndex from, std::vector<Bytes>& change) const {
         const StageIndex until = std::max(model_.storageNeededUntil[s],
                                           graph_.storages[s].isConstant() ? from : from - 1);
@@ -230,6 +244,13 @@ private:
 
 StageModel::StageModel(const TrainingGraph& source) : graph(&source) {
     Builder(source, *this).build();
+}
+
+StageIndex StageModel::staysFrom(StorageIndex storage) const {
+    if (graph->storages[storage].isConstant()) return kNone;
+    const ItemIndex i = itemOf[storage];
+    if (i == kNone) return stageOf[graph->storages[storage].creator];
+    return staysAfter[i] ? neededUntil[i] : kNone;
 }
 
 }  // namespace hw::core

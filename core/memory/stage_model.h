@@ -6,7 +6,8 @@
 // lacks is recomputed, in captured order, then the op runs for the first time. One more stage
 // stands for the end of the step, where the final tensors must be there. An *item* is a storage
 // that can be rebuilt. Everything else (constants, storages that can never be rebuilt, storages of
-// no bytes) stays from its birth to the last stage that may read it.
+// no bytes) stays from its birth to the last stage that may read it. A storage that can be rebuilt
+// until some op writes it is an item up to that op, and stays from then on.
 //
 // *Lazy views* are ops that only look at one item: they have no stage, they run when a stage first
 // reads them after the item was (re)built (accounting rule 1). Other views keep their place and
@@ -43,12 +44,15 @@ struct StageModel {
     std::vector<ItemIndex> itemOf;       // per storage; kNone where it is not an item
     std::vector<Bytes> bytes;            // per item
     std::vector<StageIndex> born;        // per item: the stage whose op makes it
-    /// Per item: the last stage that may read it, rebuilds included; `end` when it is final.
+    /// Per item: the last stage that may read it, rebuilds included; `end` when it is final. Where
+    /// it stays from an op on, that op's stage.
     std::vector<StageIndex> neededUntil;
-    IndexLists uses;                             // per item: stages whose op reads it, ascending
-    IndexLists chain;                            // per item: ops that rebuild it, in captured order
-    IndexLists views;                            // per item: lazy views of it
-    std::vector<StageIndex> storageNeededUntil;  // per storage that is no item; kNone: never read
+    std::vector<bool> staysAfter;  // per item: it is not freed after that stage
+    IndexLists uses;               // per item: stages whose op reads it, ascending
+    IndexLists chain;              // per item: ops that rebuild it, in captured order
+    IndexLists views;              // per item: lazy views of it
+    /// Per storage: the last stage that may read it, rebuilds included, item or not; kNone: none.
+    std::vector<StageIndex> storageNeededUntil;
 
     // Per op; the entry after the last op stands for the end stage.
     IndexLists inputs;             // items that it reads or writes, each once
@@ -61,6 +65,9 @@ struct StageModel {
     IndexLists unreadViews;  // per op: that wait for it
 
     std::size_t itemCount() const { return storages.size(); }
+    /// Stage whose op the storage stays after until storageNeededUntil; kNone for constants and for
+    /// items that need not stay.
+    StageIndex staysFrom(StorageIndex storage) const;
     bool lazy(OpIndex op) const { return stageOf[op] == kNone; }
     OpIndex opOf(StageIndex stage) const {
         return stage == end ? static_cast<OpIndex>(graph->ops.size()) : stageOps[stage];

@@ -55,8 +55,7 @@ public:
         for (const ConstantStart& start : capturedOrder(graph_).constants)
             enterDeath(start.storage, start.after == kNone ? 0 : model_.stageOf[start.after] + 1);
         for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph_.storages.size()); ++s)
-            if (model_.itemOf[s] == kNone && !graph_.storages[s].isConstant())
-                enterDeath(s, model_.stageOf[graph_.storages[s].creator]);
+            if (model_.staysFrom(s) != kNone) enterDeath(s, model_.staysFrom(s));
     }
 
     Schedule write() {
@@ -101,7 +100,12 @@ private:
 
     void freeRead(OpIndex op, StageIndex k, std::int32_t position) {
         for (const ItemIndex i : model_.inputs[op])
-            if (lastRead_[i] == position && !judge_.retained(i, k + 1)) free(i);
+            if (lastRead_[i] == position && !judge_.retained(i, k + 1) && !staysAfter(i, k))
+                free(i);
+    }
+
+    bool staysAfter(ItemIndex i, StageIndex k) const {
+        return model_.staysAfter[i] && k == model_.neededUntil[i];
     }
 
     void views(std::span<const std::int32_t> list) {
@@ -142,7 +146,7 @@ private:
     Schedule schedule_;
     std::vector<bool> computed_, defined_;
     std::vector<std::int32_t> lastRead_;
-    std::vector<std::vector<StorageIndex>> dying_;  // per stage: no item, freed after it
+    std::vector<std::vector<StorageIndex>> dying_;  // per stage: what stays, freed after it
 };
 
 Schedule StageJudge::schedule() const {

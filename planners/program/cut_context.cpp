@@ -42,8 +42,7 @@ void CutContext::describeSubjects() {
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(subjects_.size()); ++s) {
         const Storage& storage = graph_.storages[s];
         CutSubject& subject = subjects_[s];
-        const ItemIndex i = model_.itemOf[s];
-        subject.until = i == kNone ? model_.storageNeededUntil[s] : model_.neededUntil[i];
+        subject.until = model_.storageNeededUntil[s];
         if (storage.isConstant()) continue;
         subject.born = model_.stageOf[storage.creator];
         const auto& writes = graph_.ops[storage.creator].writes;

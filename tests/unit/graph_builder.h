@@ -53,13 +53,15 @@ public:
         return tensor;
     }
 
-    /// Writes the first input in place.
+    /// Writes the first inputs in place, which lie in storages of their own.
     void inPlace(const std::string& name, const std::vector<core::TensorIndex>& inputs,
-                 std::int64_t time = 1) {
+                 std::int64_t time = 1, std::size_t written = 1) {
         core::Op made = newOp(name, inputs, time);
-        made.writes.push_back({storage(inputs.front()), versions_[storage(inputs.front())]});
-        made.outputs.push_back({inputs.front(), false});
-        ++versions_[storage(inputs.front())];
+        for (std::size_t i = 0; i < written; ++i) {
+            made.writes.push_back({storage(inputs[i]), versions_[storage(inputs[i])]});
+            made.outputs.push_back({inputs[i], false});
+            ++versions_[storage(inputs[i])];
+        }
         push(std::move(made));
     }
 
@@ -155,8 +157,9 @@ constexpr unsigned share(unsigned all) {
 #endif
 }
 
-/// Random graphs with views, in-place writes, several outputs, workspaces and early releases.
-inline core::TrainingGraph randomGraph(unsigned seed, int ops) {
+/// Random graphs with views, in-place writes, several outputs, workspaces and early releases. With
+/// `several`, ops also write two storages at once.
+inline core::TrainingGraph randomGraph(unsigned seed, int ops, bool several = false) {
     std::mt19937 random(seed);
     auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     GraphBuilder b;
@@ -173,7 +176,9 @@ inline core::TrainingGraph randomGraph(unsigned seed, int ops) {
         if (kind == 0) {
             alive.push_back(b.view(inputs.front(), 1));
         } else if (kind == 1) {
-            b.inPlace("write_", inputs, 1 + below(5));
+            const bool two = several && inputs.size() > 1 && below(2) == 0 &&
+                             b.storage(inputs[0]) != b.storage(inputs[1]);
+            b.inPlace("write_", inputs, 1 + below(5), two ? 2 : 1);
         } else {
             std::vector<std::int64_t> sizes;
             for (int k = 0, n = 1 + below(2); k < n; ++k) sizes.push_back(1 + below(100));
