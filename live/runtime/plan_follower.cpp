@@ -43,6 +43,7 @@ const ProgramOp* PlanFollower::begin(const c10::FunctionSchema& schema,
                                      const NumberedTensors& tensors) {
     if (position_ == program_.ops.size()) return nullptr;
     const ProgramOp& op = program_.ops[position_];
+    if (op.schema == nullptr) program_.complete = findSchemas(program_);
     return OpMatcher(program_, storages_).compare(op, schema, tensors) ? nullptr : &op;
 }
 

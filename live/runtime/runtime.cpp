@@ -385,6 +385,8 @@ void Runtime::op(const profiler::native::Passing& op, torch::jit::Stack* stack) 
     const Tensors tensors = plainTensors(values, &hidden);
     if (!hidden.empty() && !bringHidden(guard, op.known, values, hidden)) return letBy();
     if (early_ && isBatch(*op.known.schema, values, tensors)) return letBy();
+    if (position_ < program().ops.size() && program().ops[position_].schema == nullptr)
+        findAllSchemas();  // torch.compile makes ops within a step
     if (settled_ ? passSettled(*op.known.schema, tensors)
                  : passAside(*op.known.schema, tensors, toldDevice(values)))
         return letBy();

@@ -167,6 +167,7 @@ private:
     [[gnu::cold]] void diverge(const std::string& found);
     [[gnu::cold]] void restoreForGood(const std::string& why);
     Shared shared(const Program& one, const Program& other) const;
+    void findAllSchemas();
 
     OpLock lock_;
     std::condition_variable_any ended_;

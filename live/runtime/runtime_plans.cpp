@@ -47,6 +47,11 @@ bool Runtime::add(const std::string& bytes, std::string& why) {
     return true;
 }
 
+void Runtime::findAllSchemas() {
+    for (Program& each : programs_)
+        if (!each.complete) each.complete = findSchemas(each);
+}
+
 /// How far two programs are the same, but for the numbers of their storages.
 Runtime::Shared Runtime::shared(const Program& one, const Program& other) const {
     Shared result;
@@ -64,7 +69,8 @@ Runtime::Shared Runtime::shared(const Program& one, const Program& other) const 
     };
     for (; result.ops < std::min(one.ops.size(), other.ops.size()); ++result.ops) {
         const ProgramOp &a = one.ops[result.ops], &b = other.ops[result.ops];
-        bool equal = a.schema != nullptr && a.schema == b.schema &&
+        bool equal = a.schema == b.schema &&
+                     (a.schema != nullptr || one.fullName(a) == other.fullName(b)) &&
                      a.inputs.size() == b.inputs.size() && a.outputs.size() == b.outputs.size() &&
                      a.writes.size() == b.writes.size();
         for (std::size_t k = 0; equal && k < a.inputs.size(); ++k)

@@ -45,8 +45,7 @@ void Runtime::forgetStep() {
 
 void Runtime::begin() {
     const std::lock_guard<OpLock> guard(lock_);
-    for (Program& each : programs_)
-        if (!each.complete) each.complete = findSchemas(each);
+    findAllSchemas();
     enter(programs_.empty() || !fault_.empty() ? -1 : 0);
     early_ = planned() && forward_;
     lean_ = !early_ && mayBeLean();

@@ -45,7 +45,7 @@ bool leavesBytesUndefined(const std::string& op);
 /// Under a dispatch mode of Python's that may change what an op makes, and what it makes is not
 /// compared (`undefined`).
 inline bool isUncheckable(const profiler::native::Passing& op, bool undefined) {
-    return undefined && op.below.has(c10::DispatchKey::Python);
+    return undefined && op.below.has(c10::DispatchKey::Python) && !profiler::native::isChecked();
 }
 /// Whether the op sets each element of what it writes, whatever was there: fills, copies, and
 /// results that go to a tensor that is given (`out=`).

@@ -13,6 +13,7 @@ from _highwater.access_guards import without
 from _highwater.by_hand import ByHand
 from _highwater.compiled_regions import CompiledRegions
 from _highwater.forwards import Forwards
+from _highwater.fused_kernels import compiling
 from _highwater.module_calls import ModuleCalls
 from _highwater.patches import Engine, Patches, stand_for
 from _highwater.places import Places
@@ -114,7 +115,7 @@ class Backwards:
 
     def enter(self, *_, **__):
         """How deep the one around it is; None of another thread."""
-        if not self.live.is_trainer():
+        if compiling() or not self.live.is_trainer():
             return None
         around = self.depth
         self.depth = around + 1

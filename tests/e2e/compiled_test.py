@@ -121,7 +121,7 @@ class Compiled(InFolder):
         lines, report = self.train(script, session, plan)
         self.assertEqual(lines, plain)
         self.assertEqual(report["mismatches"], [])
-        self.assertGreaterEqual(report["steps_planned"], 4)
+        self.assertEqual(report["steps_planned"], 5)  # the first one, in which it is compiled, too
         self.assertEqual(report["measured_peak_bytes"], report["predicted_peak_bytes"])
 
     def test_a_whole_model(self):
@@ -137,20 +137,17 @@ class Compiled(InFolder):
         by_line = self.lines(HIGHWATER, "info", session, "--by", "line")
         self.assertRegex(by_line, r"MB +2\.10 MB  train\.py:\d+ train, ")  # no module of the program's has a forward
         _, report = self.train(script, "--budget", "100GB")
-        self.assertAlmostEqual(info["baseline"]["peak_bytes"] / report["measured_peak_bytes"], 1, delta=0.001)
+        peak = report["measured_peak_bytes"]
+        self.assertAlmostEqual(info["baseline"]["peak_bytes"] / peak, 1, delta=0.001)
         self.check_plan(script, plain, session, 0.8)
-
-    @nightly.nightly
-    def test_parts(self):
-        self.check_plan(*self.recorded("nn.Sequential(*[torch.compile(each) for each in model])"), 0.93)
-
-    def test_within_a_budget(self):
-        script, plain, session = self.recorded("torch.compile(model)")
-        peak = json.loads(self.lines(HIGHWATER, "info", session, "--json"))["baseline"]["peak_bytes"]
         lines, report = self.train(script, "--budget", str(int(0.7 * peak)))
         self.assertEqual(lines, plain)
         self.assertEqual(report["mismatches"], [])
         self.assertLessEqual(report["measured_peak_bytes"], 0.7 * peak)
+
+    @nightly.nightly
+    def test_parts(self):
+        self.check_plan(*self.recorded("nn.Sequential(*[torch.compile(each) for each in model])"), 0.6)
 
 
 if __name__ == "__main__":

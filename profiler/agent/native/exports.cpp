@@ -52,6 +52,15 @@ HW_EXPORT int hwn_open(const AgentApi* api, int contents) {
 HW_EXPORT void hwn_enter() {
     observe();
 }
+
+HW_EXPORT void hwn_compiling(int begins) {
+    hw::profiler::native::compiling(begins != 0);
+}
+
+HW_EXPORT void hwn_check(int begins) {
+    hw::profiler::native::check(begins != 0);
+}
+
 HW_EXPORT void hwn_stay() {
     hw::profiler::native::stay();
 }

@@ -70,14 +70,23 @@ struct Watched {
     bool awaits;          // a new node of autograd, see awaitForward()
     std::uint64_t nodes;  // of autograd, until then
     bool stays;           // it has the key for good, see stay()
+    bool checked;         // see check()
 };
-thread_local Watched tWatched{false, 0, 0, false, 0, false};
+thread_local Watched tWatched{false, 0, 0, false, 0, false, false};
 std::atomic<std::int64_t> gWatch{0};   // the one that goes on; 0: none does
 std::atomic<OpHook> gHook{nullptr};    // takes the ops instead of the recording
 std::atomic<OpHook> gBeside{nullptr};  // and those of threads beside the one that is watched
 std::atomic<const TypedHook*> gTyped{nullptr};
 std::atomic<std::int64_t> gLeft{0};  // how often a watch has been left, and one more
 std::atomic<void (*)(int)> gForward{nullptr};
+std::atomic<const Watched*> gCompiling{nullptr};  // whose thread compiles; only compared
+
+bool compiles(const Watched& thread) {
+    return gCompiling.load(std::memory_order_relaxed) == &thread;
+}
+bool unseen(const Watched& thread) {
+    return thread.paused || compiles(thread);
+}
 
 /// What observe() has done to the thread is undone.
 void unwatch() {
@@ -352,7 +361,8 @@ void endAwaiting() {
 
 /// Whether somebody was told of one.
 bool lookForForward(Watched& thread) {
-    if (!thread.awaits || at::sequence_number::peek() == thread.nodes) return false;
+    if (!thread.awaits || at::sequence_number::peek() == thread.nodes || compiles(thread))
+        return false;
     seeForward(thread);
     return true;
 }
@@ -383,9 +393,11 @@ void onOp(const c10::OperatorHandle& handle, c10::DispatchKeySet keys, torch::ji
     const bool outlived = watched.watch != 0 && watched.watch != gWatch;  // its watch has been left
     if (outlived) unwatch();
     if (watched.beside != 0) return besideOp(watched, {handle, op, below}, stack);
-    if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !watched.paused)
-        return hook({handle, op, below}, stack);
-    if (session == nullptr || session->failed() || gWatch == 0 || outlived || watched.paused ||
+    if (const OpHook hook = gHook; hook != nullptr && gWatch != 0 && !outlived && !watched.paused) {
+        const OpHook taken = compiles(watched) ? gBeside.load() : hook;
+        return taken ? taken({handle, op, below}, stack) : handle.redispatchBoxed(below, stack);
+    }
+    if (session == nullptr || session->failed() || gWatch == 0 || outlived || unseen(watched) ||
         running.busy) {
         handle.redispatchBoxed(below, stack);
         return;
@@ -415,7 +427,7 @@ const TypedHook* typedHook(c10::DispatchKeySet keys) {
     if (hook == nullptr || gWatch == 0 || keys.has(c10::DispatchKey::Python)) return nullptr;
     Watched& thread = tWatched;
     if (lookForForward(thread)) return typedHook(keys);
-    if (thread.paused || thread.beside != 0 || (thread.watch != 0 && thread.watch != gWatch))
+    if (unseen(thread) || thread.beside != 0 || (thread.watch != 0 && thread.watch != gWatch))
         return nullptr;
     if (keys.has(c10::DispatchKey::CUDA)) countCudaBlocks();
     return hook;
@@ -519,6 +531,18 @@ void awaitForward(void (*begins)(int gradients)) {
 void pause(bool paused) {
     tWatched.paused = paused;
     if (gSession != nullptr) gSession->agent.pause(paused ? 1 : 0);
+}
+
+void compiling(bool begins) {
+    gCompiling = begins ? &tWatched : nullptr;
+}
+
+void check(bool begins) {
+    tWatched.checked = begins;
+}
+
+bool isChecked() {
+    return tWatched.checked;
 }
 
 void stay() {

@@ -54,6 +54,13 @@ void leave();
 void awaitForward(void (*begins)(int gradients));
 /// What this thread does until it is told otherwise is no part of the step.
 void pause(bool paused);
+/// What this thread does until it has compiled is no part of the step: the compiler tries ops, if
+/// its caches do not know the result. Where a hook takes the ops, `beside` gets these.
+void compiling(bool begins);
+/// This thread is in a dispatch mode of the framework's own that only looks at what ops return:
+/// torch.compile's code runs in one for the first time.
+void check(bool begins);
+bool isChecked();
 /// Ops of this thread come by for good, whether they concern us or not: torch.compile guards what
 /// it has made by the thread's dispatch keys, and compiles it again where these are others.
 void stay();

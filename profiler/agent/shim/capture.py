@@ -143,7 +143,9 @@ class Capture:
     def enter(self, compiled):
         """Begins to see ops. Compiled code runs op by op meanwhile: torch is asked for it or, before 2.6, a
         dispatch mode brings it about. What only the mode can tell: why an op failed."""
-        if _python_dispatch._get_current_dispatch_mode() is not None:
+        mode = _python_dispatch._get_current_dispatch_mode()
+        # torch.compile's code runs for the first time in a mode that checks what ops return.
+        if mode is not None and not (self.sees_kernels() and type(mode).__module__.startswith("torch._functorch.")):
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)

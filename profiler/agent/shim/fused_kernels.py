@@ -10,6 +10,7 @@ import ctypes
 import hashlib
 import os
 import re
+import threading
 
 import torch
 from _highwater import encode, library
@@ -21,6 +22,7 @@ NAMESPACE = "inductor_fused"  # ops of the compiler's: the same bits for the sam
 SCHEMA = "(Tensor[] read, Tensor(a!)[] written, Scalar[] numbers, int[] layouts) -> Tensor[]"
 FILE = os.path.join(os.path.dirname(torch.__file__), "_inductor", "output_code")  # in the framework: no line of the program's
 FUSED = re.compile(r"^(\w+) = async_compile\.cpp_pybinding\(\[(.*?)\], r?'''(.*?)'''\)", re.MULTILINE | re.DOTALL)
+WRAPPERS = "torch._functorch._aot_autograd.runtime_wrappers"
 MADE = re.compile(r"^(\w+) = async_compile\.", re.MULTILINE)
 
 
@@ -45,6 +47,28 @@ def allocate(layouts, types):
     return made
 
 
+_thread = None  # that compiles
+
+
+def compiling():
+    """What this thread does is the compiler's: it runs ops, backward passes too, that are no part of the training."""
+    return _thread == threading.get_ident()
+
+
+def tell_compiling(native, begins):
+    global _thread
+    _thread = threading.get_ident() if begins else None
+    native.hwn_compiling(begins)
+
+
+def open_native():
+    path = library.hw_native()
+    try:
+        return ctypes.PyDLL(os.fsdecode(path)) if path else None
+    except OSError:
+        return None
+
+
 class FusedKernels:
     """`hidden`: the program has compiled code whose kernels are not ops."""
 
@@ -60,6 +84,8 @@ class FusedKernels:
         self.cache = None
         self.late = compiles()  # what was compiled before may have to be compiled again
         Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module),
+                          "torch._dynamo.callback": lambda module: self.compiler_tells(patches, module),
+                          WRAPPERS: lambda module: self.wrappers_came(patches, module),
                           "torch._dynamo.eval_frame": lambda module: patches.stand_for(
                               module.OptimizeContext, "__init__", self.will_compile)})
 
@@ -71,10 +97,25 @@ class FusedKernels:
         """The compiler's guards see whether ops come by: from now on they always do."""
         if not self.visible():
             return
-        try:
-            ctypes.PyDLL(os.fsdecode(library.hw_native())).hwn_stay()
-        except OSError:  # whoever sees ops tells of it
+        native = open_native()
+        if native is None:  # whoever sees ops tells of it
             self.hidden = True
+        else:
+            native.hwn_stay()
+
+    def compiler_tells(self, patches, module):
+        """What it does meanwhile is no part of a step. Before torch 2.4 it does not tell."""
+        native = open_native()
+        handler = getattr(module, "CompilationCallbackHandler", None)
+        if native is not None and handler is not None:
+            patches.stand_for(handler, "run_start_callbacks", lambda *_: tell_compiling(native, True))
+            patches.stand_for(handler, "run_end_callbacks", lambda *_: tell_compiling(native, False))
+
+    def wrappers_came(self, patches, module):
+        native, mode = open_native(), getattr(module, "_AnalyzeCustomOpInputOutputMode", None)
+        if native is not None and mode is not None:
+            patches.stand_for(mode, "__enter__", before=lambda *_: native.hwn_check(1))
+            patches.stand_for(mode, "__exit__", after=lambda *_: native.hwn_check(0))
 
     def watch(self, watching):
         """Whether kernels come by as ops."""

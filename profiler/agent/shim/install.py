@@ -11,7 +11,7 @@ import torch
 from _highwater import blocking, encode, gpu, higher_order, launching, library, live, wire
 from _highwater.capture import Capture
 from _highwater.forwards import Forwards
-from _highwater.fused_kernels import FusedKernels
+from _highwater.fused_kernels import FusedKernels, compiling
 from _highwater.modules import Modules
 from _highwater.patches import Engine, Patches
 from _highwater.source_nodes import SourceNodes
@@ -41,6 +41,8 @@ class Hooks:
         higher_order.pass_over(self.patches)
         self.capture.kernels = FusedKernels(self.patches, SourceNodes(
             self.patches, self.capture.enter_layer, self.capture.moved))
+        if self.capture.steps.begins_soon():  # within what is compiled for its forward, maybe
+            self.capture.kernels.watch(self.capture.sees_kernels())
         self.patches.set(Variable, "_execution_engine", Engine(
             Variable._execution_engine, lambda tensors, *arguments, **_: self.enter_backward(tensors, arguments),
             lambda handles, _: self.leave_backward(handles)))
@@ -118,7 +120,7 @@ class Hooks:
 
     def enter_backward(self, tensors, args):
         capture = self.capture
-        if not self.installed or not capture.concerns():
+        if not self.installed or not capture.concerns() or compiling():
             return None
         with capture.trainer.turn:
             if not capture.concerns() or not capture.trainer.take():

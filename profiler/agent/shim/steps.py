@@ -55,6 +55,10 @@ class Steps:
         self.by_op = by_op and self.state == WAITING
         self.activity()
 
+    def begins_soon(self):
+        """With the next forward a step is recorded."""
+        return self.state == WAITING and self.warmup == 0
+
     def begin_again(self):
         """What the step has begun with was no forward, if a module is called only now: weights were made."""
         if self.by_op and self.state == CAPTURING:
@@ -70,7 +74,7 @@ class Steps:
         self.by_op = False
         if self.active:
             return
-        if self.state == WAITING and self.warmup == 0:
+        if self.begins_soon():
             # No module ran, so the forward went by unseen: start after this step instead.
             self.warmup = 1
             encode.send_gap("the first step", "its forward was not seen: it calls no module")
@@ -80,7 +84,7 @@ class Steps:
         self.active = True
         if self.state == CAPTURING and self.ended:
             self.confirm()
-        elif self.state == WAITING and self.warmup == 0:
+        elif self.begins_soon():
             self.begin(())
 
     def optimizer_done(self, passing):
