@@ -118,7 +118,7 @@ class Forks(InFolder):
 
 
 @needs_torch2
-@nightly.repeats("test_a_thread_that_forks")
+@nightly.repeats("test_a_thread_that_forks", "test_children_that_read_what_is_dropped")
 class ForksOnTorch2(Forks):
     python = TORCH2
 
