@@ -94,8 +94,11 @@ class AccessGuards:
         self.native, self.region_entered = native, region_entered
         self.patches = Patches()
         self.extensions = self.regions = self.calls = self.kernels = None
+        self.acting = False
 
-    def open(self):
+    def open(self, running):
+        """`running`: the program is within a step, and no plan acts before begin()."""
+        self.acting = not running
         self.guard_tensors()
         if hasattr(torch, "UntypedStorage"):
             self.guard_storages(torch.UntypedStorage)
@@ -107,11 +110,17 @@ class AccessGuards:
         self.extensions = Extensions(self.touch, self.native)
         self.kernels = FusedKernels(self.patches)
         self.kernels.watch(self.kernels.visible())
-        self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered, self.kernels)
+        self.regions = Regions(self.patches, self.touch, self.native.hwl_region, self.region_entered, self)
         self.calls = RemoteCalls(self.patches, self.touching(True), self.native.hwl_enter_beside)
         Imports(self.patches, {**self.regions.actions, **self.calls.actions})
         Scripts(self.patches, self.touch, self.native.hwl_region)
         after_import(self.patches, importlib.machinery.ExtensionFileLoader, self.loaded)
+
+    def begin(self):
+        """This thread trains, and a step begins."""
+        self.kernels.begin()
+        self.kernels.watch(self.kernels.visible())
+        self.acting = True
 
     def guard_each(self, holder, names, kind, tell, of=of_first):
         """`tell` hears of things of that kind before one of these methods or functions runs on them."""
@@ -213,9 +222,9 @@ class Regions:
     MODULES = ("torch._inductor.output_code", "torch._inductor.codecache", "torch._inductor.compile_fx")
     CLASSES = ("CompiledFxGraph", "CompiledAOTI")
 
-    def __init__(self, patches, touch, region, entered, kernels):
+    def __init__(self, patches, touch, region, entered, guards):
         self.patches, self.touch, self.region, self.entered = patches, touch, region, entered
-        self.kernels = kernels
+        self.guards = guards
         self.actions = {name: self.patch for name in self.MODULES}
 
     def patch(self, module):
@@ -226,7 +235,8 @@ class Regions:
 
     def enter(self, graph, inputs, *__, **___):
         self.entered()
-        if self.kernels.watching and getattr(graph, "cache_key", None) in self.kernels.shown:
+        kernels = self.guards.kernels
+        if not self.guards.acting or kernels.watching and getattr(graph, "cache_key", None) in kernels.shown:
             return False
         for tensor in tensors_in(inputs):
             self.touch(address(tensor), True)

@@ -180,15 +180,16 @@ class Live:
     def install(self):
         record = profiler.record_function
         higher_order.pass_over(self.patches)
-        self.patches.stand_for(record, "__enter__", lambda scope: scope, self.scope_begun)
-        self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         self.watch_threads()
         if self.budget and self.hands_over:
             self.regions = CompiledRegions(self.patches, self.hands_over, tensors.find_optimizers, self.remark)
-        self.guards.open()
+        self.guards.open(self.running)
         access_guards.watch_graphs(self.patches, self.native)
         self.patches.set(Variable, "_execution_engine",
                          Engine(Variable._execution_engine, self.backwards.enter, self.backwards.leave))
+        # Last: the thread that trains may run meanwhile, and with an optimizer's step a plan begins to act.
+        self.patches.stand_for(record, "__enter__", lambda scope: scope, self.scope_begun)
+        self.patches.stand_for(record, "__exit__", lambda scope, *_: scope, self.scope_ended)
         if self.budget and not self.running:
             self.enter()
         if not self.running:  # else the first step begins where an optimizer has made the one under way
@@ -354,6 +355,7 @@ class Live:
         if self.running and self.budget:
             adopt_tensors(self.native.hwl_adopt)
             library.hw_limit()
+        self.guards.begin()
         self.native.hwl_enter()
         self.begin()
 

@@ -145,6 +145,40 @@ class Compiled(InFolder):
         self.assertEqual(report["mismatches"], [])
         self.assertLessEqual(report["measured_peak_bytes"], 0.7 * peak)
 
+    def test_a_training_that_has_compiled(self):
+        """Attached, its code is compiled once more; then it is recorded, and trains under a plan, with its own lines."""
+        ends, session, plan = (os.path.join(self.folder, name) for name in ("ends", "s.hws", "p.json"))
+        script = self.script(budget_test.COMPILED.replace("range(5)", "range(int(sys.argv[1]))").replace(
+            "import hashlib, torch", "import hashlib, os, sys, time, torch").replace(
+            "loss.item().hex())", "loss.item().hex(), flush=True); time.sleep(0.05)\n"
+            "            if os.path.exists(sys.argv[2]): break") + "    train(torch.compile(model))\n")
+        program = subprocess.Popen([TORCH2, script, "1000", ends], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   text=True, env=self.environment)
+        self.addCleanup(program.kill)
+        lines = [program.stdout.readline() for _ in range(2)]
+        self.lines(HIGHWATER, "attach", str(program.pid), "-o", session, "--steps", "2")
+        self.assertEqual(json.loads(self.lines(HIGHWATER, "info", session, "--json"))["gaps"], [])
+        self.lines(HIGHWATER, "plan", session, "--ratio", "0.7", "--time-limit", "5", "-o", plan)
+        report = os.path.join(self.folder, "report.json")
+        applied = subprocess.Popen([HIGHWATER, "apply", str(program.pid), session, plan, "--report", report],
+                                   stderr=subprocess.PIPE, text=True)
+        while "the plan acts" not in (said := applied.stderr.readline()):
+            self.assertTrue(said)
+        with program.stdout:
+            for _ in range(20):  # more are in the pipe, maybe
+                lines.append(program.stdout.readline())
+            with open(ends, "w"):
+                pass
+            lines += program.stdout.readlines()
+        self.assertEqual((program.wait(), applied.wait()), (0, 0), applied.stderr.read())
+        applied.stderr.close()
+        with open(report, encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertGreater(report["steps_planned"], 3)
+        self.assertEqual(report["steps_diverged"], 0)
+        self.assertEqual(report["measured_peak_bytes"], report["predicted_peak_bytes"])
+        self.assertEqual("".join(lines), self.lines(TORCH2, script, str(len(lines) - 1), os.devnull + "/none"))
+
     @nightly.nightly
     def test_parts(self):
         self.check_plan(*self.recorded("nn.Sequential(*[torch.compile(each) for each in model])"), 0.6)

@@ -149,6 +149,8 @@ class Capture:
             encode.send_gap("a step", "the program uses a dispatch mode of its own")
             return False
         blocking.hw_gpu_begin(self.needs_gpu)
+        if compiled and not self.steps.until_failure:
+            self.kernels.begin()
         if compiled and not self.sees_kernels() and hasattr(torch.compiler, "set_stance"):
             self.stance = torch.compiler.set_stance(EAGERLY)
         self.kernels.watch(self.sees_kernels())

@@ -47,6 +47,7 @@ def allocate(layouts, types):
     return made
 
 
+_ops = {}       # by their names, and the library that they are of; they stay, as what is defined twice is an error
 _thread = None  # that compiles
 
 
@@ -59,6 +60,18 @@ def tell_compiling(native, begins):
     global _thread
     _thread = threading.get_ident() if begins else None
     native.hwn_compiling(begins)
+
+
+def may_compile_again():
+    """Whether the compiler would raise nothing and go on, for each function, with all that it has made for it."""
+    try:
+        config = torch._dynamo.config
+        entries = torch._dynamo.eval_frame._debug_get_cache_entry_list
+        limit = config.recompile_limit if hasattr(config, "recompile_limit") else config.cache_size_limit
+        codes = [weak() for weak in torch._dynamo.convert_frame.input_codes.seen]
+        return not config.error_on_recompile and all(2 * len(entries(code)) <= limit for code in codes if code)
+    except Exception:  # of a form that is not known
+        return False
 
 
 def open_native():
@@ -74,15 +87,13 @@ class FusedKernels:
 
     def __init__(self, patches, places=None):
         self.places = places
-        self.library = None
-        self.ops = {}        # by their names
         self.shown = set()   # keys of modules all of whose kernels are ops
         self.codes = []      # function, its own code, the other
         self.watching = False
         self.hidden = False
         self.seen = {}       # modules, by their ids
         self.cache = None
-        self.late = compiles()  # what was compiled before may have to be compiled again
+        self.late = compiles()  # what was compiled before has to be compiled again
         Imports(patches, {"torch._inductor.codecache": lambda module: self.cache_came(patches, module),
                           "torch._dynamo.callback": lambda module: self.compiler_tells(patches, module),
                           WRAPPERS: lambda module: self.wrappers_came(patches, module),
@@ -90,8 +101,14 @@ class FusedKernels:
                               module.OptimizeContext, "__init__", self.will_compile)})
 
     def visible(self):
-        """Whether all that the program has compiled can come by as ops, with nothing compiled again."""
+        """Whether all that the program has compiled can come by as ops."""
         return not self.hidden and not self.late and bool(library.hw_native())
+
+    def begin(self):
+        """Ops of this thread come by from now on. What it has compiled without us is compiled once more, if it can be."""
+        if self.late and library.hw_native() and may_compile_again():
+            self.late = False
+            self.will_compile()
 
     def will_compile(self, *_, **__):
         """The compiler's guards see whether ops come by: from now on they always do."""
@@ -183,21 +200,21 @@ class FusedKernels:
 
     def op_of(self, call, kernel, source):
         """One for each source, and for what of its arguments it makes: as it is called in any process."""
-        if self.library is None:
-            self.library = torch.library.Library(NAMESPACE, "FRAGMENT")
+        if not _ops:
+            _ops[NAMESPACE] = torch.library.Library(NAMESPACE, "FRAGMENT")
         kinds, types = call.kinds, call.types
         unique = ",".join([*kinds, *map(str, types), source])
         overload = "of_" + hashlib.sha256(unique.encode()).hexdigest()[:12]
         full = call.kernel + "." + overload
-        if full not in self.ops:
+        if full not in _ops:
             def run(read, written, numbers, layouts):
                 made = allocate(layouts, types)
                 parts = {"read": iter(read), "written": iter(written), "number": iter(numbers), "made": iter(made)}
                 kernel(*[next(parts[each]) for each in kinds])
                 return made
 
-            self.library.define(full + SCHEMA)
+            _ops[NAMESPACE].define(full + SCHEMA)
             for device in ("CPU", "CUDA"):
-                self.library.impl(full, run, device)
-            self.ops[full] = getattr(getattr(getattr(torch.ops, NAMESPACE), call.kernel), overload)
-        return self.ops[full], full.replace(".", "_")
+                _ops[NAMESPACE].impl(full, run, device)
+            _ops[full] = getattr(getattr(getattr(torch.ops, NAMESPACE), call.kernel), overload)
+        return _ops[full], full.replace(".", "_")
