@@ -220,7 +220,7 @@ class Live:
         if self.depth == 0:
             self.saw(wire.MILESTONE_OPTIMIZER)
             self.by_hand.optimizer()
-            self.by_hand.passed = 0
+            self.by_hand.stepped()
             self.guard(self.stepped)
 
     def remove(self):
@@ -320,7 +320,8 @@ class Live:
             encode.send_milestone(milestone)
 
     def passed_backward(self):
-        if self.by_hand.backward():
+        self.by_hand.backward()
+        if self.by_hand.may_end():
             self.await_forward()
 
     def forward(self):

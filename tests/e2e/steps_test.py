@@ -141,6 +141,24 @@ HOLDS = RAW.replace("        x = torch.randn", """        if step == 4 and sys.a
         x = torch.randn""")
 
 
+# A compiled optimizer tells of no step; two backward passes come before each.
+COMPILED = BEGIN + """
+    weights = [torch.randn(128, 128).div(12).requires_grad_() for _ in range(6)]
+    optimizer = torch.optim.SGD(weights, lr=0.1)
+    update = torch.compile(optimizer.step, backend="aot_eager")
+    for step in range(5):
+        for part in range(2):
+            x = torch.randn(512, 128)
+            for w in weights: x = torch.tanh(x @ w)
+            loss = x.square().mean()
+            loss.backward()
+        update()
+        optimizer.zero_grad()
+        print("step", step, loss.item().hex())
+    digest(weights)
+    """
+
+
 class Steps(InFolder):
     python = "/usr/bin/python3"
 
@@ -228,6 +246,9 @@ class Steps(InFolder):
                  "test_no_training", "test_no_optimizer", "test_inner_steps", "test_functions_of_its_own")
 class StepsOnTorch2(Steps):
     python = TORCH2
+
+    def test_a_compiled_optimizer(self):
+        self.all_planned(5, *self.go(COMPILED))
 
 
 if __name__ == "__main__":

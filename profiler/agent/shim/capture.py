@@ -562,16 +562,18 @@ class Capture:
         if self.mode is not None:
             self.registry.categorize_gradients(self.trainer.has_others())
             self.layers.categorize_sharded(self.registry)
-        if self.by_hand.backward():
+        self.by_hand.backward()
+        if self.by_hand.certain:
             self.optimizer_depth = 1
+        if self.by_hand.may_end():
             self.steps.await_forward()
 
     def end_by_hand(self):
         """A forward begins, after an update by hand or none at all."""
         self.optimizer_depth = 0
         if self.by_hand.ended():
-            encode.send_gap("the ends of steps", "the program uses no optimizer of torch's: a step ends where the "
-                            "next forward begins")
+            encode.send_gap("the ends of steps", "the program %s: a step ends where the next forward begins" % (
+                "uses no optimizer of torch's" if self.by_hand.certain else "compiles its optimizer"))
         self.steps.optimizer_done(())
 
     def program_ends(self):

@@ -164,7 +164,7 @@ class Hooks:
                 not (exception and exception[0] is not None):
             del capture.layers.stack[:]  # what an exception in a forward may have left
             capture.trainer.stepped()
-            capture.by_hand.passed = 0
+            capture.by_hand.stepped()
             capture.steps.optimizer_done((getattr(scope, "handle", None), getattr(scope, "record", None)))
 
 
