@@ -7,7 +7,7 @@
 
 namespace hw::app {
 
-/// --budget, --on-oom, --planner and --verify.
+/// --budget, --on-oom, --partition, --planner and --verify.
 void addLimits(CLI::App& command, live::LimitWords& words);
 
 inline constexpr const char* kProgressHelp =

@@ -52,6 +52,9 @@ Result<LiveLimits> limitsOf(const LimitWords& words, bool planned) {
     if (!words.verify.empty() && !planned && !words.any())
         return Error{ErrorCode::Usage, "--verify has nothing to compare",
                      "give it with a session and its plan, with --budget or with --on-oom"};
+    if (words.partition && !budget)
+        return Error{ErrorCode::Usage, "--partition has no budget to choose within",
+                     "give it with --budget"};
     if (!words.any()) return limits;
     const std::string planner = words.planner.empty() ? planners::ownPlanner().name : words.planner;
     const auto heuristic = planners::Dtr::find(planner);
@@ -68,6 +71,11 @@ Result<LiveLimits> limitsOf(const LimitWords& words, bool planned) {
     if (!budget) return limits;
     limits.cap = std::min(limits.cap.value_or(*budget), *budget);
     if (!heuristic) limits.planners = plannersOf(planner, *limits.cap);
+    if (words.partition && heuristic)
+        return Error{ErrorCode::Usage,
+                     "--partition is a planner's choice, and '" + planner + "' is a heuristic",
+                     "leave --planner out"};
+    limits.partition = words.partition;
     return limits;
 }
 

@@ -13,13 +13,15 @@ namespace hw::live {
 struct LimitWords {
     std::string budget, cap, planner, verify;  // empty: not given
     bool onOom = false;
+    bool partition = false;  // see LiveLimits
 
     /// DTR is to act.
     bool any() const { return !budget.empty() || onOom; }
 };
 
 /// `planned`: a plan of a session acts. Errors: Usage (no number of bytes, no such planner, one
-/// that does not go with --on-oom, --verify where nothing is recomputed).
+/// that does not go with --on-oom, --verify where nothing is recomputed, --partition without
+/// planners).
 core::Result<LiveLimits> limitsOf(const LimitWords& words, bool planned);
 
 }  // namespace hw::live

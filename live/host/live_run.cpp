@@ -65,7 +65,8 @@ core::Result<wire::ConfigRecord> liveConfig(const std::optional<FrameworkFiles>&
     record.flags = wire::kConfigLive | (limits.onOom ? wire::kConfigOnOom : 0);
     record.cap = limits.cap ? limits.cap->count() : 0;
     record.flags |= limits.verify | (limits.stableSources ? wire::kConfigStableSources : 0) |
-                    (limits.planners.any() ? wire::kConfigPlanners : 0);
+                    (limits.planners.any() ? wire::kConfigPlanners : 0) |
+                    (limits.partition ? wire::kConfigPartition : 0);
     record.heuristic = limits.heuristic;
     std::strncpy(record.livePrograms, files.c_str(), sizeof(record.livePrograms) - 1);
     if (!framework) {

@@ -236,7 +236,9 @@ class Regions:
     def enter(self, graph, inputs, *__, **___):
         self.entered()
         kernels = self.guards.kernels
-        if not self.guards.acting or kernels.watching and getattr(graph, "cache_key", None) in kernels.shown:
+        if not self.guards.acting:
+            return False
+        if kernels.watching and getattr(graph, "cache_key", None) in kernels.shown and not kernels.others_see():
             return False
         for tensor in tensors_in(inputs):
             self.touch(address(tensor), True)

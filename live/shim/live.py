@@ -141,9 +141,10 @@ def is_theirs(error):
 
 
 class Live:
-    def __init__(self, native, running, budget, hands_over):
+    def __init__(self, native, running, budget, hands_over, partition):
         self.native = native
         self.running = running    # the program was under way already
+        self.partition = partition    # what torch.compile keeps is a planner's choice
         self.hands_over = hands_over  # begin of the names of files: a step for a planner, and its plan
         self.budget = budget      # DTR acts, from the first op on or from the first whole step, whether planned or not
         self.trainer = 0          # the thread that trains
@@ -181,7 +182,7 @@ class Live:
         record = profiler.record_function
         higher_order.pass_over(self.patches)
         self.watch_threads()
-        if self.budget and self.hands_over:
+        if self.hands_over and self.partition:
             self.regions = CompiledRegions(self.patches, self.hands_over, tensors.find_optimizers, self.remark)
         self.guards.open(self.running)
         access_guards.watch_graphs(self.patches, self.native)
@@ -515,7 +516,8 @@ def start(flags, rank):
     native.hwl_verify(verification(flags), kept_ops(), bool(flags & wire.CONFIG_STABLE_SOURCES))
     if plans and rank >= 0:
         plans += b".rank%d" % rank
-    _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans)
+    _current = Live(native, bool(flags & wire.CONFIG_RUNNING), heuristic >= 0, plans,
+                    bool(flags & wire.CONFIG_PARTITION))
     if known:
         _current.awaits = awaiting(native, rank, len(known))
     if flags & wire.CONFIG_CURVES:

@@ -257,17 +257,19 @@ class BudgetWithTorch2(Budget):
         script, plain, peak = self.alone(program)
         lasting = 4 * 4 * 8 * (2 * 128 * 512 + 512 + 3 * 128)  # parameters, gradients, states
         budget = int(lasting + share * (peak - lasting))
-        done, report = self.train(script, "--budget", str(budget))
+        done, report = self.train(script, "--budget", str(budget), "--partition")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(done.stdout, plain, done.stderr)
         self.assertLessEqual(report["measured_peak_bytes"], budget)
         self.assertRegex(done.stderr, said)
 
+    @nightly.nightly
     def test_what_torch_compile_keeps_of_a_whole_model(self):
         for share in (0.8, 0.6):
             self.compiled(COMPILED + "    train(torch.compile(model, backend='aot_eager'))\n", share,
                           r"a region of torch.compile keeps less for its backward: peak [\d.]+ MB instead of [\d.]+ MB")
 
+    @nightly.nightly
     def test_what_torch_compile_keeps_of_parts(self):
         self.compiled(COMPILED + "    train(nn.Sequential(*[torch.compile(each, backend='aot_eager') for each in model]))\n",
                       0.8, "regions of torch.compile keep less for their backward: 0 % of what the compiler would")

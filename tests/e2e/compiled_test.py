@@ -17,9 +17,47 @@ from torch2 import TORCH2, needs_torch2
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "profiler", "agent", "shim"))
 import compiled_code  # noqa: E402
 
+# Compiled code in unusual places: a kernel without tensors (the bag's offsets), subgraphs, a backward under autocast, and
+# a mode of the program's that sees ops.
+UNUSUAL = budget_test.BEGIN + """
+    from torch.utils._python_dispatch import TorchDispatchMode
+    class Prints(TorchDispatchMode):
+        def __torch_dispatch__(self, op, types, arguments=(), named=None):
+            print(op)
+            return op(*arguments, **(named or {}))
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bag, self.one, self.two = nn.EmbeddingBag(50, 64), nn.Linear(64, 256), nn.Linear(256, 64)
+        def forward(self, words):
+            x = torch.tanh(self.one(self.bag(words)))
+            x = torch.cond(x.sum() > 0, lambda y: torch.sin(y) * 1.5 + y, lambda y: torch.cos(y) * y.tanh(), (x,))
+            return self.two(x)
+    model = Model()
+    run, optimizer = torch.compile(model, fullgraph=True), torch.optim.SGD(model.parameters(), lr=0.05)
+    for step in range(4):
+        optimizer.zero_grad()
+        out = run(torch.randint(0, 50, (512, 8)))
+        with torch.autocast("cpu", torch.bfloat16, enabled=step % 2 == 1):
+            loss = out.square().mean()
+            if step == 2:
+                with Prints(): loss.backward()
+            else:
+                loss.backward()
+        optimizer.step()
+        print("step", step, loss.item().hex())
+    digest([model], [optimizer])
+    """
+
 # What inductor writes, shortened.
 CODE = """
     import torch
+    empty_strided_cpu = None
+    def true_graph_0(args):
+        x, = args
+        buf0 = empty_strided_cpu((2, ), (1, ), torch.float32)
+        cpp_fused_1(x, buf0)
+        return (buf0, )
     class Runner:
         def call(self, args):
             primals_1, primals_2, s0 = args
@@ -66,15 +104,22 @@ class OtherCode(unittest.TestCase):
         names = {"torch": Types, "extern_kernels": Products,
                  "reinterpret_tensor": lambda *arguments: ("part", *arguments),
                  compiled_code.EMPTY: lambda *arguments: ("empty", *arguments),
+                 compiled_code.SEEN: lambda: False,
+                 compiled_code.PRODUCT: lambda function, *arguments, **named: function(*arguments, **named),
                  compiled_code.AT: lambda place, call, arguments, named: told.append(place) or call(*arguments, **named)}
         code = compiled_code.rewritten(text, kinds, name_of, names, "code.py",
                                        place_of=lambda sources, _: 7 if sources == ["linear"] else None)
+        self.assertEqual(set(code), {"call", "true_graph_0"})
 
         def call(self, args):
             pass
-        call.__code__ = code
+        call.__code__ = code["call"]
         call.__globals__.update(names)
         return call(None, ["x", "w", 5]), told
+
+    def test_kernels_that_something_else_calls_are_of_no_known_form(self):
+        text = textwrap.dedent(CODE) + "later = lambda x: cpp_fused_1(x, x)\n"
+        self.assertIsNone(compiled_code.rewritten(text, {"cpp_fused_0": [], "cpp_fused_1": []}, None, {}, "code.py"))
 
     def test_kernels_make_what_is_allocated_for_them_to_fill(self):
         results, told = self.run_code(textwrap.dedent(CODE))
@@ -144,6 +189,16 @@ class Compiled(InFolder):
         self.assertEqual(lines, plain)
         self.assertEqual(report["mismatches"], [])
         self.assertLessEqual(report["measured_peak_bytes"], 0.7 * peak)
+
+    @nightly.nightly
+    def test_code_in_unusual_places(self):
+        script, session = self.script(UNUSUAL), os.path.join(self.folder, "s.hws")
+        plain = self.lines(TORCH2, script)
+        self.assertIn("aten.mm.out", plain)
+        self.assertEqual(self.lines(HIGHWATER, "record", "-o", session, "--", TORCH2, script), plain)
+        gaps = json.loads(self.lines(HIGHWATER, "info", session, "--json"))["gaps"]
+        self.assertEqual([gap["what"] for gap in gaps], ["kernels of torch.compile"])  # in the mode
+        self.assertEqual(self.train(script, "--budget", "100GB")[0], plain)
 
     def test_a_training_that_has_compiled(self):
         """Attached, its code is compiled once more; then it is recorded, and trains under a plan, with its own lines."""

@@ -9,13 +9,16 @@ becomes, where the kernel reads the first two and fills the third,
     [buf5] = op([buf2, primals_6], [], [], [2, *(512, 64), *(64, 1)])
 
 A buffer is made where it is first written; what the framework's matrix products fill is their result. All other
-statements stay as they are."""
+statements stay as they are. Where somebody else would see the ops, the compiler's own code runs."""
 import ast
 import re
 
 ALLOCATES = "empty_strided_cpu"
 AT = "_highwater_at"        # calls something from a place in the program
 EMPTY = "_highwater_empty"  # allocates as well, by an op
+PRODUCT = "_highwater_product"  # calls a matrix product without `out`
+SEEN = "_highwater_seen"    # whether somebody else sees ops
+OWN = "_highwater_own_"     # begin of the names of functions as the compiler has made them
 VIEWS = "reinterpret_tensor"
 SOURCES = re.compile(r"# (?:Topologically Sorted )?Source Nodes: \[(.*?)\]")
 PRODUCTS = ("mm", "addmm", "bmm", "baddbmm")  # their result is the same with `out` and without it
@@ -105,6 +108,8 @@ class Rewriter:
             if place is not None:
                 self.put(statement, place)
             result.append(statement)
+        if not (statements and isinstance(statements[-1], ast.Return)):
+            settle(set(pending))
         return result
 
     def place(self, statement):
@@ -189,6 +194,8 @@ class Rewriter:
             return statement
         del pending[out.value.id]
         call.keywords.remove(out)
+        call.args.insert(0, call.func)
+        call.func = name_node(PRODUCT, ast.Load)
         return ast.Assign(targets=[name_node(out.value.id, ast.Store)], value=call)
 
 
@@ -205,17 +212,33 @@ def same_count(one, other):
     return counts[0] == counts[1]
 
 
+def functions_in(tree, names):
+    """call(), and functions for subgraphs (torch.cond), whose code uses some of these names; None: some are elsewhere."""
+    holders = [tree, *(each for each in tree.body if isinstance(each, ast.ClassDef))]
+    found = [each for holder in holders for each in holder.body if isinstance(each, ast.FunctionDef)]
+    found = [each for each in found if each.name == "call" or names_in(each) & names]
+    everywhere = sum(isinstance(each, ast.Name) and each.id in names for each in ast.walk(tree))
+    within = sum(isinstance(each, ast.Name) and each.id in names for function in found for each in ast.walk(function))
+    assigned = sum(isinstance(each, ast.Assign) and bool(names_in(each.targets[0]) & names) for each in tree.body)
+    unique = len({each.name for each in found}) == len(found) and "call" in {each.name for each in found}
+    return found if unique and everywhere == within + assigned else None
+
+
 def rewritten(text, kinds, name_of, names, file, place_of=None):
-    """The other code of the function call() in `text`, which sees `names`, and is said to be in `file`; None: it is not of
-    a known form."""
+    """The other code of call() and of what it calls for subgraphs in `text`, by their names: it sees `names`, and is said to
+    be in `file`. None: it is not of a known form."""
     tree = ast.parse(text)
-    found = [each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == "call"]
-    if len(found) != 1:
+    found = functions_in(tree, {*kinds, ALLOCATES})
+    if found is None:
         return None
-    function = found[0]
-    function.body = Rewriter(kinds, name_of, names, text.split("\n"), place_of).body(function.body)
-    function.decorator_list = []
-    module = ast.fix_missing_locations(ast.Module(body=[function], type_ignores=[]))
+    for function in found:
+        function.body = Rewriter(kinds, name_of, names, text.split("\n"), place_of).body(function.body)
+        function.decorator_list = []
+        own = ast.Call(func=name_node(OWN + function.name, ast.Load), keywords=[],
+                       args=[name_node(each.arg, ast.Load) for each in function.args.args])
+        function.body.insert(0, ast.If(test=ast.Call(func=name_node(SEEN, ast.Load), args=[], keywords=[]),
+                                       body=[ast.Return(value=own)], orelse=[]))
+    module = ast.fix_missing_locations(ast.Module(body=found, type_ignores=[]))
     made = {}
     exec(compile(module, file, "exec"), names, made)
-    return made["call"].__code__
+    return {name: function.__code__ for name, function in made.items()}

@@ -11,13 +11,15 @@ import hashlib
 import os
 import re
 import threading
+from types import FunctionType
 
 import torch
 from _highwater import encode, library
-from _highwater.compiled_code import AT, EMPTY, rewritten
+from _highwater.compiled_code import AT, EMPTY, OWN, PRODUCT, SEEN, rewritten
 from _highwater.module_calls import compiles
 from _highwater.patches import Imports
 
+WITHOUT_AUTOCAST = getattr(torch._C, "_DisableAutocast", None)
 NAMESPACE = "inductor_fused"  # ops of the compiler's: the same bits for the same arguments (native/operators.cpp)
 SCHEMA = "(Tensor[] read, Tensor(a!)[] written, Scalar[] numbers, int[] layouts) -> Tensor[]"
 FILE = os.path.join(os.path.dirname(torch.__file__), "_inductor", "output_code")  # in the framework: no line of the program's
@@ -37,6 +39,12 @@ def empty(size, stride, dtype):
     return torch.empty_strided(size, stride, dtype=dtype)
 
 
+def product(function, *arguments, **named):
+    """With `out`, as the compiler calls it, autocast has no part in it."""
+    with WITHOUT_AUTOCAST():
+        return function(*arguments, **named)
+
+
 def allocate(layouts, types):
     """`layouts`: of each its dimensions, sizes and strides."""
     made, at = [], 0
@@ -45,6 +53,15 @@ def allocate(layouts, types):
         at = last + layouts[at]
         made.append(torch.empty_strided(layouts[first:last], layouts[last:at], dtype=each))
     return made
+
+
+def modes_of_program():
+    """Dispatch modes and function modes, but for those in which the framework checks ops or knows a default device."""
+    if not torch._C._len_torch_dispatch_stack() and not torch._C._len_torch_function_stack():
+        return False
+    modes = [torch._C._get_dispatch_stack_at(i) for i in range(torch._C._len_torch_dispatch_stack())]
+    modes += [torch._C._get_function_stack_at(i) for i in range(torch._C._len_torch_function_stack())]
+    return not all(type(mode).__module__.startswith(("torch._functorch.", "torch.utils._device")) for mode in modes)
 
 
 _ops = {}       # by their names, and the library that they are of; they stay, as what is defined twice is an error
@@ -91,6 +108,7 @@ class FusedKernels:
         self.codes = []      # function, its own code, the other
         self.watching = False
         self.hidden = False
+        self.told = False    # that some go unseen, in modes of the program's
         self.seen = {}       # modules, by their ids
         self.cache = None
         self.late = compiles()  # what was compiled before has to be compiled again
@@ -164,6 +182,16 @@ class FusedKernels:
         except Exception:  # of a form that is not known: the program runs as the compiler has it
             return False
 
+    def others_see(self):
+        """A mode of the program's would see the kernels as ops, which alone it does not."""
+        if not modes_of_program():
+            return False
+        if not self.told and self.places is not None:
+            encode.send_gap("kernels of torch.compile", "the program is in a mode of its own, which would see them as ops: there "
+                            "they go unseen")
+        self.told = True
+        return True
+
     def hide(self):
         if not self.hidden and self.places is not None:
             encode.send_gap("kernels of torch.compile", "some are not of a known form; until the next recorded step they go unseen")
@@ -174,12 +202,11 @@ class FusedKernels:
             text = file.read()
         kernels = {name: (module.__dict__[name], [kind(each) for each in re.findall(r"'([^']*)'", types)], source)
                    for name, types, source in FUSED.findall(text)}
-        call = getattr(module.call, "__func__", module.call)
-        if len(kernels) < len(set(MADE.findall(text))) or not hasattr(call, "__code__"):
+        if len(kernels) < len(set(MADE.findall(text))) or WITHOUT_AUTOCAST is None:
             return False
         kinds = {name: kinds for name, (_, kinds, _) in kernels.items()}
 
-        module.__dict__[EMPTY] = empty
+        module.__dict__.update({EMPTY: empty, PRODUCT: product, SEEN: self.others_see})
 
         def name_of(call_of):
             kernel, _, source = kernels[call_of.kernel]
@@ -190,12 +217,16 @@ class FusedKernels:
         if self.places is not None:
             module.__dict__[AT] = self.places.call
             self.places.begin()
-        code = rewritten(text, kinds, name_of, module.__dict__, FILE, self.places and self.places.number)
-        if code is None:
+        codes = rewritten(text, kinds, name_of, module.__dict__, FILE, self.places and self.places.number)
+        if codes is None:
             return False
-        self.codes.append((call, call.__code__, code))
-        if self.watching:
-            call.__code__ = code
+        functions = {name: getattr(getattr(module, name), "__func__", getattr(module, name)) for name in codes}
+        for name, function in functions.items():
+            module.__dict__[OWN + name] = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
+                                                       function.__closure__)
+            self.codes.append((function, function.__code__, codes[name]))
+            if self.watching:
+                function.__code__ = codes[name]
         return True
 
     def op_of(self, call, kernel, source):
@@ -214,7 +245,7 @@ class FusedKernels:
                 return made
 
             _ops[NAMESPACE].define(full + SCHEMA)
-            for device in ("CPU", "CUDA"):
+            for device in ("CPU", "CUDA", "CompositeExplicitAutograd"):  # the last where no tensor is given
                 _ops[NAMESPACE].impl(full, run, device)
             _ops[full] = getattr(getattr(getattr(torch.ops, NAMESPACE), call.kernel), overload)
         return _ops[full], full.replace(".", "_")
