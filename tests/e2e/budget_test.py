@@ -243,7 +243,7 @@ class Budget(Training):
 
 
 @needs_torch2
-@nightly.repeats("test_a_plan_takes_over")
+@nightly.repeats("test_a_plan_takes_over", "test_a_program_that_goes_on_without_what_was_refused", "test_no_two_steps_alike")
 class BudgetWithTorch2(Budget):
     python = TORCH2
     deep = 0.85

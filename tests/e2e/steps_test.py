@@ -243,7 +243,7 @@ class Steps(InFolder):
 
 @needs_torch2
 @nightly.repeats("test_reentrant_checkpoints_and_updates_by_hand", "test_no_module_within_a_budget", "test_above_the_budget",
-                 "test_no_training", "test_no_optimizer", "test_inner_steps", "test_functions_of_its_own")
+                 "test_no_training", "test_no_optimizer", "test_inner_steps", "test_functions_of_its_own", "test_no_module")
 class StepsOnTorch2(Steps):
     python = TORCH2
 

@@ -489,7 +489,9 @@ class Train(InFolder):
 @needs_torch2
 @nightly.repeats("test_an_extension_that_reads_memory_gets_the_bytes", "test_other_threads_get_the_bytes",
                  "test_a_loss_is_read_where_the_program_reads_it", "test_an_encoding_takes_the_place_of_bytes",
-                 "test_another_programs_plan_leaves_it_alone", "test_what_comes_before_a_graph_is_restored")
+                 "test_another_programs_plan_leaves_it_alone", "test_what_comes_before_a_graph_is_restored",
+                 "test_a_released_program_goes_on", "test_lists_that_no_op_is_seen_to_read_stay",
+                 "test_statistics_that_stay_are_read_again")
 class TrainTorch2(Train):
     python = TORCH2
     ratio = 0.85

@@ -82,11 +82,13 @@ def tell_compiling(native, begins):
 def may_compile_again():
     """Whether the compiler would raise nothing and go on, for each function, with all that it has made for it."""
     try:
-        config = torch._dynamo.config
-        entries = torch._dynamo.eval_frame._debug_get_cache_entry_list
+        config, frames = torch._dynamo.config, torch._dynamo.eval_frame
+        stance = getattr(getattr(frames, "_stance", None), "stance", "default")  # what the program has set
+        entries = frames._debug_get_cache_entry_list
         limit = config.recompile_limit if hasattr(config, "recompile_limit") else config.cache_size_limit
         codes = [weak() for weak in torch._dynamo.convert_frame.input_codes.seen]
-        return not config.error_on_recompile and all(2 * len(entries(code)) <= limit for code in codes if code)
+        return stance == "default" and not config.error_on_recompile and all(
+            2 * len(entries(code)) <= limit for code in codes if code)
     except Exception:  # of a form that is not known
         return False
 
