@@ -10,10 +10,11 @@ void addLimits(CLI::App& command, live::LimitWords& words) {
     command.add_flag("--on-oom", words.onOom,
                      "Drop nothing until an allocation fails; then evict as DTR does, and try it "
                      "again before the program hears of it");
-    command.add_flag("--partition", words.partition,
-                     "With --budget: choose anew what torch.compile keeps of a forward for its "
-                     "backward. This costs less time than to run its kernels again, but the "
-                     "compiler fuses anew, and results may round differently");
+    command.add_flag(
+        "--partition", words.partition,
+        "With --budget: a planner also chooses what compiled code (torch.compile) saves "
+        "for the backward pass. This costs less time than running kernels again, but "
+        "the compiler then fuses other ops, and results may round differently");
     command.add_option("--verify", words.verify,
                        "How much of what is recomputed is compared with what was dropped: full, "
                        "sampled or off (default: as much as takes 1 % of a step). A difference "

@@ -37,12 +37,6 @@ bool mustNotRunAgain(const TrainingGraph& graph, OpIndex op, StorageIndex s) {
     return graph.ops[op].once || writesOthers(graph, graph.ops[op], s);
 }
 
-// Made by an op that must not run again: it stays, as constants do, for what is rebuilt from it.
-bool runsOnce(const TrainingGraph& graph, StorageIndex s, std::span<const OpIndex> chain) {
-    return std::any_of(chain.begin(), chain.end(),
-                       [&](OpIndex op) { return mustNotRunAgain(graph, op, s); });
-}
-
 // Until when each version of each storage can be rebuilt. Ops are taken in captured order: what one
 // reads was made by those before it, so that its own limit is known.
 class Limits {
@@ -53,7 +47,7 @@ public:
           limit_(graph.storages.size(), never_),
           before_(graph.storages.size()),
           lastWriter_(graph.storages.size(), kNone),
-          mustNotRunAgain_(graph.storages.size(), false) {
+          madeOnce_(graph.storages.size(), false) {
         std::vector<OpIndex> seen(graph.storages.size(), kNone);
         for (OpIndex i = 0; i < never_; ++i) {
             const auto touch = [&](StorageIndex s) {
@@ -70,6 +64,9 @@ public:
     OpIndex ofLast(StorageIndex s) const { return limit_[s]; }
     /// Last writer before which the storage can be rebuilt to the version that it has then.
     OpIndex lastWriter(StorageIndex s) const { return lastWriter_[s]; }
+    /// An op that must not run again has made it: it stays, as constants do, for what is rebuilt
+    /// from it.
+    bool madeOnce(StorageIndex s) const { return madeOnce_[s]; }
 
 private:
     // The op belongs to the storage's chain.
@@ -81,9 +78,9 @@ private:
             before_[s].push_back(limit_[s]);
             const bool made =
                 index != graph_.storages[s].creator && !graph_.storages[s].isConstant();
-            if (made && !mustNotRunAgain_[s] && index <= limit_[s]) lastWriter_[s] = index;
+            if (made && !madeOnce_[s] && index <= limit_[s]) lastWriter_[s] = index;
         }
-        if (mustNotRunAgain(graph_, index, s)) mustNotRunAgain_[s] = true;
+        if (mustNotRunAgain(graph_, index, s)) madeOnce_[s] = true;
         for (const Use& use : op.inputs)
             if (const StorageIndex input = graph_.storageOf(use.tensor); input != s)
                 limit_[s] = std::min(limit_[s], of(input, static_cast<std::size_t>(use.version)));
@@ -93,7 +90,7 @@ private:
     OpIndex of(StorageIndex s, std::size_t version) const {
         const ShortList<OpIndex>& writers = graph_.storages[s].writers;
         const OpIndex written = version < writers.size() ? writers[version] : never_;
-        if (graph_.storages[s].isConstant() || mustNotRunAgain_[s]) return written;
+        if (graph_.storages[s].isConstant() || madeOnce_[s]) return written;
         return std::min(written, version < before_[s].size() ? before_[s][version] : limit_[s]);
     }
 
@@ -102,7 +99,7 @@ private:
     std::vector<OpIndex> limit_;                // per storage: of its present version
     std::vector<std::vector<OpIndex>> before_;  // per storage: of those before
     std::vector<OpIndex> lastWriter_;
-    std::vector<bool> mustNotRunAgain_;  // an op of the chain so far: the storage stays
+    std::vector<bool> madeOnce_;  // by the ops of the chain so far
 };
 
 // The storages that a rebuild of each reads: what passes over them many times does not go through
@@ -158,7 +155,7 @@ RebuildInfo rebuildInfo(const TrainingGraph& graph) {
     info.rebuildableBefore.assign(count, kNone);
     const Limits limits(graph);
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(count); ++s) {
-        info.source[s] = graph.storages[s].isConstant() || runsOnce(graph, s, info.chain[s]);
+        info.source[s] = graph.storages[s].isConstant() || limits.madeOnce(s);
         info.rematerializable[s] = !info.source[s] && info.lastUse[s] <= limits.ofLast(s);
         if (!info.rematerializable[s]) info.rebuildableBefore[s] = limits.lastWriter(s);
     }

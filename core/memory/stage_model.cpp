@@ -45,7 +45,7 @@ private:
         }
     }
 
-    // Whether the storage is an item for `op`, which reads or writes it.
+    // The item of a storage that `op` reads or writes; kNone where it stays by then.
     ItemIndex itemFor(OpIndex op, StorageIndex s) const {
         const OpIndex last = info_.rebuildableBefore[s];
         return last == kNone || op <= last ? model_.itemOf[s] : kNone;

@@ -35,7 +35,7 @@ struct LiveLimits {
     std::int64_t heuristic = -1;     // of DTR (planners/dtr), which evicts; -1: none does
     bool onOom = false;              // it waits for an allocation that fails, else it keeps the cap
     PlannerCommands planners;        // of steps within a budget
-    bool partition = false;          // what torch.compile keeps of a forward is chosen anew
+    bool partition = false;          // planners choose what compiled code saves for the backward
     std::uint32_t verify = 0;        // flags of Config that say how much is compared
     bool stableSources = false;      // see wire::kConfigStableSources
 };

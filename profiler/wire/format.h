@@ -173,7 +173,7 @@ inline constexpr std::uint32_t kConfigVerifySampled = 1024;  // recomputed is co
 inline constexpr std::uint32_t kConfigVerifyFull = 2048;     // as much as costs 1 % of a step
 inline constexpr std::uint32_t kConfigStableSources = 4096;  // Config flag: see Exposures::trust()
 inline constexpr std::uint32_t kConfigPlanners = 8192;       // Config flag: planners look at steps
-/// Config flag: what torch.compile keeps of a forward is chosen anew within the budget.
+/// Config flag: planners choose what compiled code saves for the backward pass.
 inline constexpr std::uint32_t kConfigPartition = 16384;
 /// Behind the path of the first plan: the file with the ops whose results stay.
 inline constexpr char kLiveKept[] = ".kept";

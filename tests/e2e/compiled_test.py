@@ -202,7 +202,7 @@ class Compiled(InFolder):
 
     def test_a_training_that_has_compiled(self):
         """Attached, its code is compiled once more; then it is recorded, and trains under a plan, with its own lines."""
-        ends, session, plan = (os.path.join(self.folder, name) for name in ("ends", "s.hws", "p.json"))
+        ends, session, plan, progress = (os.path.join(self.folder, name) for name in ("ends", "s.hws", "p.json", "steps"))
         script = self.script(budget_test.COMPILED.replace("range(5)", "range(int(sys.argv[1]))").replace(
             "import hashlib, torch", "import hashlib, os, sys, time, torch").replace(
             "loss.item().hex())", "loss.item().hex(), flush=True); time.sleep(0.05)\n"
@@ -215,13 +215,16 @@ class Compiled(InFolder):
         self.assertEqual(json.loads(self.lines(HIGHWATER, "info", session, "--json"))["gaps"], [])
         self.lines(HIGHWATER, "plan", session, "--ratio", "0.7", "--time-limit", "5", "-o", plan)
         report = os.path.join(self.folder, "report.json")
-        applied = subprocess.Popen([HIGHWATER, "apply", str(program.pid), session, plan, "--report", report],
-                                   stderr=subprocess.PIPE, text=True)
-        while "the plan acts" not in (said := applied.stderr.readline()):
-            self.assertTrue(said)
+        applied = subprocess.Popen([HIGHWATER, "apply", str(program.pid), session, plan, "--report", report,
+                                    "--progress", progress], stderr=subprocess.PIPE, text=True)
         with program.stdout:
-            for _ in range(20):  # more are in the pipe, maybe
+            steps = 0
+            while steps < 5:
                 lines.append(program.stdout.readline())
+                self.assertTrue(lines[-1])
+                if os.path.exists(progress):
+                    with open(progress) as file:
+                        steps = len(file.readlines())
             with open(ends, "w"):
                 pass
             lines += program.stdout.readlines()

@@ -88,12 +88,17 @@ bool unseen(const Watched& thread) {
     return thread.paused || compiles(thread);
 }
 
+/// This thread's ops come by no more, unless it has the key for good.
+void leaveThread() {
+    if (!tWatched.stays) c10::impl::tls_set_dispatch_key_included(kKey, false);
+}
+
 /// What observe() has done to the thread is undone.
 void unwatch() {
     Thread& thread = tThread;
     tWatched.watch = 0;
     tWatched.awaits = false;
-    if (!tWatched.stays) c10::impl::tls_set_dispatch_key_included(kKey, false);
+    leaveThread();
     if (thread.node != at::CallbackHandle()) at::removeCallback(thread.node);
     thread.node = at::CallbackHandle();
 }
@@ -326,7 +331,7 @@ private:
 void besideOp(Watched& thread, const Passing& op, torch::jit::Stack* stack) {
     if (thread.beside <= gLeft) {
         thread.beside = 0;
-        c10::impl::tls_set_dispatch_key_included(kKey, false);
+        leaveThread();
     } else if (const OpHook hook = gBeside; hook != nullptr && gWatch != 0) {
         return hook(op, stack);
     }

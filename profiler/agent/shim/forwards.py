@@ -4,8 +4,8 @@ import ctypes
 import sys
 
 import torch
-from _highwater import library
 from _highwater.module_calls import compiling
+from _highwater.native import open_native
 from _highwater.stacks import Memory
 
 OPTIMIZED = 1  # flag of a function's code: its locals belong to one call
@@ -86,11 +86,7 @@ class Forwards:
     def load(self):
         if not self.asked:
             self.asked = True
-            path = library.hw_native()
-            try:
-                self.native = ctypes.PyDLL(path.decode("utf-8", "surrogateescape")) if path else None
-            except OSError:
-                pass  # load_native() says why
+            self.native = open_native()  # load_native() says why there is none
             if self.native is not None:
                 self.native.hwn_await_forward.argtypes = [ctypes.c_void_p]
                 self.native.hwn_nodes.restype = ctypes.c_int64

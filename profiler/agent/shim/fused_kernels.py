@@ -6,7 +6,6 @@ module; those that it has fused are functions, which read and write buffers by t
 code for a while, made from its own: a fused kernel becomes an op, whose only kernel is the fused one, and which makes
 the buffers that are allocated for it to fill (compiled_code.py). What runs is what the compiler has made, in its order,
 on the same values."""
-import ctypes
 import hashlib
 import os
 import re
@@ -17,6 +16,7 @@ import torch
 from _highwater import encode, library
 from _highwater.compiled_code import AT, EMPTY, OWN, PRODUCT, SEEN, rewritten
 from _highwater.module_calls import compiles
+from _highwater.native import open_native
 from _highwater.patches import Imports
 
 WITHOUT_AUTOCAST = getattr(torch._C, "_DisableAutocast", None)
@@ -93,14 +93,6 @@ def may_compile_again():
         return False
 
 
-def open_native():
-    path = library.hw_native()
-    try:
-        return ctypes.PyDLL(os.fsdecode(path)) if path else None
-    except OSError:
-        return None
-
-
 class FusedKernels:
     """`hidden`: the program has compiled code whose kernels are not ops."""
 
@@ -135,7 +127,7 @@ class FusedKernels:
         if not self.visible():
             return
         native = open_native()
-        if native is None:  # whoever sees ops tells of it
+        if native is None:  # load_native() says why
             self.hidden = True
         else:
             native.hwn_stay()

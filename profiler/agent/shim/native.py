@@ -34,15 +34,20 @@ def impl_offset():
     return None
 
 
-def load_native(contents, stacks):
-    """The library, opened; None where the recorder has none for this framework."""
+def open_native(failed=lambda error: None):
+    """The library; None where the recorder has none for this framework, or it cannot be loaded: then failed(error)."""
     path = library.hw_native()
-    if not path:
-        return None
     try:
-        native = ctypes.PyDLL(path.decode("utf-8", "surrogateescape"))
+        return ctypes.PyDLL(os.fsdecode(path)) if path else None
     except OSError as error:
-        encode.send_gap("the quick capture", "its library could not be loaded: %s" % error)
+        failed(error)
+        return None
+
+
+def load_native(contents, stacks):
+    """The library, ready to record; None where there is none."""
+    native = open_native(lambda error: encode.send_gap("the quick capture", "its library could not be loaded: %s" % error))
+    if native is None:
         return None
     longs = ctypes.POINTER(ctypes.c_int64)
     for name, result, *arguments in (
