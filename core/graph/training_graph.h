@@ -16,6 +16,7 @@
 #include "core/base/short_list.h"
 #include "core/base/units.h"
 #include "core/graph/indices.h"
+#include "core/graph/link.h"
 
 namespace hw::core {
 
@@ -133,6 +134,7 @@ public:
     /// Tensors that must be resident and defined when the step ends, in the order of their names.
     std::vector<TensorIndex> finalTensors;
     CostSet costs = CostSet::Captured;
+    Link link;  // by which offloaded bytes come and go
     std::string
         framework;  // of the recorded process: "pytorch", or "simrd" for the simulator's logs
     bool recorded = false;  // from a running program, by Highwater: nothing imported or generated

@@ -7,57 +7,18 @@
 #include <vector>
 
 #include "core/memory/evaluate.h"
+#include "core/memory/range_peaks.h"
 #include "core/memory/replay.h"
 
 namespace hw::core {
 namespace {
 
-/// Highest bytes over ranges of actions, to which bytes can be added: a segment tree, both in
-/// logarithmic time.
-class RangePeaks {
-public:
-    explicit RangePeaks(const std::vector<MemoryPoint>& curve) {
-        while (leaves_ < curve.size()) leaves_ *= 2;
-        peaks_.assign(2 * leaves_, Bytes(0));
-        added_.assign(2 * leaves_, Bytes(0));
-        for (std::size_t i = 0; i < curve.size(); ++i) peaks_[leaves_ + i] = curve[i].during;
-        for (std::size_t node = leaves_ - 1; node > 0; --node) pull(node);
-    }
-    /// Of places begin to end - 1.
-    Bytes peak(std::size_t begin, std::size_t end) const { return peak(1, 0, leaves_, begin, end); }
-    void add(std::size_t begin, std::size_t end, Bytes bytes) {
-        add(1, 0, leaves_, begin, end, bytes);
-    }
-
-private:
-    void pull(std::size_t node) {
-        peaks_[node] = std::max(peaks_[2 * node], peaks_[2 * node + 1]) + added_[node];
-    }
-    Bytes peak(std::size_t node, std::size_t from, std::size_t to, std::size_t begin,
-               std::size_t end) const {
-        if (end <= from || to <= begin) return Bytes(0);
-        if (begin <= from && to <= end) return peaks_[node];
-        const std::size_t half = (from + to) / 2;
-        return added_[node] + std::max(peak(2 * node, from, half, begin, end),
-                                       peak(2 * node + 1, half, to, begin, end));
-    }
-    void add(std::size_t node, std::size_t from, std::size_t to, std::size_t begin, std::size_t end,
-             Bytes bytes) {
-        if (end <= from || to <= begin) return;
-        if (begin <= from && to <= end) {
-            peaks_[node] += bytes;
-            added_[node] += bytes;
-            return;
-        }
-        const std::size_t half = (from + to) / 2;
-        add(2 * node, from, half, begin, end, bytes);
-        add(2 * node + 1, half, to, begin, end, bytes);
-        pull(node);
-    }
-
-    std::size_t leaves_ = 1;
-    std::vector<Bytes> peaks_, added_;  // by node; the second: to all below it
-};
+std::vector<Bytes> duringOf(const std::vector<MemoryPoint>& curve) {
+    std::vector<Bytes> bytes;
+    bytes.reserve(curve.size());
+    for (const MemoryPoint& point : curve) bytes.push_back(point.during);
+    return bytes;
+}
 
 struct Deferred {
     StorageIndex storage;
@@ -109,7 +70,7 @@ Schedule deferFrees(const TrainingGraph& graph, const Schedule& schedule) {
     LastFrees frees(graph);
     replayValid(graph, schedule, frees);
     const Releases released = releases(graph, schedule);
-    RangePeaks peaks(curve);
+    RangePeaks peaks(duringOf(curve));
     std::vector<Deferred> candidates;
     for (StorageIndex s = 0; s < static_cast<StorageIndex>(graph.storages.size()); ++s) {
         const std::size_t from = frees.at[s], to = released.at[s];

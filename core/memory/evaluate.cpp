@@ -13,7 +13,7 @@ struct CurveListener : ReplayListener {
     explicit CurveListener(std::vector<MemoryPoint>& into) : curve(into) {}
 
     void ends(const ReplayState& now, const Action&) {
-        curve.push_back({now.begin(), now.time(), now.during(), now.live()});
+        curve.push_back({now.begin(), now.time(), now.during(), now.live(), now.hostLive()});
     }
 };
 
@@ -28,6 +28,9 @@ Evaluation judge(const TrainingGraph& graph, const Schedule& schedule, Listener 
     result.peakAction = replay.peakAction();
     result.time = replay.time();
     result.recomputedOps = replay.recomputedOps();
+    result.hostPeak = replay.hostPeak();
+    result.offloadedBytes = replay.offloadedBytes();
+    result.waited = replay.waited();
     return result;
 }
 

@@ -20,6 +20,9 @@ struct Evaluation {
     std::size_t peakAction = 0;  // the action during which the peak is reached
     Nanoseconds time;
     std::int64_t recomputedOps = 0;
+    Bytes hostPeak;        // of copies in host memory
+    Bytes offloadedBytes;  // copied there, all together
+    Nanoseconds waited;    // for copies, out of `time`
 };
 
 /// One point of a schedule's memory curve.
@@ -28,12 +31,14 @@ struct MemoryPoint {
     Nanoseconds end;
     Bytes during;  // resident + all outputs + workspace while it runs
     Bytes after;   // resident when it is done
+    Bytes host;    // in host memory then
 };
 
 /// Replays `schedule` by the accounting rules: captured order of first computations (views may come
 /// later), versions of inputs, duplicates of recomputed outputs charged while the op runs,
-/// constants at their place, final tensors resident and defined at the end. Never throws;
-/// an impossible schedule comes back with valid == false.
+/// constants at their place, final tensors resident and defined at the end. Copies to and from host
+/// memory take what the graph's link takes. Never throws; an impossible schedule comes back with
+/// valid == false.
 Evaluation evaluate(const TrainingGraph& graph, const Schedule& schedule);
 
 /// The same replay, with the memory curve: one point an action.

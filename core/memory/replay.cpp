@@ -10,8 +10,8 @@ ReplayState::ReplayState(const TrainingGraph& graph)
     : graph_(graph), order_(capturedOrder(graph)), resident_(graph.storages.size(), false) {}
 
 const StandIn* ReplayState::standIn(StorageIndex storage) const {
-    const auto form = encoded_.find(storage);
-    return form == encoded_.end() ? nullptr : &form->second;
+    const auto form = standIns_.find(storage);
+    return form == standIns_.end() ? nullptr : &form->second;
 }
 
 bool ReplayState::fail(std::string why) {
@@ -58,7 +58,12 @@ bool ReplayState::misses(OpIndex index, const Use& use) {
 }
 
 bool ReplayState::cannotWrite(OpIndex index, const Write& write) {
-    return fail(opName(index) + " cannot write storage " + std::to_string(write.storage));
+    return fail(opName(index) + " cannot write storage " + std::to_string(write.storage) +
+                (leaving_.count(write.storage) > 0 ? ", which is copied to host memory" : ""));
+}
+
+bool ReplayState::madeTwice(StorageIndex s) {
+    return fail("storage " + std::to_string(s) + " is made again while it is in host memory");
 }
 
 bool ReplayState::mayFree(StorageIndex s) {
@@ -72,15 +77,58 @@ bool ReplayState::mayEncode(const Action& action) {
     if (!resident_[s])
         return fail("storage " + std::to_string(s) + " is encoded while not resident");
     if (standIn(s)) return fail("storage " + std::to_string(s) + " is encoded already");
+    if (leaving_.count(s) > 0)
+        return fail("storage " + std::to_string(s) + " is encoded while it is offloaded");
     if (action.encoding->bytes < Bytes(0)) return fail("an encoded form has a negative size");
     return true;
 }
 
 bool ReplayState::mayDecode(StorageIndex s) {
-    if (!standIn(s)) return fail("storage " + std::to_string(s) + " is decoded but not encoded");
+    if (!standIn(s) || standIn(s)->by != ActionKind::Encode)
+        return fail("storage " + std::to_string(s) + " is decoded but not encoded");
     if (resident_[s])
         return fail("storage " + std::to_string(s) + " is decoded while it is resident");
     return true;
+}
+
+bool ReplayState::mayOffload(StorageIndex s) {
+    if (!resident_[s])
+        return fail("storage " + std::to_string(s) + " is offloaded while not resident");
+    if (standIn(s) || leaving_.count(s) > 0)
+        return fail("storage " + std::to_string(s) + " is offloaded or encoded already");
+    return true;
+}
+
+bool ReplayState::mayPrefetch(StorageIndex s) {
+    if (isOffloaded(s)) return true;
+    return fail("storage " + std::to_string(s) + " is prefetched but not in host memory");
+}
+
+void ReplayState::waitUntil(Nanoseconds copied) {
+    if (copied <= time_) return;
+    waited_ += copied - time_;
+    time_ = copied;
+}
+
+void ReplayState::awaitArrival(StorageIndex s) {
+    const auto copy = arriving_.find(s);
+    if (copy == arriving_.end()) return;
+    waitUntil(copy->second);
+    arriving_.erase(copy);
+}
+
+void ReplayState::awaitOperands(const Op& op) {
+    for (const Use& use : op.inputs) awaitArrival(graph_.storageOf(use.tensor));
+    for (const Write& write : op.writes) awaitArrival(write.storage);
+}
+
+void ReplayState::awaitAllArrivals() {
+    waitUntil(inFree_);
+    arriving_.clear();
+}
+
+void ReplayState::dropHostCopy(StorageIndex s) {
+    hostLive_ -= graph_.storages[s].bytes;
 }
 
 bool ReplayState::complete() {

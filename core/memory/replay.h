@@ -19,10 +19,10 @@
 
 namespace hw::core {
 
-/// What stands in for a storage between two actions: its encoded form.
+/// What stands in for a storage between two actions: its encoded form, or its copy in host memory.
 struct StandIn {
-    Bytes bytes;
-    std::string_view codec;  // of the schedule's action
+    Bytes bytes;             // on the device
+    std::string_view codec;  // of the schedule's action; empty in host memory
     ActionKind by = ActionKind::Encode;
 };
 
@@ -33,6 +33,10 @@ public:
     bool resident(StorageIndex storage) const { return resident_[storage]; }
     /// Null while nothing stands in for the storage.
     const StandIn* standIn(StorageIndex storage) const;
+    bool isOffloaded(StorageIndex storage) const {
+        const StandIn* const form = standIn(storage);
+        return form != nullptr && form->by == ActionKind::Offload;
+    }
     /// Whether running `action` now makes its result `output` a resident storage: rule 4 drops what
     /// is resident already or not asked for right after the op.
     bool holds(const Action& action, std::size_t output) const {
@@ -44,7 +48,11 @@ public:
     std::size_t action() const { return action_; }  // that runs now, or comes next
     Nanoseconds begin() const { return begin_; }    // of the action
     Nanoseconds time() const { return time_; }
-    Bytes live() const { return live_; }      // everything resident, encoded forms too
+    Nanoseconds waited() const { return waited_; }  // for copies, so far
+    Bytes hostLive() const { return hostLive_; }    // copies in host memory
+    Bytes hostPeak() const { return hostPeak_; }
+    Bytes offloadedBytes() const { return offloaded_; }  // copied out, so far
+    Bytes live() const { return live_; }                 // everything resident, encoded forms too
     Bytes during() const { return during_; }  // highest while the action runs; final when it ends
     Bytes peak() const { return peak_; }
     std::size_t peakAction() const { return peakAction_; }  // the first that reaches the peak
@@ -64,8 +72,19 @@ protected:
     bool mayFree(StorageIndex storage);
     bool mayEncode(const Action& action);
     bool mayDecode(StorageIndex storage);
+    bool mayOffload(StorageIndex storage);
+    bool mayPrefetch(StorageIndex storage);
+    void waitUntil(Nanoseconds copied);
+    void awaitArrival(StorageIndex storage);
+    void awaitOperands(const Op& op);
+    void awaitAllArrivals();
+    void dropHostCopy(StorageIndex storage);
+    bool madeTwice(StorageIndex storage);
     bool complete();
     bool fail(std::string why);
+
+    /// Looks at no bytes.
+    static bool makesViews(const Op& op) { return op.viewOnly && !op.outputs.empty(); }
 
     template <bool kChecked>
     void place(StorageIndex storage);
@@ -75,7 +94,10 @@ protected:
     const TrainingGraph& graph_;
     CapturedOrder order_;
     std::vector<std::uint8_t> resident_;  // by storage; bytes: read and written at every action
-    std::map<StorageIndex, StandIn> encoded_;
+    std::map<StorageIndex, StandIn> standIns_;
+    std::map<StorageIndex, Nanoseconds> leaving_, arriving_;  // when their copies are through
+    Nanoseconds outFree_, inFree_, waited_;                   // the channels of the link
+    Bytes hostLive_, hostPeak_, offloaded_;
     std::size_t fixedDone_ = 0, constantsPlaced_ = 0;
     Bytes live_, during_, peak_;
     Nanoseconds begin_, time_;
@@ -124,7 +146,8 @@ bool ReplayState::mayRun(const Action& action) {
             return misses(index, use);
     }
     for (const Write& write : op.writes)
-        if (!resident_[write.storage] || version_[write.storage] != write.versionBefore)
+        if (!resident_[write.storage] || version_[write.storage] != write.versionBefore ||
+            (!leaving_.empty() && leaving_.count(write.storage) > 0))
             return cannotWrite(index, write);
     return true;
 }
@@ -188,6 +211,7 @@ public:
     bool run(const Schedule& schedule) {
         for (const Action& action : schedule)
             if (!step(action)) return false;
+        if (!arriving_.empty()) awaitAllArrivals();
         return !kChecked || complete();
     }
 
@@ -217,6 +241,10 @@ private:
                 return encode(action);
             case ActionKind::Decode:
                 return decode(action.target);
+            case ActionKind::Offload:
+                return offload(action.target);
+            case ActionKind::Prefetch:
+                return prefetch(action.target);
         }
         return fail("unknown action");
     }
@@ -225,6 +253,7 @@ private:
     bool run(const Action& action) {
         if (kChecked && !mayRun<kAgain>(action)) return false;
         const Op& op = graph_.ops[action.target];
+        if (!arriving_.empty() && !makesViews(op)) awaitOperands(op);
         listener_.runs(*this, action);
         time_ += op.time;
         Bytes during = live_ + op.workspace;  // and all outputs, whether they stay or not
@@ -236,6 +265,7 @@ private:
             if (output.makesStorage) {
                 during += graph_.storages[s].bytes;
                 if (resident_[s] || (kAgain && !action.wants(j))) continue;
+                if (kChecked && !standIns_.empty() && isOffloaded(s)) return madeTwice(s);
                 place<kChecked>(s);
                 if constexpr (kChecked) version_[s] = 0, defined_.add(output.tensor);
                 listener_.made(*this, action, s, j);
@@ -267,15 +297,55 @@ private:
     }
 
     bool free(StorageIndex s) {
-        if (!encoded_.empty() && standIn(s)) {
-            const StandIn gone = encoded_.extract(s).mapped();
+        if (!standIns_.empty() && standIn(s)) {
+            const StandIn gone = standIns_.extract(s).mapped();
             live_ -= gone.bytes;
+            if (gone.by == ActionKind::Offload) {
+                dropHostCopy(s);
+                if (kChecked && !resident_[s]) defined_.forget(s);
+            }
             listener_.freedStandIn(*this, s, gone);
             return true;
         }
         if (kChecked && !mayFree(s)) return false;
+        if (!arriving_.empty()) awaitArrival(s);
+        if (const auto copy = leaving_.find(s); copy != leaving_.end()) return leave(copy);
         remove<kChecked>(s);
         listener_.freed(*this, s);
+        return true;
+    }
+
+    // Its bytes go as soon as they are in host memory; its tensors stay.
+    bool leave(std::map<StorageIndex, Nanoseconds>::iterator copy) {
+        const StorageIndex s = copy->first;
+        waitUntil(copy->second);
+        leaving_.erase(copy);
+        remove<false>(s);
+        const StandIn form{Bytes(0), {}, ActionKind::Offload};
+        standIns_[s] = form;
+        listener_.replaced(*this, s, form);
+        return true;
+    }
+    bool offload(StorageIndex s) {
+        if (kChecked && !mayOffload(s)) return false;
+        const Bytes bytes = graph_.storages[s].bytes;
+        if (!arriving_.empty()) awaitArrival(s);
+        outFree_ = std::max(outFree_, time_) + graph_.link.outTime(bytes);
+        leaving_[s] = outFree_;
+        offloaded_ += bytes;
+        hostLive_ += bytes;
+        hostPeak_ = std::max(hostPeak_, hostLive_);
+        return true;
+    }
+    bool prefetch(StorageIndex s) {
+        if (kChecked && !mayPrefetch(s)) return false;
+        const StandIn form = standIns_.extract(s).mapped();
+        inFree_ = std::max(inFree_, time_) + graph_.link.inTime(graph_.storages[s].bytes);
+        arriving_[s] = inFree_;
+        dropHostCopy(s);
+        place<false>(s);
+        during_ = live_;
+        listener_.restored(*this, s, form);
         return true;
     }
 
@@ -283,18 +353,19 @@ private:
     bool encode(const Action& action) {
         if (kChecked && !mayEncode(action)) return false;
         const StorageIndex s = action.target;
+        if (!arriving_.empty()) awaitArrival(s);
         const StandIn form{action.encoding->bytes, action.encoding->codec};
         during_ = live_ + form.bytes;
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         remove<kChecked>(s);
         live_ += form.bytes;
-        encoded_[s] = form;
+        standIns_[s] = form;
         listener_.replaced(*this, s, form);
         return true;
     }
     bool decode(StorageIndex s) {
         if (kChecked && !mayDecode(s)) return false;
-        const StandIn form = encoded_.extract(s).mapped();
+        const StandIn form = standIns_.extract(s).mapped();
         during_ = live_ + graph_.storages[s].bytes;
         time_ += codecTime(form.codec, graph_.storages[s].bytes, form.bytes);
         live_ -= form.bytes;

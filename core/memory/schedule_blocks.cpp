@@ -80,18 +80,17 @@ public:
         made_.blocks[blockOf_[s]].end = kOpen;
     }
     void freed(const ReplayState&, StorageIndex s) { release(blockOf_[s], now_); }
-    void freedStandIn(const ReplayState&, StorageIndex s, const StandIn&) {
-        release(encodedBlockOf_[s], now_);
-    }
+    void freedStandIn(const ReplayState&, StorageIndex s, const StandIn&) { endStandIn(s, now_); }
 
-    // The old form stays while the new one is made.
-    void replaced(const ReplayState&, StorageIndex s, const StandIn& form) {
+    // The old form stays while the new one is made; what is in host memory takes no block.
+    void replaced(const ReplayState& state, StorageIndex s, const StandIn& form) {
+        if (state.isOffloaded(s)) return release(blockOf_[s], now_);
         encodedBlockOf_[s] = add({now_, kOpen, form.bytes}, {s, graph_.storages[s].creator});
         release(blockOf_[s], done_);
     }
     void restored(const ReplayState&, StorageIndex s, const StandIn&) {
         blockOf_[s] = add({now_, kOpen, graph_.storages[s].bytes}, {s, graph_.storages[s].creator});
-        release(encodedBlockOf_[s], done_);
+        endStandIn(s, done_);
     }
 
 private:
@@ -169,6 +168,10 @@ private:
         return false;
     }
 
+    void endStandIn(StorageIndex s, std::int64_t end) {
+        if (const auto block = encodedBlockOf_.find(s); block != encodedBlockOf_.end())
+            release(block->second, end);
+    }
     void release(std::size_t& block, std::int64_t end) {
         if (block == kNoBlock) return;  // another storage has taken its place
         made_.blocks[block].end = end;

@@ -254,7 +254,9 @@ Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, c
     if (Status same = requireSameGraph(plan, graph); !same) return same.error();
     const auto known = chosenEntries(plan, graph, menu);
     if (!known) return known.error();
-    return applyImplementations(graph, *known, plan.implementations);
+    Result<TrainingGraph> judged = applyImplementations(graph, *known, plan.implementations);
+    if (judged && plan.link) judged->link = *plan.link;
+    return judged;
 }
 
 }  // namespace hw::core

@@ -31,7 +31,8 @@ Result<TrainingGraph> applyImplementations(const TrainingGraph& graph, const Men
 Result<Menu> chosenEntries(const Plan& plan, const TrainingGraph& graph, const Menu& menu);
 
 /// The graph that the judge needs for `plan`: what it chose is looked up in `menu`, then in
-/// the plan. Errors: as requireSameGraph() and applyImplementations().
+/// the plan, and copies to host memory go by the plan's link. Errors: as requireSameGraph() and
+/// applyImplementations().
 Result<TrainingGraph> graphUnder(const Plan& plan, const TrainingGraph& graph, const Menu& menu);
 
 }  // namespace hw::core

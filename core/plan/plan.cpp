@@ -46,10 +46,10 @@ std::size_t fieldsOf(ActionKind kind) {
     return kind == ActionKind::Encode ? 4 : 2;
 }
 
-Action parseAction(const json& item) {
+Action parseAction(const json& item, int version) {
     const auto code = item.at(0).get<std::string>();
     const auto kind = kindOf(code);
-    if (!kind || item.size() != fieldsOf(*kind))
+    if (!kind || traitsOf(*kind).since > version || item.size() != fieldsOf(*kind))
         throw std::invalid_argument("'" + code + "' with " + std::to_string(item.size()) +
                                     " fields is no action of this version");
     const auto target = integerOf<std::int32_t>(item.at(1));
@@ -107,7 +107,23 @@ void takeChosen(Plan& plan) {
     plan.options.erase(carried);
 }
 
-Plan parseDocument(const json& document) {
+json linkJson(const Link& link) {
+    return {{"out_bytes_per_second", link.outPerSecond.count()},
+            {"in_bytes_per_second", link.inPerSecond.count()},
+            {"latency_ns", link.latency.count()}};
+}
+
+Link parseLink(const json& item) {
+    const Link link{Bytes(integerOf<std::int64_t>(item.at("out_bytes_per_second"))),
+                    Bytes(integerOf<std::int64_t>(item.at("in_bytes_per_second"))),
+                    Nanoseconds(integerOf<std::int64_t>(item.at("latency_ns")))};
+    if (link.outPerSecond <= Bytes(0) || link.inPerSecond <= Bytes(0) ||
+        link.latency < Nanoseconds(0))
+        throw std::invalid_argument("its link moves no bytes");
+    return link;
+}
+
+Plan parseDocument(const json& document, int version) {
     Plan plan;
     const json& graph = document.at("graph");
     plan.fingerprint = graph.at("fingerprint").get<std::string>();
@@ -127,7 +143,7 @@ Plan parseDocument(const json& document) {
     plan.schedule.reserve(schedule.size());
     for (std::size_t i = 0; i < schedule.size(); ++i) {
         try {
-            plan.schedule.push_back(parseAction(schedule[i]));
+            plan.schedule.push_back(parseAction(schedule[i], version));
         } catch (const std::exception& error) {
             throw std::invalid_argument("schedule entry " + std::to_string(i) + ": " +
                                         error.what());
@@ -140,6 +156,11 @@ Plan parseDocument(const json& document) {
     if (costs != "captured" && costs != "measured")
         throw std::invalid_argument("costs must be 'captured' or 'measured', not '" + costs + "'");
     plan.costs = costs == "measured" ? CostSet::Measured : CostSet::Captured;
+    if (version > kFirstVersion) {
+        plan.link = parseLink(document.at("link"));
+        if (const auto host = document.find("host_memory_bytes"); host != document.end())
+            plan.hostMemory = Bytes(integerOf<std::int64_t>(*host));
+    }
     if (const json& layout = document.at("layout"); !layout.is_null())
         plan.layout = parseLayout(layout);
     return plan;
@@ -184,9 +205,11 @@ std::string writePlan(const Plan& plan) {
     for (std::size_t i = 0; i < plan.schedule.size(); ++i)
         out << (i == 0 ? "\n  " : ",\n  ") << actionJson(plan.schedule[i]).dump();
     out << "],\n \"implementations\": " << implementations.dump() << ",\n \"costs\": \""
-        << costSetName(plan.costs)
-        << "\",\n \"layout\": " << (plan.layout ? layoutJson(*plan.layout).dump() : "null")
-        << "}\n";
+        << costSetName(plan.costs) << '"';
+    if (plan.link) out << ",\n \"link\": " << linkJson(*plan.link).dump();
+    if (plan.link && plan.hostMemory)
+        out << ",\n \"host_memory_bytes\": " << plan.hostMemory->count();
+    out << ",\n \"layout\": " << (plan.layout ? layoutJson(*plan.layout).dump() : "null") << "}\n";
     return out.str();
 }
 
@@ -196,13 +219,13 @@ Result<Plan> parsePlan(const std::string& text) {
         if (!document.is_object() || document.value("format", "") != "highwater-plan")
             return badInput("this is no Highwater plan",
                             "plans are written by 'highwater plan … -o F.plan.json'");
-        if (const int version = integerAt(document, "version", 0);
-            version < kFirstVersion || version > kPlanVersion)
+        const int version = integerAt(document, "version", 0);
+        if (version < kFirstVersion || version > kPlanVersion)
             return badInput(
                 "the plan has version " + std::to_string(version) +
                     ", this program reads up to version " + std::to_string(kPlanVersion),
                 version > kPlanVersion ? "use a newer Highwater" : "make the plan again");
-        return parseDocument(document);
+        return parseDocument(document, version);
     } catch (const std::exception& error) {
         return badInput(std::string("the plan is malformed: ") + error.what(),
                         "make it again with 'highwater plan'");

@@ -19,16 +19,24 @@
 
 namespace hw::core {
 
-enum class ActionKind : std::uint8_t { Compute, Recompute, Free, Encode, Decode };
+enum class ActionKind : std::uint8_t {
+    Compute,
+    Recompute,
+    Free,
+    Encode,
+    Decode,
+    Offload,
+    Prefetch
+};
 
 /// How a picture colours a storage that is in memory.
-enum class ColourRole : std::uint8_t { Kept, Rematerialized, StandIn };
+enum class ColourRole : std::uint8_t { Kept, Rematerialized, StandIn, Away };
 
 /// What holds of every action of a kind. How one changes memory is in core/memory/replay.h.
 struct ActionTraits {
     char code;           // in a plan file
     bool runsOp;         // its target is an op, otherwise a storage
-    bool takesTime;      // a free takes none
+    bool takesTime;      // a free takes none, nor does what only begins a copy
     const char* leaves;  // how a storage is in memory from then on, in words; null: as it was, or
                          // not at all
     ColourRole colour;   // of such a storage
@@ -41,7 +49,9 @@ inline constexpr ActionTraits kActions[] = {
     {'r', true, true, "rematerialized", ColourRole::Rematerialized, false, false, 1},
     {'f', false, false, nullptr, ColourRole::Kept, false, false, 1},
     {'e', false, true, "encoded", ColourRole::StandIn, true, false, 1},
-    {'d', false, true, nullptr, ColourRole::Kept, false, true, 1}};
+    {'d', false, true, nullptr, ColourRole::Kept, false, true, 1},
+    {'o', false, false, "in host memory", ColourRole::Away, true, false, 2},
+    {'p', false, false, nullptr, ColourRole::Kept, false, true, 2}};
 constexpr const ActionTraits& traitsOf(ActionKind kind) {
     return kActions[static_cast<std::size_t>(kind)];
 }
@@ -70,6 +80,8 @@ struct Action {
                 std::make_shared<const Encoding>(Encoding{std::move(codec), bytes})};
     }
     static Action decode(StorageIndex storage) { return {ActionKind::Decode, storage, {}, {}}; }
+    static Action offload(StorageIndex storage) { return {ActionKind::Offload, storage, {}, {}}; }
+    static Action prefetch(StorageIndex storage) { return {ActionKind::Prefetch, storage, {}, {}}; }
 
     bool runsOp() const { return traitsOf(kind).runsOp; }
     bool takesTime() const { return traitsOf(kind).takesTime; }
@@ -109,6 +121,8 @@ struct Plan {
     ImplementationChoice implementations;
     Menu chosen;  // what `implementations` names; in the file it is the text of the option `menu`
     CostSet costs = CostSet::Captured;
+    std::optional<Link> link;         // that predictedTime is of; none: nothing is offloaded
+    std::optional<Bytes> hostMemory;  // the budget of copies there, where one was given
     std::optional<AddressLayout> layout;
 };
 

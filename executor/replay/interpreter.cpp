@@ -85,6 +85,11 @@ Status Interpreter::State::perform(std::size_t at, const Action& action) {
             return encode(at, action);
         case ActionKind::Decode:
             return decode(at, action);
+        case ActionKind::Offload:
+            offload(action.target);
+            return {};
+        case ActionKind::Prefetch:
+            return prefetch(at, action.target);
         case ActionKind::Compute:
         case ActionKind::Recompute:
             break;
@@ -102,6 +107,7 @@ void Interpreter::State::drop() {
     outputs.clear();
     tensors.clear();
     encoded.clear();
+    hostCopies.clear();
     storages.clear();
 }
 

@@ -41,6 +41,12 @@ struct EncodedForm {
     std::string codec;
 };
 
+/// Of a storage between its `o` and its `p`.
+struct HostCopy {
+    std::vector<std::byte> bytes;
+    bool standsIn = false;  // the storage's own bytes have been freed since
+};
+
 /// Whether every element of a tensor lies in a storage of `bytes` bytes.
 bool fits(const TensorShape& shape, std::size_t elementBytes, std::size_t bytes);
 
@@ -65,6 +71,8 @@ struct Interpreter::State {
     StorageBytes inputsOf(OpIndex index, torch::HostView& host) const;
     Status encode(std::size_t at, const Action& action);
     Status decode(std::size_t at, const Action& action);
+    void offload(StorageIndex s);
+    Status prefetch(std::size_t at, StorageIndex s);
     core::Result<c10::Storage> makeForm(std::size_t at, StorageIndex s, Bytes bytes);
     Status defineFromRecord(TensorIndex t);
     ElementType elementsOf(StorageIndex s) const;
@@ -73,7 +81,10 @@ struct Interpreter::State {
     FinalState finalState(torch::HostView& host);
     void drop();
     Error disagreement(OpIndex index, const std::string& what) const;
-    bool resident(StorageIndex s) const { return static_cast<bool>(storages[s]); }
+    bool resident(StorageIndex s) const {
+        const auto copy = hostCopies.find(s);
+        return storages[s] && (copy == hostCopies.end() || !copy->second.standsIn);
+    }
 
     const Step& step;
     const core::TrainingGraph& graph;
@@ -91,6 +102,7 @@ struct Interpreter::State {
     std::vector<at::Tensor> tensors;     // defined ones
     std::vector<c10::Storage> storages;  // resident ones
     std::map<StorageIndex, EncodedForm> encoded;
+    std::map<StorageIndex, HostCopy> hostCopies;
     std::vector<bool> runAgain;  // ops that the schedule recomputes: their generators are kept
     std::vector<std::vector<std::vector<std::byte>>> savedGenerators;  // [op][generator]
     std::size_t constantsPlaced = 0;

@@ -98,6 +98,34 @@ TEST(PlanFile, HasOneActionALine) {
     EXPECT_NE(text.find("\n  [\"r\",0,[0,2]],\n"), std::string::npos) << text;
 }
 
+TEST(PlanFile, OffloadingTakesVersionTwoAndTheLinkThatItsTimeIsOf) {
+    Plan plan = example();
+    EXPECT_NE(writePlan(plan).find("\"version\": 1,"), std::string::npos);
+    plan.schedule = {Action::compute(0), Action::offload(1), Action::free(1), Action::prefetch(1)};
+    plan.link = Link{Bytes(20), Bytes(30), Nanoseconds(40)};
+    plan.hostMemory = Bytes(50);
+    const std::string text = writePlan(plan);
+    EXPECT_NE(text.find("\"version\": 2,"), std::string::npos) << text;
+    const auto read = parsePlan(text);
+    ASSERT_TRUE(read) << read.error().what;
+    EXPECT_EQ(read->link, plan.link);
+    EXPECT_EQ(read->hostMemory, plan.hostMemory);
+    EXPECT_EQ(read->schedule[1].kind, ActionKind::Offload);
+    EXPECT_EQ(read->schedule[3].kind, ActionKind::Prefetch);
+    EXPECT_EQ(writePlan(*read), text);
+
+    const auto refused = [&](const std::string& from, const std::string& to) {
+        std::string changed = text;
+        changed.replace(changed.find(from), from.size(), to);
+        const auto plan = parsePlan(changed);
+        return plan ? std::string() : plan.error().what;
+    };
+    EXPECT_NE(refused("\"version\": 2", "\"version\": 1").find("schedule entry 1"),
+              std::string::npos);
+    EXPECT_NE(refused("\"link\"", "\"chain\"").find("link"), std::string::npos);
+    EXPECT_NE(refused("second\":30", "second\":0").find("moves no bytes"), std::string::npos);
+}
+
 TEST(PlanFile, EveryCutIsRefused) {
     const std::string text = writePlan(example());
     for (std::size_t length = 0; length + 2 < text.size(); ++length) {

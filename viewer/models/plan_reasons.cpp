@@ -62,7 +62,8 @@ public:
     }
     void restored(const ReplayState&, core::StorageIndex s, const core::StandIn& form) {
         const core::Storage& storage = graph_.storages[s];
-        add(storage.creator, true,
+        // No op makes a constant: the one after which it left stands for it.
+        add(storage.isConstant() ? std::max(replacedAfter_[s], 0) : storage.creator, true,
             {s, replacedAfter_[s], kNone, kNone, false, storage.bytes - form.bytes, form.by,
              QString::fromUtf8(form.codec.data(), static_cast<qsizetype>(form.codec.size()))});
         replacedAfter_.erase(s);
@@ -274,8 +275,10 @@ QString reasonText(const Document& document, const PlanEntry& plan, const PlanCh
         const QString size = SizeUnit::fitting(most->saved).text(most->saved);
         const QString from =
             most->after == kNone ? QObject::tr("the start") : QObject::tr("op %1").arg(most->after);
-        const QString kept =
-            most->standIn ? QObject::tr("kept as %1").arg(most->form) : QObject::tr("not kept");
+        const QString kept = !most->standIn ? QObject::tr("not kept")
+                             : most->form.isEmpty()
+                                 ? QObject::tr(core::traitsOf(*most->standIn).leaves)
+                                 : QObject::tr("kept as %1").arg(most->form);
         text = QObject::tr("%1 is %2 from %3 to %4: %5 less %6")
                    .arg(name, kept, from, before, size,
                         most->overPeak ? QObject::tr("at the peak") : QObject::tr("meanwhile"));

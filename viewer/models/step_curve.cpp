@@ -45,7 +45,7 @@ public:
     void replaced(const ReplayState&, StorageIndex s, const StandIn& form) {
         of(during_, s) += form.bytes;
         of(live_, s) += form.bytes;
-        leave(s, nextMoment());
+        leave(s, core::traitsOf(form.by).takesTime ? nextMoment() : nextMoment() - 1);
     }
     void restored(const ReplayState&, StorageIndex s, const StandIn& form) {
         add(during_, s);

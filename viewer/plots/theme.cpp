@@ -148,6 +148,8 @@ QColor Theme::lifetime(core::ActionKind by) const {
             return light ? QColor("#d9601a") : QColor("#f08a4b");
         case core::ColourRole::StandIn:
             return light ? QColor("#b08fd8") : QColor("#b48ede");
+        case core::ColourRole::Away:
+            return light ? QColor("#8a94a3") : QColor("#7b8594");
     }
     return light ? QColor("#5b97cf") : QColor("#4f86bd");
 }
