@@ -34,6 +34,9 @@ int run(const CheckArguments& arguments, const Common& common) {
                   {"time_ns", judged.time.count()},
                   {"overhead", ratio(judged.time, step->graph.totalTime())},
                   {"budget_bytes", plan->budget.count()},
+                  {"host_peak_bytes", judged.hostPeak.count()},
+                  {"offloaded_bytes", judged.offloadedBytes.count()},
+                  {"waited_ns", judged.waited.count()},
                   {"as_predicted", asPredicted}};
         if (!judged.valid) json["action"] = judged.action, json["why"] = judged.why;
         answerWith(json);

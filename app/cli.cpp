@@ -183,6 +183,9 @@ Json outcomeJson(const planners::Outcome& outcome) {
               {"time_ns", outcome.time.count()},
               {"overhead", outcome.overhead},
               {"recomputed_ops", outcome.recomputedOps},
+              {"host_peak_bytes", outcome.hostPeak.count()},
+              {"offloaded_bytes", outcome.offloadedBytes.count()},
+              {"waited_ns", outcome.waited.count()},
               {"lower_bound_ns", optionalCount(outcome.lowerBound)},
               {"gap", outcome.gap ? Json(*outcome.gap) : Json(nullptr)},
               {"solve_seconds", outcome.solveSeconds}};

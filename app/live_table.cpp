@@ -77,6 +77,10 @@ void tell(const Json& report, const std::string& whose) {
     shortfall();
     row("step time",
         overhead("measured_overhead") + " (predicted " + overhead("predicted_overhead") + ")");
+    if (report["offloaded_bytes"] > 0)
+        row("offloaded", bytes("offloaded_bytes") + ", " +
+                             humanTime(Nanoseconds(report["waited_ns"].get<std::int64_t>())) +
+                             " waited for copies");
     if (!rescued.empty()) row("rescued", rescued);
     verified();
     for (const Json& each : report["divergences"]) {

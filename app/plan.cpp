@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "app/cli.h"
+#include "app/host_memory.h"
 #include "app/menu.h"
 #include "app/plan_ranks.h"
 #include "core/base/freed_memory.h"
@@ -30,6 +31,7 @@ struct PlanArguments {
     std::string fit = "peak", ranks;
     bool layout = false, save = false, each = false, spare = false;
     MenuArguments menu;
+    HostMemoryWords hostMemory;
 };
 
 Result<Bytes> budgetOf(const PlanArguments& arguments, Bytes baselinePeak) {
@@ -196,7 +198,8 @@ void tell(const PlanArguments& arguments, const LoadedStep& step, const planners
     }
     std::cout << outcome.planner << ": peak " << humanBytes(step.baseline.peak) << " -> "
               << humanBytes(outcome.peak) << ", step time " << percent(outcome.overhead) << ", "
-              << outcome.recomputedOps << " of " << step.graph.ops.size() << " ops recomputed\n";
+              << outcome.recomputedOps << " of " << step.graph.ops.size() << " ops recomputed"
+              << offloadedText(outcome) << '\n';
     if (!arguments.output.empty()) std::cout << "written to " << arguments.output << '\n';
 }
 
@@ -224,6 +227,10 @@ int run(const PlanArguments& arguments, const Common& common) {
     if (planners::findPlanner(arguments.planner)->takesMenu)
         if (const Status set = requestMenu(arguments.menu, *step, request); !set)
             return fail(set.error());
+    if (const Status set =
+            requestHostMemory(arguments.hostMemory, arguments.planner, step->graph, request);
+        !set)
+        return fail(set.error());
     const auto outcome = planStep(arguments, *step, request);
     clearProgress();
     if (!outcome) return fail(outcome.error());
@@ -267,6 +274,7 @@ void addPlan(CLI::App& app, Common& common) {
                      "DTR stops above baseline time times this (default: 2)")
         ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
+    addHostMemory(*command, arguments->hostMemory);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);
     command

@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "app/cli.h"
+#include "app/host_memory.h"
 #include "app/menu.h"
 #include "app/plan_ranks.h"
 #include "core/base/file.h"
@@ -24,6 +25,7 @@ struct SweepArguments {
     std::optional<double> timeLimit;
     std::optional<std::int64_t> step;
     MenuArguments menu;
+    HostMemoryWords hostMemory;
 };
 
 struct SweepRow {
@@ -49,10 +51,16 @@ Result<std::vector<SweepRow>> sweep(const SweepArguments& arguments, LoadedStep&
     planners::PlanRequest choosing;
     if (const Status set = requestMenu(arguments.menu, step, choosing); !set) return set.error();
     std::vector<planners::SweepPoint> points;
-    for (const std::string& planner : arguments.planners)
-        for (const double ratio : arguments.ratios)
-            points.push_back({&step.graph, planner,
-                              requestOf(arguments, planner, ratio, step.baseline.peak, choosing)});
+    for (const std::string& planner : arguments.planners) {
+        HostMemoryWords words = arguments.hostMemory;
+        if (!planners::findPlanner(planner)->offloads) words = {};
+        for (const double ratio : arguments.ratios) {
+            auto request = requestOf(arguments, planner, ratio, step.baseline.peak, choosing);
+            if (Status set = requestHostMemory(words, planner, step.graph, request); !set)
+                return set.error();
+            points.push_back({&step.graph, planner, std::move(request)});
+        }
+    }
     auto outcomes = planners::planSweep(points, {false, arguments.jobs}, terminalProgress());
     clearProgress();
     if (!outcomes) return outcomes.error();
@@ -177,7 +185,16 @@ int runRanks(const SweepArguments& arguments, std::optional<CostSet> costs, cons
     return 0;
 }
 
-int run(const SweepArguments& arguments, const Common& common) {
+/// Those that have a use for what was asked for.
+std::vector<std::string> allPlanners(const HostMemoryWords& words) {
+    std::vector<std::string> names;
+    for (const auto& info : planners::plannerList())
+        if (!info.needsHostMemory || words.offload == "on") names.push_back(info.name);
+    return names;
+}
+
+int run(SweepArguments& arguments, const Common& common) {
+    if (arguments.planners.empty()) arguments.planners = allPlanners(arguments.hostMemory);
     for (const std::string& planner : arguments.planners)
         if (const auto known = planners::makePlanner(planner); !known) return fail(known.error());
     for (const double ratio : arguments.ratios)
@@ -228,7 +245,6 @@ int run(const SweepArguments& arguments, const Common& common) {
 void addSweep(CLI::App& app, Common& common) {
     auto* command = addCommand(app, common, "sweep", "Every planner at every budget, as a table");
     auto arguments = std::make_shared<SweepArguments>();
-    for (const auto& info : planners::plannerList()) arguments->planners.push_back(info.name);
     command->add_option("SESSION", arguments->file, "A session or an importable file")->required();
     command
         ->add_option("--planners", arguments->planners,
@@ -244,6 +260,7 @@ void addSweep(CLI::App& app, Common& common) {
                      "DTR stops above baseline time times this (default: 2)")
         ->check(positive(kMostSeconds));
     addDealloc(*command, arguments->dealloc);
+    addHostMemory(*command, arguments->hostMemory);
     addMenu(*command, arguments->menu);
     addUse(*command, arguments->menu);
     command

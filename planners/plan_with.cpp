@@ -25,6 +25,10 @@ Plan describe(const TrainingGraph& graph, std::string_view planner, const PlanRe
     plan.overhead = outcome.overhead;
     plan.lowerBound = outcome.lowerBound;
     plan.schedule = std::move(schedule);
+    if (outcome.offloadedBytes > Bytes(0)) {
+        plan.link = graph.link;
+        plan.hostMemory = request.hostMemory;
+    }
     return plan;
 }
 
@@ -84,11 +88,21 @@ Result<Outcome> planWith(std::string_view name, const TrainingGraph& graph,
     outcome.time = judged.time;
     outcome.overhead = ratio(judged.time, baseline);
     outcome.recomputedOps = judged.recomputedOps;
+    outcome.hostPeak = judged.hostPeak;
+    outcome.offloadedBytes = judged.offloadedBytes;
+    outcome.waited = judged.waited;
     if (outcome.lowerBound) outcome.gap = ratio(judged.time - *outcome.lowerBound, baseline);
     if (judged.peak > request.budget) {
         outcome.status = PlanStatus::Infeasible;
         outcome.reason = "its plan needs " + humanBytes(judged.peak) + ", the budget is " +
                          humanBytes(request.budget);
+        return outcome;
+    }
+    if (judged.hostPeak > request.hostMemory.value_or(Bytes(0))) {
+        outcome.status = PlanStatus::Infeasible;
+        outcome.reason = "its plan puts " + humanBytes(judged.hostPeak) +
+                         " into host memory, where it may use " +
+                         humanBytes(request.hostMemory.value_or(Bytes(0)));
         return outcome;
     }
     outcome.plan = describe(graph, name, request, outcome, std::move(proposal.schedule));

@@ -23,6 +23,8 @@ struct Outcome {
     core::Nanoseconds time;
     double overhead = 0;  // time / baseline time
     std::int64_t recomputedOps = 0;
+    core::Bytes hostPeak, offloadedBytes;  // copies in host memory: at most, and all that were made
+    core::Nanoseconds waited;              // for copies, out of `time`
     std::optional<core::Nanoseconds> lowerBound;
     std::optional<double> gap;   // (time - lower bound) / baseline time
     double solveSeconds = 0;     // wall time of planning

@@ -28,6 +28,9 @@ struct PlanRequest {
     std::map<std::string, std::string> options;
     std::optional<core::Schedule> warmStart;  // a plan of the same graph to begin with
     core::Menu menu;                          // implementations of the graph's ops to choose from
+    /// Most bytes of copies in host memory; none: nothing is offloaded. A copy takes what the
+    /// graph's link takes.
+    std::optional<core::Bytes> hostMemory;
 };
 
 /// Called from the planning thread. `cancelled` is asked often; `report` gets fractions in 0..1.
@@ -76,6 +79,8 @@ struct PlannerInfo {
     bool provesInfeasible = false;  // its Infeasible means that no plan keeps the budget
     bool warmStarts = false;        // begins with PlanRequest::warmStart
     bool takesMenu = false;         // chooses from PlanRequest::menu
+    bool offloads = false;          // uses PlanRequest::hostMemory
+    bool needsHostMemory = false;   // plans nothing without it
     bool plansSizes = false;        // plans every input size of a session at once too
     bool preselected = false;       // shown before anything is chosen
     std::function<std::unique_ptr<Planner>()> make = {};

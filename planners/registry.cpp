@@ -9,6 +9,8 @@
 #include "planners/mimose/mimose.h"
 #include "planners/monet/monet.h"
 #include "planners/none.h"
+#include "planners/offload/capuchin.h"
+#include "planners/offload/offload_only.h"
 #include "planners/program/checkmate.h"
 #include "planners/search/highwater.h"
 
@@ -50,6 +52,8 @@ const std::vector<PlannerInfo>& plannerList() {
         Checkmate::info(),
         Monet::info(),
         Mimose::info(),
+        Capuchin::info(),
+        OffloadOnly::info(),
         HighwaterPlanner::info(),
     };
     return list;
