@@ -49,12 +49,14 @@ public:
 private:
     /// What the program and the plan do with a storage at the moment.
     struct Life {
-        bool resident = false;  // in the plan
-        bool dropped = false;   // while the program holds it
-        bool held = false;      // by the plan, after the program has let go of it
-        bool encoded = false;   // the plan has an encoded form in its place
-        bool signs = false;     // that gives, or has given, signs only
-        OpIndex since = kNone;  // the op at which it became resident
+        bool resident = false;   // in the plan
+        bool dropped = false;    // while the program holds it
+        bool held = false;       // by the plan, after the program has let go of it
+        bool encoded = false;    // the plan has an encoded form in its place
+        bool signs = false;      // that gives, or has given, signs only
+        bool leaving = false;    // a copy in host memory has been begun
+        bool offloaded = false;  // and stands in its place
+        OpIndex since = kNone;   // the op at which it became resident
         std::pair<OpIndex, std::size_t> drop{0, 0};  // where in after or before
         bool dropBefore = false;
     };
@@ -123,6 +125,12 @@ private:
             case ActionKind::Decode:
                 decode(action.target);
                 return {};
+            case ActionKind::Offload:
+                offload(action.target);
+                return {};
+            case ActionKind::Prefetch:
+                prefetch(action.target);
+                return {};
         }
         return {};
     }
@@ -151,7 +159,7 @@ private:
         const OpIndex next = nextFixed(fixed_);
         hold(s, leading_ ? fixed_ : next);
         const OpIndex at = leading_ ? std::max(latest_, OpIndex{0}) : next;
-        auto& list = leading_ ? placed_.after[at] : placed_.before[next];
+        auto& list = here();
         life.dropBefore = !leading_;
         life.drop = {at, list.size()};
         list.push_back({LiveAction::Encode, s, {}, false, *codec, action.encoding->bytes});
@@ -175,10 +183,39 @@ private:
         life_[s].signs = signs;
     }
 
+    /// Where an action belongs that may come at once: the list after the op that runs now, or the
+    /// one before the next.
+    std::vector<PlacedAction>& here() {
+        return leading_ ? placed_.after[std::max(latest_, OpIndex{0})]
+                        : placed_.before[nextFixed(fixed_)];
+    }
+
+    void offload(StorageIndex s) {
+        if (costsNothing(s)) return;
+        here().push_back({LiveAction::Offload, s});
+        life_[s].leaving = true;
+    }
+
+    /// What the plan holds it goes on to hold, without its bytes.
+    void leave(StorageIndex s) {
+        hold(s, leading_ ? fixed_ : nextFixed(fixed_));
+        here().push_back({LiveAction::Leave, s});
+        life_[s].resident = life_[s].leaving = false;
+        life_[s].offloaded = true;
+    }
+
+    void prefetch(StorageIndex s) {
+        if (!life_[s].offloaded) return;  // it has not left
+        const OpIndex next = nextFixed(fixed_);
+        leading_ = false;
+        placed_.before[next].push_back({LiveAction::Prefetch, s});
+        appear(s, next);
+    }
+
     void appear(StorageIndex s, OpIndex at) {
         Life& life = life_[s];
         life.resident = true;
-        life.encoded = life.signs = false;
+        life.encoded = life.signs = life.offloaded = false;
         life.since = at;
         if (!graph_.storages[s].isConstant() && draft_.releasedAt[s] <= at) life.held = true;
     }
@@ -219,9 +256,10 @@ private:
     void free(StorageIndex s) {
         if (costsNothing(s) || readUntil_[s] > fixed_) return;
         Life& life = life_[s];
+        if (life.leaving && life.resident) return leave(s);
         const OpIndex next = nextFixed(fixed_);
-        auto& list = leading_ ? placed_.after[std::max(latest_, OpIndex{0})] : placed_.before[next];
-        if (life.resident) {
+        auto& list = here();
+        if (life.resident || (life.offloaded && life.held)) {
             hold(s, leading_ ? fixed_ : next);
             if (life.held) {
                 list.push_back({LiveAction::Release, s});
@@ -233,8 +271,8 @@ private:
                 list.push_back({LiveAction::Drop, s});
             }
         }
-        if (life.encoded) list.push_back({LiveAction::Drop, s});
-        life.resident = life.held = life.encoded = life.signs = false;
+        if (life.encoded || (life.offloaded && !life.held)) list.push_back({LiveAction::Drop, s});
+        life.resident = life.held = life.encoded = life.signs = life.offloaded = false;
     }
 
     /// The plan keeps the storage until op `until`; the program may have released it before.

@@ -22,26 +22,30 @@ constexpr double kOtherStepSeconds = 5;  // to plan a step that the given plan i
 constexpr std::size_t kMostPrograms = 8;
 
 /// What ops make that are not deterministic stays where the plan's budget has room for it.
-Status keepWhatVaries(const LoadedStep& step, Plan& plan) {
-    const auto devices = step.session.storageDevices();
-    if (!devices) return devices.error();
-    const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
-        return each.starts_with("cuda");
-    });
-    auto kept = keepNondeterministic(step.graph, plan.schedule, plan.budget, onGpu);
-    if (!kept) return {};
-    const Evaluation judged = evaluate(step.graph, *kept);
+void keepWhatVaries(const TrainingGraph& graph, Plan& plan, bool onGpu) {
+    auto kept = keepNondeterministic(graph, plan.schedule, plan.budget, onGpu);
+    if (!kept) return;
+    TrainingGraph linked = graph;
+    linked.link = plan.link.value_or(graph.link);
+    const Evaluation judged = evaluate(linked, *kept);
     plan.overhead *= static_cast<double>(judged.time.count()) /
                      static_cast<double>(std::max<std::int64_t>(1, plan.predictedTime.count()));
     plan.predictedPeak = judged.peak;
     plan.predictedTime = judged.time;
     plan.schedule = std::move(*kept);
     plan.layout.reset();
-    return {};
 }
 
 Result<LiveProgram> compile(const LoadedStep& step, Plan& plan) {
-    if (const Status kept = keepWhatVaries(step, plan); !kept) return kept.error();
+    const auto devices = step.session.storageDevices();
+    if (!devices) return devices.error();
+    const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
+        return each.starts_with("cuda");
+    });
+    if (onGpu && plan.link)
+        return badInput("the plan offloads, which a program on a GPU cannot be given yet",
+                        "plan again without --offload on");
+    keepWhatVaries(step.graph, plan, onGpu);
     const auto tensors = step.session.tensors();
     if (!tensors) return tensors.error();
     auto program = liveProgram(step.graph, plan, *tensors);
@@ -56,6 +60,7 @@ Result<Plan> planLike(const Plan& plan, const LoadedStep& step, bool once,
     planners::PlanRequest request;
     request.seed = plan.seed;
     request.timeLimitSeconds = kOtherStepSeconds;
+    request.hostMemory = plan.hostMemory;
     std::vector<std::string> by{plan.planner};
     by.insert(once ? by.begin() : by.end(), planners::quickPlanner().name);
     std::string why;

@@ -89,7 +89,7 @@ Json figuresOf(const LiveProcess& process, const LivePlan* prepared,
     const StepTimes times = timesOf(process);
     std::int64_t peak = 0, anyPeak = 0, recomputed = 0, restored = 0, pinned = 0, evictions = 0;
     std::int64_t ops = 0, runtime = 0;  // of steps in which something acts
-    std::int64_t verified = 0, verifying = 0, uncompared = 0;
+    std::int64_t verified = 0, verifying = 0, uncompared = 0, offloaded = 0, waited = 0;
     std::size_t bySize = 0;  // of those within a budget
     for (const auto& step : process.steps) {
         if (step.mode == wire::LiveMode::Mimose) ++bySize;
@@ -102,6 +102,8 @@ Json figuresOf(const LiveProcess& process, const LivePlan* prepared,
         verified += step.verified;
         verifying += step.verifyingNs;
         uncompared += step.uncompared;
+        offloaded += step.offloaded;
+        waited += step.waitedNs;
         pinned = std::max(pinned, step.pinned);
     }
     const auto with = times.with(), without = times.without();
@@ -140,6 +142,8 @@ Json figuresOf(const LiveProcess& process, const LivePlan* prepared,
             {"verified_bytes", verified},
             {"verification_ns", verifying},
             {"uncompared_ops", uncompared},
+            {"offloaded_bytes", offloaded},
+            {"waited_ns", waited},
             {"mismatches", mismatchesOf(process, prepared)},
             {"rescues", rescuesOf(process)},
             {"pinned_bytes", pinned + kept.count()}};

@@ -49,6 +49,8 @@ struct StepFigures {
     std::int64_t recomputedNs = 0;    // of recomputations on the CPU
     std::int64_t evictions = 0;       // under a budget
     std::int64_t uncomparedOps = 0;   // run again, and not deterministic
+    std::int64_t offloadedBytes = 0;  // that left, copies in host memory standing for them
+    std::int64_t waitedNs = 0;        // for such copies, and for what comes back
     std::int64_t peakBefore = 0;      // highest live bytes before the last look at them
     Rescue rescue;
 };

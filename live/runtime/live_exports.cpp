@@ -163,6 +163,7 @@ void beforeFork() {
         usleep(kForkPauseUs);
         if (python) PyEval_RestoreThread(state);
     }
+    HostMemory::ofProcess().settle();
 }
 
 void afterFork() {
@@ -171,6 +172,7 @@ void afterFork() {
 
 void afterForkInChild() {
     gForked = true;
+    HostMemory::ofProcess().forked();
     gHalfChanged = gHalfChanged || !tHolds;
     afterFork();
 }
@@ -390,6 +392,8 @@ HW_EXPORT int hwl_step(wire::LiveFigures* out) {
     out->verifiedBytes = gEngine->verifier().bytes();
     out->verificationNs = gEngine->verifier().nanoseconds();
     out->uncomparedOps = figures.uncomparedOps;
+    out->offloadedBytes = figures.offloadedBytes;
+    out->waitedNs = figures.waitedNs;
     return static_cast<int>(boundary);
 }
 /// Of the step's allocations that had failed; which op asked for the first, empty: none has failed.

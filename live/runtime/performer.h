@@ -29,6 +29,18 @@ void perform(Performer& performer, const Action& action) {
             if constexpr (Performer::kCan.has(LiveAction::Decode))
                 return performer.decode(action.target);
             break;
+        case LiveAction::Offload:
+            if constexpr (Performer::kCan.has(LiveAction::Offload))
+                return performer.offload(action.target);
+            break;
+        case LiveAction::Leave:
+            if constexpr (Performer::kCan.has(LiveAction::Leave))
+                return performer.leave(action.target);
+            break;
+        case LiveAction::Prefetch:
+            if constexpr (Performer::kCan.has(LiveAction::Prefetch))
+                return performer.prefetch(action.target);
+            break;
     }
     TORCH_INTERNAL_ASSERT(false, "an action that the performer has not declared");
 }

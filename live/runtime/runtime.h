@@ -143,9 +143,19 @@ private:
         if (!streams_.any()) figures_.recomputedNs += agent_.now() - began;
         startClock();
     }
+    /// Copies to and from host memory: that time, too.
+    template <typename Work>
+    void waits(const Work& work) {
+        stopClock();
+        const std::int64_t began = agent_.now();
+        work();
+        figures_.waitedNs += agent_.now() - began;
+        startClock();
+    }
     [[gnu::hot]] void ensureInputs(const ProgramOp& op);
     [[gnu::hot]] void fetchAhead(const ProgramOp& now);
     [[gnu::cold]] void restore(std::size_t storage);
+    void noteRestored(std::size_t storage);
     [[gnu::cold]] void restoreAll();
     [[gnu::cold]] void follow(c10::Device device, const Tensors& tensors);
     [[gnu::cold]] void pin(const ProgramOp& op);

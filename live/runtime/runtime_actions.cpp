@@ -42,6 +42,27 @@ struct Runtime::Performer {
         self.slots_.decode(storage);
         self.verifyRecomputed(planned(storage).chain.back());
     }
+    void offload(std::uint32_t storage) {
+        if (mayLeave(storage)) self.slots_.offload(storage);
+    }
+    void leave(std::uint32_t storage) {
+        if (!slot(storage).present()) return;
+        bool left = false;
+        self.waits([&] { left = mayLeave(storage) && self.slots_.leave(storage); });
+        if (left)
+            self.figures_.offloadedBytes += planned(storage).bytes;
+        else
+            self.slots_.forgetCopy(storage);
+    }
+    void prefetch(std::uint32_t storage) {
+        bool back = false;
+        self.waits([&] { back = self.slots_.prefetch(storage); });
+        if (!back) throw Unrestorable("what is in host memory cannot be read back");
+    }
+    /// No code past the dispatcher may look at its bytes.
+    bool mayLeave(std::uint32_t storage) const {
+        return !stays(storage) && !slot(storage).exposed && slot(storage).present();
+    }
 };
 
 void Runtime::perform(Items<Action> actions) {
@@ -94,8 +115,13 @@ void Runtime::restore(std::size_t storage) {
     Rebuild rebuild(agent_, program(), calls_, slots_,
                     [&](std::uint32_t each) { verifySources(each); });
     again([&] { streams_.run([&] { rebuild.restore(storage); }); });
-    figures_.restoredBytes += program().storages[storage].bytes;
-    verifyRecomputed(program().storages[storage].chain.back());
+    noteRestored(storage);
+}
+
+void Runtime::noteRestored(std::size_t storage) {
+    const ProgramStorage& planned = program().storages[storage];
+    figures_.restoredBytes += planned.bytes;
+    if (!planned.chain.empty()) verifyRecomputed(planned.chain.back());
 }
 
 void Runtime::restoreAll() {
@@ -107,8 +133,7 @@ void Runtime::restoreAll() {
         for (const std::size_t storage : gone) {
             if (!slots_[storage].away()) continue;
             rebuild.restore(storage);
-            figures_.restoredBytes += program().storages[storage].bytes;
-            verifyRecomputed(program().storages[storage].chain.back());
+            noteRestored(storage);
         }
     });
 }

@@ -152,6 +152,8 @@ bool Runtime::adopt() {
     for (std::size_t s = 0; s < slots_.size(); ++s) {
         if ((*last)[s].kind == wire::LiveAction::Drop && !slots_[s].present()) continue;
         if ((*last)[s].kind == wire::LiveAction::Secure) continue;
+        if ((*last)[s].kind == wire::LiveAction::Leave)
+            perform(Action{wire::LiveAction::Offload, static_cast<std::uint32_t>(s), {}, {}});
         perform((*last)[s]);
     }
     return true;

@@ -57,7 +57,9 @@ void Slots::unbind(std::size_t storage) {
 void Slots::forgetDead(std::size_t storage) {
     Slot& slot = slots_[storage];
     c10::StorageImpl* const impl = slot.key();
-    if (impl == nullptr || slot.held || slot.lent || slot.encoded || !slot.weak.expired()) return;
+    if (impl == nullptr || slot.held || slot.lent || slot.encoded || slot.copy ||
+        !slot.weak.expired())
+        return;
     if (indexed_) bound_.erase(impl);
     if (slot.dropped || slot.version != slot.written) away_.erase(impl);
     slot.weak.reset();
@@ -75,7 +77,11 @@ bool evictable(const c10::StorageImpl& impl) {
 bool Slots::drop(std::size_t storage) {
     Slot& slot = slots_[storage];
     slot.encoded.reset();
-    if (slot.dropped) return true;
+    slot.copy.reset();
+    if (slot.dropped) {
+        letGo(slot);
+        return true;
+    }
     StoragePointer impl = slot.weak.lock();
     letGo(slot);
     if (!impl || impl.use_count() == 1) return true;  // ours was the last reference
@@ -85,13 +91,16 @@ bool Slots::drop(std::size_t storage) {
         return false;
     if (verifier_ != nullptr && !slot.uncompared && slot.version == slot.written)
         slot.sum = verifier_->of(*impl, slot.written);
-    // The number of bytes stays: views that are made meanwhile are within their bounds.
-    impl->set_data_ptr_noswap(back_ == nullptr
-                                  ? c10::DataPtr(nullptr, impl->device())
-                                  : c10::DataPtr(nullptr, impl.get(), back_, impl->device()));
-    slot.dropped = true;
-    away_.set(impl.get(), storage);
+    takeBytes(storage, *impl);
     return true;
+}
+
+/// The number of bytes stays: views that are made meanwhile are within their bounds.
+void Slots::takeBytes(std::size_t storage, c10::StorageImpl& impl) {
+    impl.set_data_ptr_noswap(back_ == nullptr ? c10::DataPtr(nullptr, impl.device())
+                                              : c10::DataPtr(nullptr, &impl, back_, impl.device()));
+    slots_[storage].dropped = true;
+    away_.set(&impl, storage);
 }
 
 void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version) {
@@ -109,6 +118,7 @@ void Slots::fill(std::size_t storage, StoragePointer made, std::int32_t version)
     slot.dropped = false;
     slot.version = version;
     slot.encoded.reset();
+    slot.copy.reset();
     note(storage);
     compare(storage);
 }
@@ -127,12 +137,6 @@ bool Slots::encode(std::size_t storage, const Encoding& how) {
     encoded->form = impl->allocator()->allocate(static_cast<std::size_t>(how.bytes));
     const c10::DataPtr& plain = static_cast<const c10::StorageImpl&>(*impl).data_ptr();
     if (!encodeBytes(how, plain.get(), impl->nbytes(), encoded->form.get())) return false;
-    return replaceBy(storage, std::move(encoded));
-}
-
-/// The form stands for the bytes, which go.
-bool Slots::replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded) {
-    Slot& slot = slots_[storage];
     const bool ours = slot.held != nullptr;
     if (!drop(storage)) return false;
     if (!slot.dropped && !ours) return true;  // the program has let go of it
@@ -140,7 +144,37 @@ bool Slots::replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded) {
     return true;
 }
 
+void Slots::offload(std::size_t storage) {
+    Slot& slot = slots_[storage];
+    const StoragePointer impl = slot.lock();
+    if (slot.version != slot.written || !impl || impl->device_type() != c10::DeviceType::CPU ||
+        !evictable(*impl))
+        return;
+    slot.copy = HostMemory::ofProcess().copyOut(impl, slot.version);
+}
+
+/// Whoever holds the storage goes on to do so.
+bool Slots::leave(std::size_t storage) {
+    Slot& slot = slots_[storage];
+    const StoragePointer impl = slot.lock();
+    if (!slot.copy || slot.copy->version() != slot.version || slot.version != slot.written ||
+        !evictable(*impl) || !slot.copy->finish())
+        return false;
+    takeBytes(storage, *impl);
+    return true;
+}
+
+bool Slots::prefetch(std::size_t storage) {
+    const HostCopy* const copy = slots_[storage].copy.get();
+    if (copy == nullptr || slots_[storage].present()) return true;
+    StoragePointer made = copy->read();
+    if (made) fill(storage, std::move(made), copy->version());
+    return slots_[storage].present();
+}
+
 StoragePointer Slots::decoded(std::size_t storage, std::int32_t version) const {
+    const HostCopy* const copy = slots_[storage].copy.get();
+    if (copy != nullptr && copy->version() == version) return copy->read();
     const Encoded* const encoded = slots_[storage].encoded.get();
     if (encoded == nullptr || !encoded->how.exact() || encoded->version != version) return {};
     return decode(*encoded);

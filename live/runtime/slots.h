@@ -9,6 +9,7 @@
 
 #include "call.h"
 #include "flat_map.h"
+#include "host_memory.h"
 #include "lent_memory.h"
 #include "op_lock.h"
 #include "verifier.h"
@@ -44,6 +45,7 @@ struct Slot {
     Checksum sum;             // of the bytes that were dropped
     Checksum born;            // of what an op has made that only fills, until it is read
     std::unique_ptr<Encoded> encoded;
+    std::unique_ptr<HostCopy> copy;  // while the bytes are there, or in their place
 
     /// The program may read it, and its bytes are not there, or they are an earlier version of it.
     bool away() const {
@@ -105,8 +107,17 @@ public:
     bool encode(std::size_t storage, const Encoding& how);
     /// The bytes come back from the encoded form, where there is one: or signs, as kSigns.
     void decode(std::size_t storage);
-    /// The bytes of that version from the encoded form, as a storage of their own; null where they
-    /// cannot be had from it.
+    /// A copy of its bytes to host memory begins.
+    void offload(std::size_t storage);
+    /// The bytes of one that is there go, and the copy stands for them; false where it cannot, and
+    /// nothing has changed.
+    bool leave(std::size_t storage);
+    void forgetCopy(std::size_t storage) { slots_[storage].copy.reset(); }
+    /// The bytes come back from the copy, where it stands for them; false where they cannot be
+    /// read.
+    bool prefetch(std::size_t storage);
+    /// The bytes of that version from what stands for them, as a storage of their own; null where
+    /// they cannot be had from it.
     StoragePointer decoded(std::size_t storage, std::int32_t version) const;
     /// A copy of its bytes has been made: it takes them over, or becomes the copy where the program
     /// has let go of it.
@@ -129,7 +140,7 @@ public:
 private:
     /// The plan does not hold it any more.
     void letGo(Slot& slot);
-    bool replaceBy(std::size_t storage, std::unique_ptr<Encoded> encoded);
+    void takeBytes(std::size_t storage, c10::StorageImpl& impl);
     static StoragePointer decode(const Encoded& encoded);
     void note(std::size_t storage);  // whether it is away
     void compare(std::size_t storage);

@@ -89,6 +89,7 @@ class Step:
         self.mode = None
         self.recomputed = self.restored = self.pinned = self.ops = self.runtime = 0
         self.recomputing = self.evictions = self.verified = self.verifying = self.uncompared = 0
+        self.offloaded = self.waited = 0
         self.rescues = Rescues()
         self.divergence = self.curve = None
 
@@ -104,6 +105,8 @@ class Step:
         self.verified += figures.verified_bytes
         self.verifying += figures.verification_ns
         self.uncompared += figures.uncompared_ops
+        self.offloaded += figures.offloaded_bytes
+        self.waited += figures.waited_ns
 
 
 class Backwards:
@@ -434,9 +437,9 @@ class Live:
         if step.curve is not None:
             encode.send(wire.TYPE_LIVE_CURVE, struct.pack("<q", self.number) + step.curve)
         encode.send(wire.TYPE_LIVE_STEP, struct.pack(
-            "<14qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
+            "<16qB", self.number, step.begin, step.end, step.peak, step.recomputed, step.restored,
             step.pinned, step.ops, step.runtime, step.recomputing, step.evictions, step.verified,
-            step.verifying, step.uncompared, step.mode))
+            step.verifying, step.uncompared, step.offloaded, step.waited, step.mode))
         self.number += 1
 
     def finish(self):

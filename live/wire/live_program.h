@@ -30,7 +30,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kLiveMagic = 0x504c5748;  // "HWLP"
-inline constexpr std::uint32_t kLiveVersion = 7;
+inline constexpr std::uint32_t kLiveVersion = 8;
 
 enum class LiveAction : std::uint8_t {
     Recompute = 0,  // run the op again and keep the named results
@@ -40,18 +40,22 @@ enum class LiveAction : std::uint8_t {
     Secure = 4,     // make it again if the program still has it: after this op nothing could
     Encode = 5,     // an encoded form takes the place of the storage's bytes
     Decode = 6,     // and the bytes that of the encoded form
+    Offload = 7,    // a copy of the storage's bytes to host memory begins
+    Leave = 8,      // the bytes go, and that copy stands for them
+    Prefetch = 9,   // the bytes come back from it
 };
 
 /// What holds of each of them, by its number.
 struct LiveActionTraits {
     const char* name;  // in messages
-    bool takes;        // it takes the bytes of its storage away
+    bool takes;        // its storage may have to be made again from others
     bool remakes;      // it makes bytes that were away, whatever the program has done so far
 };
 inline constexpr LiveActionTraits kLiveActions[] = {
-    {"recompute", false, true}, {"drop", true, false},    {"hold", false, false},
-    {"release", false, false},  {"secure", false, false}, {"encode", true, false},
-    {"decode", false, true}};
+    {"recompute", false, true}, {"drop", true, false},     {"hold", false, false},
+    {"release", false, false},  {"secure", false, false},  {"encode", true, false},
+    {"decode", false, true},    {"offload", false, false}, {"leave", false, false},
+    {"prefetch", false, true}};
 constexpr const LiveActionTraits& traitsOf(LiveAction action) {
     return kLiveActions[static_cast<unsigned>(action)];
 }
@@ -75,8 +79,9 @@ private:
 /// one within a budget (live/runtime/budget_actions.cpp). A plan is compiled for one of them, and a
 /// program that asks for more is refused when it is compiled and when it arrives.
 inline constexpr LiveActions kPlanActions{
-    LiveAction::Recompute, LiveAction::Drop,   LiveAction::Hold,  LiveAction::Release,
-    LiveAction::Secure,    LiveAction::Encode, LiveAction::Decode};
+    LiveAction::Recompute, LiveAction::Drop,    LiveAction::Hold,   LiveAction::Release,
+    LiveAction::Secure,    LiveAction::Encode,  LiveAction::Decode, LiveAction::Offload,
+    LiveAction::Leave,     LiveAction::Prefetch};
 inline constexpr LiveActions kBudgetActions{LiveAction::Recompute, LiveAction::Drop,
                                             LiveAction::Hold, LiveAction::Release,
                                             LiveAction::Secure};

@@ -27,7 +27,9 @@ struct LiveFigures {
     std::int64_t nowNs = 0;
     std::int64_t verifiedBytes = 0;
     std::int64_t verificationNs = 0;
-    std::int64_t uncomparedOps = 0;  // that ran again and are not deterministic
+    std::int64_t uncomparedOps = 0;   // that ran again and are not deterministic
+    std::int64_t offloadedBytes = 0;  // that left, copies in host memory standing for them
+    std::int64_t waitedNs = 0;        // for such copies, and for what comes back
 };
 
 /// Allocations of a step that had failed.

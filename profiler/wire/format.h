@@ -38,7 +38,8 @@
 //   Footprint      i64 host_ns, ordinal (-1: the host), bytes: what CUPTI itself takes from then on
 //   LiveStep       i64 step, begin_ns, end_ns, peak, recomputed ops, restored bytes, pinned bytes, ops,
 //                  runtime_ns, recomputed_ns, evictions, verified bytes, verification_ns,
-//                  uncompared ops; u8 LiveMode: a step of a live run, whole
+//                  uncompared ops, offloaded bytes, waited_ns; u8 LiveMode: a step of a live run,
+//                  whole
 //   LiveDivergence i64 step, op; str expected, found: before its LiveStep
 //   LiveCurve      i64 step, base; u32 n, i64 bytes[n]: of each op of a planned step the highest live
 //                  bytes from the end of the one before to its own, less `base`; before its LiveStep
@@ -65,7 +66,7 @@
 namespace hw::profiler::wire {
 
 inline constexpr std::uint32_t kMagic = 0x52575748;  // "HWWR"
-inline constexpr std::uint16_t kVersion = 5;
+inline constexpr std::uint16_t kVersion = 6;
 inline constexpr std::uint32_t kHeaderBytes = 12;
 inline constexpr std::uint32_t kMaxPayload = 16u << 20;
 inline constexpr std::uint32_t kContentsChunk = 1u << 20;

@@ -238,7 +238,7 @@ bool decode(Payload payload, LiveStepRecord& record) {
     return fields.read(record.step, record.beginNs, record.endNs, record.peak, record.recomputed,
                        record.restored, record.pinned, record.ops, record.runtimeNs,
                        record.recomputedNs, record.evictions, record.verified, record.verifyingNs,
-                       record.uncompared, record.mode) &&
+                       record.uncompared, record.offloaded, record.waitedNs, record.mode) &&
            record.mode <= LiveMode::Mimose && fields.done();
 }
 

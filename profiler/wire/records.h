@@ -134,7 +134,8 @@ struct LiveStepRecord {
         recomputedNs = 0,                             // of recomputations on the CPU
         evictions = 0,                                // under a budget
         verified = 0, verifyingNs = 0,                // bytes compared, and what checksums took
-        uncompared = 0;                               // ops run again that are not deterministic
+        uncompared = 0,                               // ops run again that are not deterministic
+        offloaded = 0, waitedNs = 0;                  // bytes that left, and waits for copies
     LiveMode mode = LiveMode::None;
 };
 struct LiveDivergenceRecord {

@@ -11,6 +11,7 @@
 #include "core/memory/schedule_builder.h"
 #include "live/compile/program_writer.h"
 #include "planners/echo/codecs.h"
+#include "planners/offload/idle_stretches.h"
 #include "planners/schedule/free_early.h"
 #include "profiler/agent/checksum.h"
 #include "tests/live/op_trace.h"
@@ -145,6 +146,25 @@ Schedule encoded(const TrainingGraph& graph, const Schedule& schedule, std::mt19
     return evaluate(graph, with).valid ? with : schedule;
 }
 
+/// With some of what is idle in host memory meanwhile.
+Schedule offloaded(const TrainingGraph& graph, const Schedule& schedule, std::mt19937& random) {
+    std::vector<Schedule> added(schedule.size() + 1);
+    for (const planners::IdleStretch& idle : planners::idleStretches(graph, schedule, Bytes(1))) {
+        if (random() % 2 == 0) continue;
+        const std::size_t free = idle.first + random() % (idle.before - idle.first + 1);
+        const std::size_t back = free + random() % (idle.before - free + 1);
+        added[idle.first].push_back(Action::offload(idle.storage));
+        added[free].push_back(Action::free(idle.storage));
+        added[back].push_back(Action::prefetch(idle.storage));
+    }
+    Schedule with;
+    for (std::size_t a = 0; a <= schedule.size(); ++a) {
+        with.insert(with.end(), added[a].begin(), added[a].end());
+        if (a < schedule.size()) with.push_back(schedule[a]);
+    }
+    return evaluate(graph, with).valid ? with : schedule;
+}
+
 }  // namespace
 
 const native::AgentApi& silentAgent() {
@@ -205,8 +225,12 @@ std::string liveProgramOf(const Recorded& recorded, std::mt19937& random, Figure
     while (!evaluate(recorded.graph, plan.schedule).valid);
     if (can.has(profiler::wire::LiveAction::Encode))
         plan.schedule = encoded(recorded.graph, plan.schedule, random);
-    for (const Action& action : plan.schedule)
+    if (can.has(profiler::wire::LiveAction::Offload))
+        plan.schedule = offloaded(recorded.graph, plan.schedule, random);
+    for (const Action& action : plan.schedule) {
         if (action.encoding) ++figures.encodings[action.encoding->codec];
+        figures.offloads += action.kind == ActionKind::Offload ? 1 : 0;
+    }
     const auto program = live::liveProgram(recorded.graph, plan, recorded.tensors, can);
     EXPECT_TRUE(program) << program.error().what;
     return program->bytes;

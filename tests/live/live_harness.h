@@ -50,6 +50,7 @@ struct Figures {
     std::int64_t rescued = 0, refused = 0, freed = 0;  // allocations that had failed; bytes
     std::int64_t replayed = 0;                         // evictions
     std::map<std::string, int> encodings;              // planned, by codec
+    std::int64_t offloads = 0;                         // planned
 };
 
 /// A plan at random, as the runtime is given it.

@@ -172,6 +172,7 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
         EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(wantedCases() / 200))
             << codec;
+    EXPECT_GT(figures.offloads, static_cast<std::int64_t>(wantedCases()));
     RecordProperty("planned", std::to_string(figures.planned));
 }
 
