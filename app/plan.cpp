@@ -102,9 +102,11 @@ int noPlan(const PlanArguments& arguments, const LoadedStep& step, const planner
     clearProgress();
     Json json = outcomeJson(outcome);
     json["smallest_budget_bytes"] = enough ? Json(enough->count()) : Json(nullptr);
-    json["floor_bytes"] = step.graph.floorBytes().count();
+    // Constants may be away as well while nothing reads them.
+    const Bytes floor = request.hostMemory ? step.graph.bottleneckBytes() : step.graph.floorBytes();
+    json["floor_bytes"] = floor.count();
     if (common.json) answerWith(json);
-    std::string hint = "no plan at all fits below " + humanBytes(step.graph.floorBytes());
+    std::string hint = "no plan at all fits below " + humanBytes(floor);
     if (enough)
         hint = "the smallest budget at which " + arguments.planner + " finds a plan is about " +
                humanBytes(*enough) + " (--budget " + std::to_string(enough->count()) + "); " + hint;

@@ -33,7 +33,7 @@ std::optional<Bytes> smallestBudget(std::string_view planner, const TrainingGrap
         return outcome->peak;
     };
     const bool oneForAll = info != nullptr && info->budgetFree;
-    Bytes low = graph.floorBytes();
+    Bytes low = request.hostMemory ? graph.bottleneckBytes() : graph.floorBytes();
     const auto most = found(evaluate(graph, baselineSchedule(graph)).peak, kSteps);
     if (!most || oneForAll) return most;
     Bytes high = *most;

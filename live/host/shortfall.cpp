@@ -12,7 +12,7 @@ using namespace hw::core;
 constexpr std::int64_t kOneIn = 1000;
 constexpr std::int64_t kStepsUnplanned = 3;  // before it is said that none is under the plan
 
-enum class Cause { Left, Unlike, Looked, Kept, Others, Budget };
+enum class Cause { Left, Unlike, Learned, Looked, Kept, Others, Budget };
 
 struct Step {
     const wire::LiveStepRecord& figures;
@@ -22,7 +22,8 @@ struct Step {
 Cause causeOf(const Step& step, const LivePlan* plan) {
     if (step.divergence != nullptr) return Cause::Left;
     if (plan == nullptr) return Cause::Budget;
-    if (step.figures.mode == wire::LiveMode::None) return Cause::Unlike;
+    if (step.figures.mode == wire::LiveMode::None)
+        return step.figures.offloaded > 0 ? Cause::Learned : Cause::Unlike;
     const std::int64_t excess = step.figures.peak - plan->plan.budget.count();
     if (2 * step.figures.pinned >= excess) return Cause::Looked;
     return 2 * plan->kept.count() >= excess ? Cause::Kept : Cause::Others;
@@ -49,6 +50,11 @@ std::string sentence(Cause cause, const LivePlan* plan, std::int64_t steps, cons
                         ? "other kinds of steps than the planned one have none within the budget; "
                           "plan with a larger one"
                         : "none of the recorded steps is like them" + std::string(more));
+        case Cause::Learned:
+            return counted(steps) +
+                   " showed the plan which storages it moves before their first use: they stayed "
+                   "in "
+                   "it, and leave from the next step on";
         case Cause::Looked:
             return "up to " + humanBytes(bytes) +
                    " of what the plan drops stayed: numpy, an extension or another thread of the "

@@ -247,6 +247,31 @@ void findVarying(Program& program) {
     }
 }
 
+/// What leaves before the step has shown which storage it is. That the step shows it is waited for.
+void findEarly(Program& program) {
+    std::vector<bool> read(program.storages.size(), false);
+    const auto note = [&](Items<Action> actions) {
+        for (const Action& action : actions) {
+            ProgramStorage& storage = program.storages[action.target];
+            if (action.kind != wire::LiveAction::Offload || read[action.target] || storage.early)
+                continue;
+            storage.early = true;
+            program.early.push_back(action.target);
+        }
+    };
+    for (std::size_t i = 0; i < program.ops.size(); ++i) {
+        const ProgramOp& op = program.ops[i];
+        note(op.before);
+        for (const Input& input : op.inputs) {
+            if (program.storages[input.storage].early && !read[input.storage])
+                program.settledAt = std::max(program.settledAt, i + 1);
+            read[input.storage] = true;
+        }
+        for (const Output& output : op.outputs) read[output.storage] = true;
+        note(op.after);
+    }
+}
+
 /// The name of an action that is not among `can`, if there is one.
 const char* actionBeyond(const Program& program, wire::LiveActions can) {
     for (const ProgramOp& op : program.ops)
@@ -293,6 +318,7 @@ std::optional<Program> readProgram(const std::string& bytes, wire::LiveActions c
         const ProgramOp& op = program.ops[i];
         if (op.keep || anyMoves(op.before) || anyMoves(op.after)) program.settledAt = i + 1;
     }
+    findEarly(program);
     program.doneAt = program.settledAt;
     findVarying(program);
     return program;

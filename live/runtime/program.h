@@ -113,6 +113,7 @@ struct ProgramStorage {
     bool gathered = false;             // its bytes go by no op, and nothing is made from them again
     std::vector<std::uint32_t> chain;  // its creator (none of a constant), then its writers
     bool pinned = false;               // somebody read it past the dispatcher: it stays
+    bool early = false;                // it leaves before an op of the step reads it
 };
 
 /// Where the items of ops lie, in the order of the ops: a step reads them one after the other.
@@ -138,6 +139,9 @@ private:
 struct Program {
     std::vector<ProgramStorage> storages;
     std::vector<std::uint32_t> constants;  // of the storages
+    std::vector<std::uint32_t> early;      // of these
+    /// What those were in the last step that kept to the plan.
+    std::vector<c10::weak_intrusive_ptr<c10::StorageImpl>> known;
     std::vector<ProgramOp> ops;
     std::vector<OpName> names;
     ItemStore items;

@@ -163,6 +163,7 @@ void Runtime::diverge(const std::string& found) {
                                      ? program().fullName(program().ops[position_])
                                      : "the step's end";
     restoreAll();
+    program().known.clear();
     divergence_ = Divergence{static_cast<std::int64_t>(position_), expected, found};
     if (position_ >= program().doneAt) {
         profiler::native::MemoryWindow window;

@@ -73,6 +73,8 @@ private:
     void enter(std::int64_t program);
     void makeRoomForCalls();
     void forgetStep();
+    void bindKnown();
+    void learn();
     std::int64_t uncountedBytes();
     // runtime_match.cpp
     struct KnownStorages;
@@ -190,11 +192,12 @@ private:
     Streams streams_;
     std::int64_t current_ = -1;  // the program that this step keeps to; -1: none
     std::size_t position_ = 0;
-    bool early_ = false;                   // other ops may come between the planned ones
-    bool forward_ = false;                 // the step's forward pass has begun
-    bool begins_ = false;                  // with the next op
-    bool passed_ = false;                  // other ops came since the last planned one
-    bool over_ = false;                    // no more ops come
+    bool early_ = false;    // other ops may come between the planned ones
+    bool forward_ = false;  // the step's forward pass has begun
+    bool begins_ = false;   // with the next op
+    bool passed_ = false;   // other ops came since the last planned one
+    bool over_ = false;     // no more ops come
+    bool learns_ = false;   // what should have left early in this step was not known yet
     std::vector<std::uint32_t> holdsDue_;  // storages of skipped batches that the plan holds
     /// The step has left its plan where nothing of that was left to do; the highest live bytes
     /// until then.

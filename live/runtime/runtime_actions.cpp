@@ -43,6 +43,7 @@ struct Runtime::Performer {
         self.verifyRecomputed(planned(storage).chain.back());
     }
     void offload(std::uint32_t storage) {
+        if (planned(storage).early && slot(storage).key() == nullptr) self.learns_ = true;
         if (mayLeave(storage)) self.slots_.offload(storage);
     }
     void leave(std::uint32_t storage) {
@@ -85,6 +86,8 @@ void Runtime::recompute(const Action& action) {
     for (const std::uint32_t storage : op.writes)
         needed = needed || slots_[storage].version < position(storage);
     if (!needed) return;
+    if (!calls_[action.target].kept())
+        throw Unrestorable(program().fullName(op) + " was not kept, so it cannot be run again");
     Rebuild rebuild(agent_, program(), calls_, slots_,
                     [&](std::uint32_t each) { verifySources(each); });
     std::vector<StoragePointer> inputs;

@@ -96,10 +96,14 @@ bool Runtime::switchTo(const c10::FunctionSchema& schema, const Tensors& tensors
             continue;
         const Shared common = shared(program(), programs_[q]);
         if (common.ops < position_) continue;
+        // What has left before its first use is none that the other plan knows by now.
+        for (const std::size_t s : slots_.away())
+            if (common.storages[s] < 0) restore(s);
         const std::int64_t before = std::exchange(current_, static_cast<std::int64_t>(q));
         slots_.rename(common.storages, program().storages.size());
         if (mismatch(schema, tensors).empty()) {
             makeRoomForCalls();
+            bindKnown();
             if (adopt()) return true;
         }
         current_ = before;

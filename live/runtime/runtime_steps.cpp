@@ -21,6 +21,7 @@ void Runtime::enter(std::int64_t program) {
     if (!planned()) return;
     ++this->program().steps;
     slots_.reset(this->program().storages.size());
+    bindKnown();
     makeRoomForCalls();
     for (const ProgramStorage& storage : this->program().storages)
         if (storage.pinned && !storage.constant) figures_.pinnedBytes += storage.bytes;
@@ -28,6 +29,24 @@ void Runtime::enter(std::int64_t program) {
     if (!traced_) return;
     profiler::native::OpWindow window;
     agent_.begin(&window);
+}
+
+/// What leaves before the step has shown it is what it was in the last one: if it is not, an op
+/// reads something else than the planned one, and the plan is left.
+void Runtime::bindKnown() {
+    for (std::size_t i = 0; i < program().known.size(); ++i) {
+        const StoragePointer impl = program().known[i].lock();
+        if (impl && slots_[program().early[i]].key() == nullptr)
+            static_cast<void>(slots_.bindNew(program().early[i], impl.get()));
+    }
+}
+
+void Runtime::learn() {
+    program().known.clear();
+    for (const std::uint32_t storage : program().early) {
+        const StoragePointer impl = slots_[storage].lock();
+        program().known.emplace_back(impl);
+    }
 }
 
 void Runtime::makeRoomForCalls() {
@@ -39,7 +58,7 @@ void Runtime::forgetStep() {
     slots_.reset(0);
     for (const std::size_t op : kept_) calls_[op].clear();
     kept_.clear();
-    settled_ = aside_ = lean_ = false;
+    settled_ = aside_ = lean_ = learns_ = false;
     current_ = -1;
 }
 
@@ -165,7 +184,8 @@ Boundary Runtime::boundary() {
         if (!settled_ && !lean_) uncountedBytes_ = uncountedBytes();
         figures_.uncountedBytes = uncountedBytes_;
         restoreAll();  // what a plan has left out by mistake, or nothing
-        if (whole && endsAsUsual()) result = Boundary::Planned;
+        if (!settled_) learn();
+        if (whole && endsAsUsual() && !learns_) result = Boundary::Planned;
     } else if (endsOtherwise()) {
         figures_.uncountedBytes = uncountedBytes_;
         result = Boundary::Planned;
@@ -197,6 +217,7 @@ std::int64_t Runtime::uncountedBytes() {
 /// several plans the step ends under is of no consequence then.
 void Runtime::settle() {
     if (early_ || isLookedAt() || !slots_.away().empty()) return;
+    learn();
     slots_.reset(0);
     settled_ = true;
     aside_ = alike_ >= kStepsAlike && !varies_;

@@ -32,7 +32,7 @@ public:
         since_[s] = now.action() + 1;
     }
     void constant(const ReplayState& now, StorageIndex s) {
-        if (!graph_.recorded) since_[s] = now.action();
+        if (!graph_.recorded || lasts(graph_.storages[s])) since_[s] = now.action();
     }
     void freed(const ReplayState&, StorageIndex s) { since_[s].reset(); }
     void replaced(const ReplayState&, StorageIndex s, const StandIn&) { since_[s].reset(); }
@@ -50,6 +50,12 @@ public:
     }
 
 private:
+    /// It is the same storage in each step.
+    static bool lasts(const Storage& storage) {
+        return storage.aliveAtEnd &&
+               (storage.isParameter() || storage.category == Category::OptimizerState);
+    }
+
     void touch(const ReplayState& now, StorageIndex s) {
         if (!counts_[s]) return;
         const std::size_t at = now.action();

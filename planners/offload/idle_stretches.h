@@ -18,8 +18,8 @@ struct IdleStretch {
 
 /// Of a valid schedule, by `before`: those of storages of at least `least` bytes that a copy in
 /// host memory can stand in for. Left out are storages whose bytes code past the dispatcher may
-/// read or write, and, in a recorded step, what comes before the first use of a constant: a running
-/// program shows it only then.
+/// read or write, and, in a recorded step, what comes before the first use of a constant that is
+/// neither a parameter nor a state of an optimizer: a running program shows it only then.
 std::vector<IdleStretch> idleStretches(const core::TrainingGraph& graph,
                                        const core::Schedule& schedule, core::Bytes least);
 
