@@ -195,9 +195,10 @@ void Runtime::keepResults() {
     const ProgramOp& op = program().ops[position_];
     const auto keep = [&](std::uint32_t storage) {
         Slot& slot = slots_[storage];
-        if (slot.key() == nullptr || std::exchange(slot.stays, true)) return;
+        if (slot.key() == nullptr) return;
         slot.hold();
-        figures_.pinnedBytes += program().storages[storage].bytes;
+        if (!std::exchange(slot.stays, true))
+            figures_.pinnedBytes += program().storages[storage].bytes;
     };
     for (const Output& output : op.outputs)
         if (output.makes) keep(output.storage);

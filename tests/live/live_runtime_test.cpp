@@ -128,6 +128,46 @@ TEST_F(LiveRuntime, GoesOnWithAnotherPlanAfterTheLastActionOfOne) {
     EXPECT_GT(gTurns[native::Turn::Unseen], 0);
 }
 
+// Looked at, and then written in place by an op that may not run twice: the plan still needs it
+// when the program has let go of it.
+TEST_F(LiveRuntime, HoldsWhatMayNotBeMadeTwiceThoughItStaysAnyway) {
+    using Kind = Instruction::Kind;
+    const Program program{{Kind::Forward},
+                          {Kind::Rand, 3, 0},
+                          {Kind::Look, 3, 3},
+                          {Kind::Noise, 3, 3},
+                          {Kind::Sum, 4, 3},
+                          {Kind::LetGo, 3, 3},
+                          {Kind::Sigmoid, 5, 0},
+                          {Kind::Sigmoid, 6, 5},
+                          {Kind::AddInPlace, 0, 0, 6},
+                          {Kind::AddInPlace, 0, 1, 6},
+                          {Kind::AddInPlace, 0, 2, 6}};
+    const Recorded recorded = record(program, 1);
+    const auto& ops = recorded.graph.ops;
+    ASSERT_EQ(ops[1].name, "aten::uniform_");
+    const StorageIndex random = recorded.graph.storageOf(ops[0].outputs.front().tensor);
+    Plan plan;
+    for (OpIndex op = 0; op < static_cast<OpIndex>(ops.size()); ++op) {
+        if (op == 4) {  // the second sigmoid
+            plan.schedule.push_back(Action::recompute(0, {0}));
+            plan.schedule.push_back(Action::recompute(1, {}));
+        }
+        plan.schedule.push_back(Action::compute(op));
+        if (op == 2) plan.schedule.push_back(Action::free(random));
+    }
+    const auto compiled = live::liveProgram(recorded.graph, plan, recorded.tensors);
+    ASSERT_TRUE(compiled) << compiled.error().what;
+    Runtime runtime(silentAgent());
+    std::string why;
+    ASSERT_TRUE(runtime.add(compiled->bytes, why)) << why;
+    const std::vector<Program> steps(4, program);
+    Figures figures;
+    const std::string live = runLive(steps, 1, runtime, figures);
+    EXPECT_TRUE(live == runAlone(steps, 1)) << runtime.fault();
+    EXPECT_EQ(figures.planned, 4) << runtime.fault();
+}
+
 void runCase(unsigned number, Figures& figures) {
     SCOPED_TRACE("case " + std::to_string(number));
     std::mt19937 random(number);
@@ -172,7 +212,7 @@ TEST_F(LiveRuntime, LeavesEveryBitOfRandomProgramsAsItIs) {
     for (const std::string_view codec : {kMaskCodec, kSignCodec, kIndexCodec})
         EXPECT_GT(figures.encodings[std::string(codec)], static_cast<int>(wantedCases() / 200))
             << codec;
-    EXPECT_GT(figures.offloads, static_cast<std::int64_t>(wantedCases()));
+    EXPECT_GT(figures.offloads, static_cast<std::int64_t>(wantedCases() / 2));
     RecordProperty("planned", std::to_string(figures.planned));
 }
 
