@@ -161,21 +161,7 @@ PlannerInfo Capuchin::info() {
 
 Proposal Capuchin::plan(const TrainingGraph& graph, const PlanRequest& request,
                         const Progress&) const {
-    Proposal proposal;
-    if (!request.hostMemory) {
-        proposal.reason = "it may use no host memory";
-        return proposal;
-    }
-    const OffloadBudgets budgets{request.budget, *request.hostMemory};
-    auto schedule = offloadWithin(graph, Rule(graph, request.budget).schedule(), budgets);
-    if (!schedule) {
-        proposal.reason = "what is in use at one moment exceeds the budget after all swaps";
-        return proposal;
-    }
-    proposal.status = PlanStatus::Ok;
-    proposal.schedule = std::move(*schedule);
-    proposal.lowerBound = graph.totalTime();
-    return proposal;
+    return proposeOffloaded(graph, Rule(graph, request.budget).schedule(), request);
 }
 
 }  // namespace hw::planners

@@ -19,23 +19,7 @@ PlannerInfo OffloadOnly::info() {
 
 Proposal OffloadOnly::plan(const TrainingGraph& graph, const PlanRequest& request,
                            const Progress&) const {
-    Proposal proposal;
-    if (!request.hostMemory) {
-        proposal.reason = "it may use no host memory";
-        return proposal;
-    }
-    auto schedule =
-        offloadWithin(graph, baselineSchedule(graph), {request.budget, *request.hostMemory});
-    if (!schedule) {
-        proposal.reason =
-            "what is in use at one moment, with what no copy can stand in for, "
-            "exceeds the budget";
-        return proposal;
-    }
-    proposal.status = PlanStatus::Ok;
-    proposal.schedule = std::move(*schedule);
-    proposal.lowerBound = graph.totalTime();
-    return proposal;
+    return proposeOffloaded(graph, baselineSchedule(graph), request);
 }
 
 }  // namespace hw::planners

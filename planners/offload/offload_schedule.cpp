@@ -246,4 +246,24 @@ std::optional<Schedule> offloadWithin(const TrainingGraph& graph, const Schedule
     return Offloading(graph, schedule, budgets, std::move(curve)).run();
 }
 
+Proposal proposeOffloaded(const TrainingGraph& graph, const Schedule& schedule,
+                          const PlanRequest& request) {
+    Proposal proposal;
+    if (!request.hostMemory) {
+        proposal.reason = "it may use no host memory";
+        return proposal;
+    }
+    auto within = offloadWithin(graph, schedule, {request.budget, *request.hostMemory});
+    if (!within) {
+        proposal.reason =
+            "what is in use at one moment, with what no copy can stand in for, "
+            "exceeds the budget";
+        return proposal;
+    }
+    proposal.status = PlanStatus::Ok;
+    proposal.schedule = std::move(*within);
+    proposal.lowerBound = graph.totalTime();
+    return proposal;
+}
+
 }  // namespace hw::planners

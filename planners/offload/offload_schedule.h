@@ -6,6 +6,7 @@
 
 #include "core/graph/training_graph.h"
 #include "core/plan/plan.h"
+#include "planners/planner.h"
 
 namespace hw::planners {
 
@@ -22,5 +23,9 @@ struct OffloadBudgets {
 std::optional<core::Schedule> offloadWithin(const core::TrainingGraph& graph,
                                             const core::Schedule& schedule,
                                             const OffloadBudgets& budgets);
+
+/// The same as the answer of a planner that needs PlanRequest::hostMemory.
+Proposal proposeOffloaded(const core::TrainingGraph& graph, const core::Schedule& schedule,
+                          const PlanRequest& request);
 
 }  // namespace hw::planners
