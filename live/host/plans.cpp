@@ -42,9 +42,11 @@ Result<LiveProgram> compile(const LoadedStep& step, Plan& plan) {
     const bool onGpu = std::any_of(devices->begin(), devices->end(), [](const std::string& each) {
         return each.starts_with("cuda");
     });
-    if (onGpu && plan.link)
-        return badInput("the plan offloads, which a program on a GPU cannot be given yet",
-                        "plan again without --offload on");
+    // Storages whose addresses a program has given out before the step, or reads in a child that it
+    // has forked, must not leave, and the runtime does not know all of them yet.
+    if (plan.link)
+        return badInput("the plan offloads, which a running program cannot be given yet",
+                        "plan again without --offload on; 'highwater run' carries it out");
     keepWhatVaries(step.graph, plan, onGpu);
     const auto tensors = step.session.tensors();
     if (!tensors) return tensors.error();

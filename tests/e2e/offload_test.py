@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Plans that offload to host memory: the judge's figures, carried out, and every line as alone."""
+"""Plans that offload to host memory: the judge's figures, and carried out by the executor."""
 import json
 import os
 import subprocess
@@ -44,63 +44,24 @@ END = """
     print("digest", h.hexdigest(), torch.get_rng_state().sum().item())
     """
 PLAIN = BEGIN + END
-# A file holds no more than 100 kB, as on a disk that is full.
-CRAMPED = BEGIN.replace("    torch.manual_seed", """    import resource
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-    torch.manual_seed""") + END
-# What is in host memory is read past the dispatcher, and by a forked process.
-WATCHED = BEGIN + """
-        if step > 2:
-            print("seen", [float(t.detach().numpy().sum()).hex() for t in kept[:3]])
-            sys.stdout.flush()
-            child = os.fork()
-            if child == 0:
-                print("child", float(kept[4].detach().sum()).hex())
-                sys.stdout.flush()
-                os._exit(0)
-            os.waitpid(child, 0)
-    """ + END
-# Steps that end in the middle of the backward pass, and one that asks for second derivatives.
-INTERRUPTED = BEGIN + """
-        if step == 3:
-            def stops(gradient): raise KeyError("half-way")
-            kept[2].register_hook(stops)
-            try: loss.backward()
-            except KeyError as error: print(error)
-            continue
-        if step == 4:
-            g, = torch.autograd.grad(loss, kept[1], create_graph=True)
-            loss = loss + g.square().sum()
-    """ + END
 
 
 class Offloaded(InFolder):
     python = "/usr/bin/python3"
 
     def prepared(self, text, ratio="0.7"):
-        """Records the program and plans it with host memory: its lines alone, the plan's file and figures."""
+        """Records the program and plans it with host memory: the plan's file and figures."""
         self.training = self.script(text)
-        alone = subprocess.run([self.python, self.training], capture_output=True, text=True, timeout=300)
-        self.assertEqual(alone.returncode, 0, alone.stderr)
         recorded, _, error = run("record", "-o", self.session, "--steps", 3, "--", self.python, self.training)
         self.assertEqual(recorded, 0, error)
         plan = os.path.join(self.folder, "p.plan.json")
         planned, answer, error = run("plan", self.session, "--ratio", ratio, "--offload", "on", "--link", "20GB/s",
                                      "--time-limit", 1, "-o", plan, "--json")
         self.assertEqual(planned, 0, error)
-        return alone.stdout, plan, json.loads(answer)
-
-    def trained(self, alone, plan):
-        report = os.path.join(self.folder, "r.json")
-        done = subprocess.run([HIGHWATER, "train", self.session, plan, "--report", report, "--", self.python,
-                               self.training], capture_output=True, text=True, timeout=300)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stdout, alone, done.stderr)
-        with open(report) as file:
-            return json.load(file)
+        return plan, json.loads(answer)
 
     def test_a_plan_is_what_the_judge_says_wherever_it_is_carried_out(self):
-        alone, plan, planned = self.prepared(PLAIN)
+        plan, planned = self.prepared(PLAIN)
         self.assertGreater(planned["offloaded_bytes"], 0)
         self.assertLessEqual(planned["host_peak_bytes"], planned["offloaded_bytes"])
         with open(plan) as file:
@@ -119,24 +80,12 @@ class Offloaded(InFolder):
         self.assertEqual(ran["outputs_different"], 0, error)
         self.assertEqual(ran["measured_peak_bytes"], planned["peak_bytes"])
 
-        figures = self.trained(alone, plan)
-        self.assertGreater(figures["steps_planned"], 3)
-        self.assertGreater(figures["offloaded_bytes"], 0)
-        self.assertLessEqual(figures["measured_peak_bytes"], planned["peak_bytes"] * 1.001)
-
-    def test_what_is_read_past_the_dispatcher_comes_back(self):
-        self.trained(*self.prepared(WATCHED)[:2])
-
-    @nightly.nightly
-    def test_steps_that_end_otherwise(self):
-        figures = self.trained(*self.prepared(INTERRUPTED)[:2])
-        self.assertGreater(figures["steps_planned"], 1)
-
-    @nightly.nightly
-    def test_without_room_it_stays(self):
-        figures = self.trained(*self.prepared(CRAMPED)[:2])
-        self.assertEqual(figures["offloaded_bytes"], 0)
-        self.assertGreater(figures["measured_peak_bytes"], figures["predicted_peak_bytes"])
+        # Addresses that a program has given out would not be those of its storages any more.
+        done = subprocess.run([HIGHWATER, "train", self.session, plan, "--", self.python, self.training],
+                              capture_output=True, text=True, timeout=300)
+        self.assertEqual((done.returncode, done.stdout), (4, ""), done.stderr)
+        self.assertIn("which a running program cannot be given yet", done.stderr)
+        self.assertIn("hint: plan again without --offload on", done.stderr)
 
     @nightly.nightly
     def test_a_budget_for_host_memory_is_kept(self):
